@@ -1,0 +1,73 @@
+"""The command: `python -m convrag [group=option ...] [group.parameter=value ...]`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+
+from convrag import plugins
+from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
+from convrag.config_errors import HYDRA_ERRORS, explain
+from convrag.errors import ConvragError
+from convrag.help import register_resolvers
+from convrag.wiring import Wiring
+
+USAGE_ERROR = 2
+
+_worst = 0  # exit status over the jobs of this process: Hydra hands nothing back from them
+
+
+def main() -> None:
+    """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
+    wants_traceback = "HYDRA_FULL_ERROR" in os.environ
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
+    try:
+        configure()
+        register_resolvers()
+        hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
+    except KeyboardInterrupt:
+        _say("interrupted. The same command goes on from what is remembered.")
+        sys.exit(130)
+    except (ConvragError, *HYDRA_ERRORS) as error:
+        if wants_traceback:
+            raise
+        shown = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry)
+        _say(str(shown))
+        sys.exit(USAGE_ERROR)
+    sys.exit(_worst)
+
+
+def _job(config: DictConfig) -> None:
+    """One run of the chosen task: all of a single command, or one cell of a grid, which must not end the others."""
+    global _worst
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    try:
+        check_choices(HydraConfig.get().runtime.choices)
+        task = Wiring(OmegaConf.masked_copy(config, ["task", "store"])).get("task")
+        status = int(task.execute(config, folder))
+    except (ConvragError, *HYDRA_ERRORS) as error:
+        shown = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry)
+        _say(str(shown))
+        _remove_if_empty(folder)
+        status = USAGE_ERROR
+    _worst = max(_worst, status)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"convrag: {message}\n")
+
+
+def _remove_if_empty(folder: Path) -> None:
+    """Take away a run's folder that holds nothing but what Hydra put there before we looked at the configuration."""
+    if all(entry.name == ".hydra" or entry.suffix == ".log" for entry in folder.iterdir()):
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

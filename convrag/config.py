@@ -1,0 +1,120 @@
+"""The bridge to Hydra: registered options become config groups, and overrides become a configuration."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import field, fields, make_dataclass
+from importlib import resources
+from typing import Any
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_module
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
+from hydra.core.plugins import Plugins as HydraPlugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from convrag import plugins
+from convrag.config_errors import explained
+from convrag.settings import Settings
+from convrag.stages import GROUPS, SEVERAL
+
+VERSION_BASE = "1.3"
+CONFIG_MODULE = "convrag.conf"
+CONFIG_NAME = "config"
+
+_configured: list[plugins.Plugins] = []
+_composing = threading.Lock()
+
+
+class ConvragSearchPath(SearchPathPlugin):
+    """Adds the plugins' YAML packages behind conf/."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        """Called by Hydra whenever it looks for configurations."""
+        for package, distribution in plugins.load().config_packages.items():
+            search_path.append(provider=distribution, path=f"pkg://{package}")
+
+
+def configure() -> None:
+    """Make every installed option known to Hydra; called again, it does nothing."""
+    loaded = plugins.load()
+    if any(known is loaded for known in _configured):
+        return
+    _configured.append(loaded)
+    # Hydra deep-copies the whole store for each group that it lists: seconds at eighty options. Nothing writes to the
+    # copies, and load() copies each node that it hands out, so the store may as well be its own copy.
+    ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
+    HydraPlugins.instance().register(ConvragSearchPath)
+    store = ConfigStore.instance()
+    store.store(name="settings", node=_root_schema(), provider=plugins.FIRST_PARTY)
+    for group in GROUPS:
+        for name, option in loaded.registry.options(group).items():
+            package = f"{group}.{name}" if group in SEVERAL else None
+            store.store(group=group, name=name, node=option.schema, package=package, provider=option.distribution)
+    _claim_yaml_names(loaded)
+
+
+def compose(*overrides: str) -> DictConfig:
+    """The configuration that the command would run with these overrides ("rewriter=dhrag", "top_k=20").
+
+    Raises ConfigError for what cannot be chosen or set. Callable from any thread.
+    """
+    configure()
+    with _composing, explained(plugins.load().registry):
+        with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
+            config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
+        check_choices(config.hydra.runtime.choices)
+        with open_dict(config):
+            del config["hydra"]
+        return config
+
+
+def check_choices(choices: Mapping[str, Any]) -> None:
+    """Raise PluginError where a chosen name is claimed by two distributions.
+
+    Args:
+        choices: Hydra's `runtime.choices`: group, or group@place, to name.
+    """
+    for group, name in choices.items():
+        if isinstance(name, str):
+            plugins.load().registry.check_name(group.partition("@")[0], name)
+
+
+def settings_of(config: DictConfig) -> Settings:
+    """The checked top-level settings of a configuration. Raises ConfigError."""
+    given = OmegaConf.masked_copy(config, [item.name for item in fields(Settings)])
+    return Settings(**{str(name): value for name, value in given.items()})
+
+
+def _root_schema() -> type:
+    """The typed settings, and a place for each group."""
+    return make_dataclass("Config", [(group, Any, field(default=None)) for group in GROUPS], bases=(Settings,))
+
+
+def _claim_yaml_names(loaded: plugins.Plugins) -> None:
+    """A plugin's YAML file that is named like an existing option would replace it unseen: contest the name."""
+    taken = {
+        (group, name): option.distribution
+        for group in GROUPS
+        for name, option in loaded.registry.options(group).items()
+    }
+    taken |= dict.fromkeys(_yaml_names(CONFIG_MODULE), plugins.FIRST_PARTY)
+    for package, distribution in loaded.config_packages.items():
+        for group, name in _yaml_names(package):
+            if (holder := taken.get((group, name))) is not None:
+                loaded.contest(group, name, holder, distribution)
+            taken[group, name] = distribution
+
+
+def _yaml_names(package: str) -> list[tuple[str, str]]:
+    root = resources.files(package)
+    return [
+        (group.name, file.name.removesuffix(".yaml"))
+        for group in sorted(root.iterdir(), key=lambda entry: entry.name)
+        if group.name in GROUPS and group.is_dir()
+        for file in sorted(group.iterdir(), key=lambda entry: entry.name)
+        if file.name.endswith(".yaml")
+    ]

@@ -1,0 +1,53 @@
+"""The text of `--help`, made from what is installed, and the names of folders: resolvers for conf/config.yaml."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from dataclasses import fields, is_dataclass
+from hashlib import blake2b
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from convrag import plugins
+from convrag.settings import Settings
+from convrag.stages import GROUPS
+
+
+def register_resolvers() -> None:
+    """Make `${convrag.help:}`, `${convrag.unique:}` and `${convrag.digest:...}` known to OmegaConf."""
+    OmegaConf.register_new_resolver("convrag.help", help_text, replace=True)
+    OmegaConf.register_new_resolver("convrag.unique", lambda: os.urandom(3).hex(), use_cache=True, replace=True)
+    OmegaConf.register_new_resolver("convrag.digest", _digest, replace=True)
+
+
+def help_text() -> str:
+    """The options of each group with a line for each, and the settings; dollar signs are doubled for Hydra."""
+    registry = plugins.load().registry
+    lines = ["Stages (group=option):"]
+    for group in GROUPS:
+        options = registry.options(group)
+        if group == "reranker":
+            lines += ["", "  reranker: the options of ranker, applied to the retrieved passages"]
+        elif options:
+            lines += ["", f"  {group}"]
+            lines += [f"    {name:<22} {option.help}" for name, option in options.items()]
+    lines += ["", "Settings (key=value):", ""]
+    lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
+    lines += [f"\n{failure}" for failure in registry.failures]
+    return "\n".join(lines).replace("$", "$$")
+
+
+def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for field in fields(settings):
+        if inspect.isclass(field.default_factory) and is_dataclass(field.default_factory):
+            found += _settings(field.default_factory, f"{prefix}{field.name}.")
+        else:
+            found.append((f"{prefix}{field.name}={field.default}", field.metadata["help"]))
+    return found
+
+
+def _digest(*values: Any) -> str:
+    return blake2b(repr(values).encode(), digest_size=4).hexdigest()

@@ -1,0 +1,71 @@
+"""The hooks that a plugin may implement. docs/ lists them; plugins mark theirs with `convrag.hookimpl`."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import pluggy
+
+from convrag.stages import Stage
+from convrag.types import Run, RunSummary, TurnRecord
+
+hookspec = pluggy.HookspecMarker("convrag")
+hookimpl = pluggy.HookimplMarker("convrag")
+
+
+class Register(Protocol):
+    """Makes a class an option of a group: `register("rewriter", "dhrag", DHRagRewriter)`."""
+
+    def __call__(self, group: str, name: str, cls: type[Stage]) -> None: ...
+
+
+# What a plugin brings --------------------------------------------------------------------------------------------
+
+
+@hookspec
+def convrag_register(register: Register) -> None:
+    """Register the plugin's options, by calling `register(group, name, cls)` for each.
+
+    Args:
+        register: takes the group ("rewriter"), the option's name ("dhrag") and the class.
+    """
+
+
+@hookspec
+def convrag_config_packages() -> list[str]:  # type: ignore[empty-body]
+    """Name the packages that hold the plugin's YAML: `["acme.conf"]` for acme/conf/rewriter/gentle.yaml.
+
+    Each folder in such a package is a group; each file in it extends an option. A root config.yaml is not allowed.
+    """
+
+
+# What a plugin may watch -----------------------------------------------------------------------------------------
+
+
+@hookspec
+def convrag_run_started(run: Run) -> None:
+    """Called once before the first turn of a run, when every check has passed.
+
+    Args:
+        run: its folder, configuration and size.
+    """
+
+
+@hookspec
+def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
+    """Called after each turn, failed ones included: whole conversations, in the data set's order, from one thread.
+
+    Args:
+        run: the run that the turn belongs to.
+        record: what happened.
+    """
+
+
+@hookspec
+def convrag_run_finished(run: Run, summary: RunSummary) -> None:
+    """Called once when a run has ended well; not when it was interrupted.
+
+    Args:
+        run: the run.
+        summary: its scores and counts.
+    """

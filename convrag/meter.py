@@ -1,0 +1,38 @@
+"""Measures a turn: the seconds of each stage, and the calls that are made or reused on its behalf."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from convrag.types import Usage
+
+_current: ContextVar[tuple[Meter, str] | None] = ContextVar("convrag_meter", default=None)
+
+
+class Meter:
+    """Collects for one turn. `timings` and `usage` are keyed by stage."""
+
+    def __init__(self) -> None:
+        self.timings: dict[str, float] = {}
+        self.usage: dict[str, Usage] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage; what it calls meanwhile in this thread counts as its own."""
+        token = _current.set((self, name))
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            _current.reset(token)
+            self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - start
+
+
+def count(usage: Usage) -> None:
+    """Add to the usage of the stage that runs now in this thread, if a turn is being measured."""
+    if current := _current.get():
+        meter, name = current
+        meter.usage[name] = meter.usage.get(name, Usage()) + usage

@@ -1,0 +1,86 @@
+"""What can be chosen: every option of every group, who brought it, and what failed to load."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+
+from convrag.errors import ConvragError, PluginError, UnknownName
+from convrag.options import Option
+from convrag.stages import GROUPS, options_group
+
+
+class Registry:
+    """The options by group and name. Two distributions that claim one name make it unusable, not the other names."""
+
+    def __init__(self) -> None:
+        self.failures: list[PluginError] = []
+        self._options: dict[tuple[str, str], Option] = {}
+        self._contested: dict[tuple[str, str], PluginError] = {}
+
+    def add(self, option: Option) -> None:
+        """Register an option.
+
+        Raises:
+            PluginError: it is no stage of its group, its signature cannot be read, or its name is taken.
+        """
+        _check(option)
+        key = (option.group, option.name)
+        if holder := self._options.get(key):
+            raise self.contest(*key, holder.distribution, option.distribution)
+        self._options[key] = option
+
+    def contest(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
+        """Note that two distributions claim a name: choosing it is an error from now on, the one returned."""
+        self._contested[group, name] = PluginError(
+            f"{group}={name} is claimed by two distributions, {holder} and {distribution}. "
+            f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}",
+            plugin=name,
+            distribution=distribution,
+        )
+        return self._contested[group, name]
+
+    def get(self, group: str, name: str) -> Option:
+        """The option of that name.
+
+        Raises:
+            UnknownName: there is none; the message lists the choices, and the plugins that failed to load.
+            PluginError: two distributions claim it.
+        """
+        self.check_name(group, name)
+        key = (options_group(group), name)
+        if key not in self._options:
+            raise UnknownName(group, name, self.options(group), hints=[str(failure) for failure in self.failures])
+        return self._options[key]
+
+    def check_name(self, group: str, name: str) -> None:
+        """Raise PluginError where two distributions claim the name, be it as an option or as a YAML file."""
+        if error := self._contested.get((options_group(group), name)):
+            raise error
+
+    def options(self, group: str) -> Mapping[str, Option]:
+        """The options of a group by name, in alphabetical order."""
+        offered = options_group(group)
+        return {name: option for (of, name), option in sorted(self._options.items()) if of == offered}
+
+
+def _check(option: Option) -> None:
+    where = f"plugin {option.plugin!r} of {option.distribution} cannot register {option.group}={option.name}"
+
+    def refuse(why: str) -> PluginError:
+        return PluginError(f"{where}: {why}", plugin=option.plugin, distribution=option.distribution)
+
+    if option.group not in GROUPS or option.group != options_group(option.group):
+        groups = ", ".join(group for group in GROUPS if group == options_group(group))
+        raise refuse(f"there is no such group; choose from {groups}")
+    if not option.name.replace("-", "_").isidentifier():
+        raise refuse("a name has letters, digits, underscores and hyphens, and does not begin with a digit")
+    expected = GROUPS[option.group]
+    if not (inspect.isclass(option.cls) and issubclass(option.cls, expected)):
+        raise refuse(f"{option.cls!r} is no subclass of convrag.{expected.__name__}")
+    if missing := sorted(getattr(option.cls, "__abstractmethods__", ())):
+        raise refuse(f"{option.cls.__name__} lacks the method {missing[0]}")
+    try:
+        _ = option.schema
+    except ConvragError as error:
+        raise refuse(str(error)) from error

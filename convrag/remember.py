@@ -1,0 +1,157 @@
+"""Puts the store between a stage and its callers: what a marked method returned once is not computed again."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from convrag.identity import digest
+from convrag.meter import count
+from convrag.stages import LLM, Stage
+from convrag.store import Store
+from convrag.types import Completion, Usage
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+def remember(stage: Stage, store: Store) -> None:
+    """Replace the marked methods of this one stage object by remembering ones. Its fingerprint must be set."""
+    for name, (method, each, array) in _marked(type(stage)).items():
+        codec: Codec = ArrayCodec(array) if array else PlainCodec(method)
+        wrap = _each if each else _whole
+        setattr(stage, name, wrap(stage, getattr(stage, name), store, codec, each))
+
+
+def key_of(stage: Stage, method: str, arguments: Mapping[str, Any]) -> str:
+    """The key of a call: an LLM's request as sent and its attempt; for other stages fingerprint, method and inputs."""
+    if isinstance(stage, LLM):
+        prompt = arguments["prompt"]
+        return digest([stage.request(prompt), prompt.attempt])
+    return digest([stage.fingerprint, method, arguments])
+
+
+class Codec:
+    """A result as bytes and back."""
+
+    def encode(self, value: Any) -> bytes:
+        raise NotImplementedError
+
+    def decode(self, data: bytes) -> Any:
+        raise NotImplementedError
+
+
+class ArrayCodec(Codec):
+    """A vector of numbers (or one number) as its raw bytes, little-endian."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+    def encode(self, value: Any) -> bytes:
+        import numpy as np
+
+        return np.ascontiguousarray(value, dtype=np.dtype(self.dtype).newbyteorder("<")).tobytes()
+
+    def decode(self, data: bytes) -> Any:
+        import numpy as np
+
+        return np.frombuffer(data, dtype=np.dtype(self.dtype).newbyteorder("<")).astype(self.dtype)
+
+
+class PlainCodec(Codec):
+    """Plain data and dataclasses as compressed JSON, read back through the method's return annotation."""
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self.method = method
+
+    def encode(self, value: Any) -> bytes:
+        return zlib.compress(_adapter(self.method).dump_json(value), 1)
+
+    def decode(self, data: bytes) -> Any:
+        return _adapter(self.method).validate_json(zlib.decompress(data))
+
+
+def _whole(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, _: str) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        key = key_of(stage, method.__name__, _arguments(signature, args, kwargs))
+        if (data := store.get([key]).get(key)) is None:
+            with store.claim([key]):
+                if (data := store.get([key]).get(key)) is None:
+                    result = method(*args, **kwargs)
+                    store.put(_kind(stage, method), {key: codec.encode(result)})
+                    count(_usage(result, reused=False))
+                    return result
+        result = codec.decode(data)
+        count(_usage(result, reused=True))
+        return result
+
+    return call
+
+
+def _each(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, each: str) -> Callable[..., Any]:
+    signature = inspect.signature(method)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        import numpy as np
+
+        arguments = _arguments(signature, args, kwargs)
+        items = list(arguments[each])
+        if not items:
+            return method(*args, **kwargs)
+        keys = [key_of(stage, method.__name__, {**arguments, each: item}) for item in items]
+        found = store.get(dict.fromkeys(keys))
+        missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
+        if missing:
+            with store.claim(missing):
+                found |= store.get(missing)
+                missing = {key: item for key, item in missing.items() if key not in found}
+                if missing:
+                    rows = method(**{**arguments, each: list(missing.values())})
+                    fresh = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
+                    store.put(_kind(stage, method), fresh)
+                    found |= fresh
+        count(Usage(calls=len(missing), reused=len(set(keys)) - len(missing)))
+        return np.stack([codec.decode(found[key]) for key in keys])
+
+    return call
+
+
+def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return dict(bound.arguments)
+
+
+def _usage(result: Any, *, reused: bool) -> Usage:
+    made = Usage(reused=1) if reused else Usage(calls=1)
+    if not isinstance(result, Completion):
+        return made
+    cost = result.cost_usd or 0.0
+    return made + Usage(0, 0, result.prompt_tokens, result.completion_tokens, cost, 0.0 if reused else cost)
+
+
+def _kind(stage: Stage, method: Callable[..., Any]) -> str:
+    return f"{type(stage).__name__}.{method.__name__}"
+
+
+@cache
+def _adapter(method: Callable[..., Any]) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(get_type_hints(method)["return"])
+
+
+@cache
+def _marked(cls: type[Stage]) -> dict[str, tuple[Callable[..., Any], str, str]]:
+    """The marked methods of a class: name -> (the method that carries the mark, each, array)."""
+    found: dict[str, tuple[Callable[..., Any], str, str]] = {}
+    for base in reversed(cls.__mro__):
+        for name, member in vars(base).items():
+            if mark := getattr(member, "remembered", None):
+                found[name] = (member, *mark)
+    return found

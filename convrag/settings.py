@@ -1,0 +1,42 @@
+"""What a user can set about a run besides its stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from convrag.errors import ConfigError, UnknownName
+
+HISTORIES = ("generated", "gold", "none")
+
+
+@dataclass
+class StoreSettings:
+    """Where results are kept from run to run."""
+
+    path: str = field(default="outputs/store", metadata={"help": "folder of what is remembered, indexes beside it"})
+
+
+@dataclass
+class Settings:
+    """The top-level keys of the configuration; each field's `help` stands in --help and docs/."""
+
+    top_k: int = field(default=10, metadata={"help": "passages to retrieve per turn"})
+    top_n: int = field(default=5, metadata={"help": "of these, passages that the generator may see"})
+    history: str = field(
+        default="generated",
+        metadata={
+            "help": "what a turn sees of earlier ones: generated (our answers), gold (reference answers) or none"
+        },
+    )
+    workers: int = field(default=4, metadata={"help": "conversations side by side"})
+    limit: int | None = field(default=None, metadata={"help": "only the first so many conversations"})
+    store: StoreSettings = field(default_factory=StoreSettings)
+
+    def __post_init__(self) -> None:
+        if self.history not in HISTORIES:
+            raise UnknownName("history: value", str(self.history), HISTORIES)
+        for name, least in (("top_k", 1), ("top_n", 0), ("workers", 1), ("limit", 1)):
+            value: Any = getattr(self, name)
+            if isinstance(value, int) and value < least:
+                raise ConfigError(f"{name}={value}: it must be at least {least}")

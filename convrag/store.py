@@ -1,0 +1,87 @@
+"""One content-addressed store on disk: bytes under keys, and folders under keys."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from convrag.claims import claims_of
+from convrag.errors import ConfigError
+
+_BATCH = 500  # SQLite's smallest limit on parameters of one statement is 999
+
+
+class Store:
+    """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
+
+    Raises ConfigError where the folder cannot be used.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path).absolute()
+        self._local = threading.local()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._connection().execute(
+                "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)"
+            )
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(
+                f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
+            ) from error
+
+    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """The values of those keys that have one."""
+        wanted = list(keys)
+        found: dict[str, bytes] = {}
+        for start in range(0, len(wanted), _BATCH):
+            batch = wanted[start : start + _BATCH]
+            marks = ",".join("?" * len(batch))
+            found.update(self._connection().execute(f"SELECT key, value FROM entries WHERE key IN ({marks})", batch))
+        return found
+
+    def put(self, kind: str, entries: Mapping[str, bytes]) -> None:
+        """Keep values under their keys, in one transaction; `kind` says what they are, for people who look."""
+        with self._connection() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO entries (key, kind, value) VALUES (?, ?, ?)",
+                [(key, kind, value) for key, value in entries.items()],
+            )
+
+    def folder(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
+        """The folder of a key, built once by `build(empty folder)`; it appears whole or not at all."""
+        folder = self.path / kind / key
+        if folder.exists():
+            return folder
+        with self.claim([f"{kind}/{key}"]):
+            if not folder.exists():
+                unfinished = folder.with_name(f"{key}.unfinished")
+                shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed: we hold the claim
+                unfinished.mkdir(parents=True)
+                build(unfinished)
+                unfinished.rename(folder)
+        return folder
+
+    def claim(self, keys: Iterable[str]) -> AbstractContextManager[None]:
+        """Hold keys while computing their values; waits for whoever holds one, in this process or in another.
+
+        The holder must look into the store again: the value may be there by now.
+        """
+        return claims_of(self.path).hold(keys)
+
+    def _connection(self) -> sqlite3.Connection:
+        """This thread's connection; a process that was forked off opens its own."""
+        owner = os.getpid()
+        if getattr(self._local, "owner", None) != owner:
+            connection = sqlite3.connect(self.path / "store.sqlite", timeout=60)
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+            self._local.connection, self._local.owner = connection, owner
+        connection = self._local.connection
+        assert isinstance(connection, sqlite3.Connection)
+        return connection

@@ -1,0 +1,129 @@
+"""What a run came to: means and counts, as data, as Markdown, and as a table on the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from convrag.options import MARK
+from convrag.types import Run, RunSummary, TurnRecord, Usage
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+OVERALL = "overall"
+
+
+def summarize(
+    records: Iterable[TurnRecord], measured: Sequence[Mapping[str, Mapping[str, float]]], seconds: float
+) -> RunSummary:
+    """Average the measures over all scored turns and per domain (so domains weigh by their turns); count the rest.
+
+    Args:
+        records: those of the run.
+        measured: what each metric gave, turn id -> measure -> value.
+        seconds: duration of the run.
+    """
+    means = _Means()
+    turns: Counter[str] = Counter()
+    usage: dict[str, Usage] = defaultdict(Usage)
+    timings: dict[str, float] = defaultdict(float)
+    for record in records:
+        turns["all"] += 1
+        turns["failed"] += bool(record.error)
+        turns.update(f"fallback {stage}" for stage in record.fallbacks)
+        for stage, spent in record.usage.items():
+            usage[stage] += spent
+        for stage, took in record.timings.items():
+            timings[stage] += took
+        for scores in measured:
+            means.add(record.domain, scores.get(record.turn_id, {}))
+    return RunSummary(
+        overall=means.of(OVERALL),
+        domains={domain: means.of(domain) for domain in means.domains()},
+        scored={place: means.scored[place] for place in (OVERALL, *means.domains())},
+        turns=turns["all"],
+        failed=turns["failed"],
+        fallbacks={key.removeprefix("fallback "): n for key, n in sorted(turns.items()) if key.startswith("fallback ")},
+        usage=dict(usage),
+        timings={stage: round(total, 6) for stage, total in timings.items()},
+        seconds=round(seconds, 3),
+    )
+
+
+class _Means:
+    """Running sums by place (a domain, or overall) and measure."""
+
+    def __init__(self) -> None:
+        self.scored: Counter[str] = Counter()
+        self._values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+
+    def add(self, domain: str, scores: Mapping[str, float]) -> None:
+        for place in (OVERALL, domain) if scores else ():
+            self.scored[place] += 1
+            for measure, value in scores.items():
+                self._values[place][measure].append(value)
+
+    def domains(self) -> list[str]:
+        return [place for place in self._values if place != OVERALL]
+
+    def of(self, place: str) -> dict[str, float]:
+        return {measure: sum(values) / len(values) for measure, values in self._values[place].items()}
+
+
+def rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
+    """The table of scores: a heading, then a row for each measure with a column for each domain and for all of them."""
+    places = [*summary.domains, OVERALL] if len(summary.domains) > 1 else list(summary.domains)
+    scores = {**summary.domains, OVERALL: summary.overall}
+    counts = ["scored turns", *(str(summary.scored[place]) for place in places)]
+    body = [
+        [measure, *(f"{scores[place][measure]:.3f}" if measure in scores[place] else "" for place in places)]
+        for measure in summary.overall
+    ]
+    return ["", *places], [counts, *body] if body else []
+
+
+def remarks(run: Run, summary: RunSummary) -> list[str]:
+    """What a reader must know beside the scores, in sentences."""
+    lines = [f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."]
+    if summary.failed:
+        lines.append(f"{summary.failed} turns failed; each has its `error` in intermediate/.")
+    if summary.fallbacks:
+        counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
+        lines.append(f"Turns in which a stage fell back: {counts}.")
+    total = sum(summary.usage.values(), Usage())
+    tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
+    lines.append(f"Stage calls: {total.calls} made, {total.reused} reused; {tokens}, ${total.spent_usd:.4f} spent.")
+    return [*lines, *run.notes]
+
+
+def markdown(run: Run, summary: RunSummary) -> str:
+    """The summary as a page: the scores, the remarks, the stages that were chosen and the time that they took."""
+    heading, body = rows(summary)
+    scores = [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *body)] if body else []
+    chosen = [
+        f"* {group}: {node[MARK]}{_time_of(group, summary)}"
+        for group, node in run.config.items()
+        if isinstance(node, Mapping) and MARK in node
+    ]
+    parts = (["# Summary of a run"], scores, [f"* {line}" for line in remarks(run, summary)], ["Stages:", "", *chosen])
+    return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _time_of(stage: str, summary: RunSummary) -> str:
+    took = summary.timings.get(stage)
+    return f" ({1000 * took / max(summary.turns, 1):.1f} ms a turn)" if took is not None else ""
+
+
+def table(summary: RunSummary) -> Table:
+    """The scores for a terminal."""
+    from rich.table import Table
+
+    heading, body = rows(summary)
+    result = Table()
+    for index, name in enumerate(heading):
+        result.add_column(name, justify="left" if index == 0 else "right")
+    for row in body:
+        result.add_row(*row)
+    return result

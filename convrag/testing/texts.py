@@ -1,0 +1,82 @@
+"""Contracts of the stages that look at texts as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convrag.stages import Embedder
+from convrag.testing.samples import TEXTS
+from convrag.testing.stage import StageContract
+
+
+class EmbedderContract(StageContract):
+    """n texts in, n unit rows out."""
+
+    group = "embedder"
+
+    def call(self, stage: Any) -> Any:
+        return stage.embed(list(TEXTS)).tolist()
+
+    def test_rows_have_unit_length(self) -> None:
+        import numpy as np
+
+        rows = self.make().embed(list(TEXTS))
+        lengths = np.linalg.norm(rows, axis=1)
+        assert rows.dtype == np.float32
+        assert rows.shape[0] == len(TEXTS)
+        assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0))
+        assert lengths.any(), "every row is zero"
+
+    def test_any_number_of_texts(self) -> None:
+        stage = self.make()
+        width = stage.embed([TEXTS[0]]).shape[1]
+        assert stage.embed([]).shape == (0, width)
+        assert stage.embed(["", " ", "🙂"]).shape == (3, width)
+
+    def test_a_row_does_not_depend_on_its_neighbours(self) -> None:
+        import numpy as np
+
+        stage = self.make()
+        alone = np.concatenate([stage.embed([text]) for text in TEXTS])
+        assert np.allclose(alone, stage.embed(list(TEXTS)), atol=1e-5)
+
+
+class ClustererContract(StageContract):
+    """n texts in, n labels out: 0, 1, ... and -1 for outliers."""
+
+    group = "clusterer"
+
+    def embedder(self) -> Embedder:
+        """The embedder that the clusterer is given; this one counts letters."""
+        return _Letters()
+
+    def call(self, stage: Any) -> Any:
+        return stage.cluster(list(TEXTS), self.embedder()).tolist()
+
+    def test_any_number_of_texts(self) -> None:
+        import numpy as np
+
+        stage = self.make()
+        for n in (0, 1, 2, 3, 4, 5, 10, 40):
+            labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder())
+            assert labels.shape == (n,)
+            assert np.issubdtype(labels.dtype, np.integer)
+            assert all(label >= -1 for label in labels)
+
+    def test_identical_texts_do_no_harm(self) -> None:
+        assert self.make().cluster([TEXTS[0]] * 6, self.embedder()).shape == (6,)
+
+    def test_texts_without_words_do_no_harm(self) -> None:
+        assert self.make().cluster(["", "?", "..."], self.embedder()).shape == (3,)
+
+
+class _Letters(Embedder):
+    """Counts the letters of a text: enough to tell texts apart."""
+
+    def embed(self, texts: Any, *, query: bool = False) -> Any:
+        import numpy as np
+
+        counts = [[text.lower().count(chr(letter)) for letter in range(97, 123)] for text in texts]
+        rows = np.array(counts, dtype=np.float32).reshape(len(texts), 26)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)

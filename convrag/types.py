@@ -1,0 +1,256 @@
+"""The words of convrag: what flows between the stages of a turn. Everything here is immutable plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+Role = Literal["system", "user", "assistant"]
+
+
+class Message(NamedTuple):
+    """One chat message, as it is sent to a model."""
+
+    role: Role
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text that can be retrieved, shown to a model and cited."""
+
+    id: str
+    text: str
+    title: str = ""
+    url: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content(self) -> str:
+        """Title and text, without the title where the text already begins with it."""
+        return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A user's utterance and the answer to it: a row of a data set, or an exchange in a question's history.
+
+    `passages` are those that the answer rests on. `labels` (say, answerability) are the data set's; a turn in the
+    history of a question carries none.
+    """
+
+    id: str
+    question: str
+    answer: str = ""
+    passages: tuple[Passage, ...] = ()
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """The turns of one conversation in order; `domain` names the corpus that it talks about."""
+
+    id: str
+    turns: tuple[Turn, ...]
+    domain: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a user asks now, with what belongs to it.
+
+    `history` holds only turns strictly before this one, oldest first. `number` counts the conversation's turns from 1,
+    also where the history is hidden.
+    """
+
+    text: str
+    conversation_id: str = ""
+    turn_id: str = ""
+    domain: str = "default"
+    number: int = 1
+    history: tuple[Turn, ...] = ()
+    memory: dict[object, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+
+    def scratch(self, stage: object) -> dict[str, Any]:
+        """`stage`'s own working memory for this conversation, kept from turn to turn.
+
+        Whatever a stage puts here must be rebuildable from the history: it is gone after a restart.
+        """
+        return self.memory.setdefault(stage, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not."""
+
+    text: str
+    weight: float = 1.0
+    turn_id: str = ""
+    domain: str = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """One or more standalone queries, and how they came about.
+
+    `fallback` says why the rewriter had to give the original question back; it is empty where all went well.
+    """
+
+    queries: tuple[Query, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+
+    @classmethod
+    def of(cls, text: str, *, fallback: str = "", **trace: Any) -> Rewrite:
+        """A rewrite that is a single query."""
+        return cls((Query(text),), trace, fallback)
+
+    @property
+    def text(self) -> str:
+        """The first query's text: the rewrite, where one text is wanted."""
+        return self.queries[0].text
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage and the score that ranked it; higher is better."""
+
+    passage: Passage
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Nugget:
+    """A span of a passage that answers (part of) a query: `text == passage.text[start:end]`, in characters."""
+
+    text: str
+    passage_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceItem:
+    """A passage as the model sees it: `[number]` and `text`, which is a hint where the full text is already there."""
+
+    number: int
+    passage: Passage
+    text: str
+    hint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the model is shown in this turn, in this order; `trace` says what was left out or saved."""
+
+    items: tuple[EvidenceItem, ...] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the assistant says. `citations` are ids of passages in the evidence, in order of first mention."""
+
+    text: str
+    citations: tuple[str, ...] = ()
+    trace: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A request to a language model: the chat messages, and the same content as named inputs.
+
+    A model reads `messages`. `task` ("rewrite", "answer", ...) and `inputs` say the same to an LLM stage that is no
+    language model. `sampling` (temperature, max_tokens, ...) overrides the llm's own; `attempt` counts from 0 and makes
+    asking again another call.
+    """
+
+    task: str
+    messages: tuple[Message, ...]
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    attempt: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply. `cost_usd` is None where no price is known; `seconds` is the time of the original call."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+    model: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the calls of one stage in one turn took: made now, or `reused` from the store (tokens count for both)."""
+
+    calls: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
+    spent_usd: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """All that happened in one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
+
+    A turn that could not be answered has an `error`, and what had been done until then.
+    """
+
+    conversation_id: str
+    turn_id: str
+    domain: str
+    number: int
+    original_query: str
+    queries: tuple[Query, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    evidence: Evidence = Evidence()
+    answer: Answer = Answer("")
+    trace: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    fallbacks: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+    @property
+    def rewritten_query(self) -> str:
+        """The first query that was searched for; the user's own words where none was."""
+        return self.queries[0].text if self.queries else self.original_query
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as its observers see it: where its files go, what was chosen, and how much there is to do."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    conversations: int
+    turns: int
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What a run came to: scores overall and per domain, and counts."""
+
+    overall: Mapping[str, float]
+    domains: Mapping[str, Mapping[str, float]]
+    scored: Mapping[str, int]
+    turns: int
+    failed: int
+    fallbacks: Mapping[str, int]
+    usage: Mapping[str, Usage]
+    timings: Mapping[str, float]
+    seconds: float

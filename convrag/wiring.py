@@ -1,0 +1,161 @@
+"""A configuration becomes stages: chosen by group, injected by annotation, fingerprinted, tied to the store."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from weakref import WeakSet
+
+from omegaconf import DictConfig, OmegaConf
+
+from convrag import plugins
+from convrag.errors import ConfigError, NotReady
+from convrag.identity import digest, file_hash, fingerprint
+from convrag.options import MARK, Option, Parameter, Use
+from convrag.remember import remember
+from convrag.stages import Stage
+from convrag.store import Store
+
+_KEPT = 64  # stages that outlive their run: enough for a grid's cells to share, few enough to fit
+
+
+class Wiring:
+    """Builds the stages of one configuration; equal stages are shared by all configurations of this process.
+
+    Args:
+        config: as composed (see convrag.config).
+    """
+
+    def __init__(self, config: DictConfig) -> None:
+        plain = OmegaConf.to_container(config, resolve=True)
+        assert isinstance(plain, dict)
+        self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
+        self.registry = plugins.load().registry
+        self.store = Store(self.config["store"]["path"])
+        self.stages: dict[str, Stage] = {}
+        """Everything built so far by its place ("rewriter", "rewriter.embedder"), what is injected first."""
+        self._options: dict[str, str] = {}
+        self._building: list[str] = []
+
+    def get(self, group: str) -> Any:
+        """The run's stage of a group (an instance of `GROUPS[group]`), built at the first call.
+
+        Raises:
+            ConfigError: none is chosen, or it cannot be built.
+        """
+        if group not in self.stages:
+            if not isinstance(node := self.config.get(group), Mapping):
+                raise ConfigError(f"no {group} is chosen: {group}=... ({', '.join(self.registry.options(group))})")
+            self._build(node, group, group)
+        return self.stages[group]
+
+    def several(self, group: str) -> dict[str, Any]:
+        """All chosen options of a group that allows several, by name."""
+        chosen = self.config.get(group) or {}
+        places = {name: f"{group}.{name}" for name in chosen}
+        return {
+            name: self.stages.get(place) or self._build(chosen[name], group, place) for name, place in places.items()
+        }
+
+    def check(self) -> None:
+        """Ask every built stage what is missing. Raises NotReady with all of it."""
+        found = [(place, problem) for place, stage in self._distinct() for problem in stage.check()]
+        if found:
+            raise NotReady([f"{place}={self._options[place]}: {problem}" for place, problem in found])
+
+    def prepare(self) -> None:
+        """Let every built stage do what would delay the first turn."""
+        for _, stage in self._distinct():
+            _shared.prepare(stage)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Place -> fingerprint of every built stage."""
+        return {place: stage.fingerprint for place, stage in self.stages.items()}
+
+    def notes(self) -> list[str]:
+        """What the built stages want the reader of a summary to know."""
+        said = [(place, stage.describe()) for place, stage in self._distinct()]
+        return [f"{place}={self._options[place]}: {note}" for place, note in said if note]
+
+    def _distinct(self) -> list[tuple[str, Stage]]:
+        seen: dict[int, tuple[str, Stage]] = {}
+        for place, stage in self.stages.items():
+            seen.setdefault(id(stage), (place, stage))
+        return list(seen.values())
+
+    def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
+        if place in self._building:
+            raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
+        option = self.registry.get(group, str(node.get(MARK, "")))
+        values = option.values(node, place)
+        self._building.append(place)
+        try:
+            injected = {
+                parameter.name: self._inject(parameter, node.get(parameter.name), place)
+                for parameter in option.parameters.values()
+                if parameter.group
+            }
+        finally:
+            self._building.pop()
+        self._options[place] = option.name
+        self.stages[place] = _shared.stage(option, values, injected, self.store, place)
+        return self.stages[place]
+
+    def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
+        group, inner = parameter.group, f"{place}.{parameter.name}"
+        if isinstance(given, Mapping):
+            return self._build(given, group, inner)
+        if given is not None:
+            plus = "" if isinstance(parameter.default, Use) else "+"
+            raise ConfigError(f"{inner}={given}: to choose a stage for a stage, write {plus}{group}@{inner}={given}")
+        if isinstance(parameter.default, Use):
+            return self._build({MARK: parameter.default.option}, group, inner)
+        return None if parameter.default is None else self.get(group)
+
+
+class _Shared:
+    """The stages of this process. One that is configured, and reads, like one that is there already is the same one."""
+
+    def __init__(self) -> None:
+        self._stages: OrderedDict[str, Stage] = OrderedDict()
+        self._prepared: WeakSet[Stage] = WeakSet()
+        self._lock = threading.RLock()
+
+    def stage(
+        self, option: Option, values: dict[str, Any], injected: dict[str, Stage | None], store: Store, place: str
+    ) -> Stage:
+        stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
+        with self._lock:
+            try:
+                stage = option.cls(**values, **injected, **stores)
+            except (TypeError, ValueError) as error:
+                raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
+            stage.fingerprint = fingerprint(stage, option.name, _identity(option, values, stage) | injected)
+            key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
+            if key not in self._stages:
+                remember(stage, store)
+                self._stages[key] = stage
+            self._stages.move_to_end(key)
+            while len(self._stages) > _KEPT:
+                self._stages.popitem(last=False)
+            return self._stages[key]
+
+    def prepare(self, stage: Stage) -> None:
+        with self._lock:
+            if stage not in self._prepared:
+                stage.prepare()
+                self._prepared.add(stage)
+
+
+_shared = _Shared()
+
+
+def _identity(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+    """The parameters that bear on results; a file counts by its contents, wherever it lies."""
+    bearing = {name: value for name, value in values.items() if not option.parameters[name].operational}
+    if stage.contents():
+        return {name: value for name, value in bearing.items() if not isinstance(value, Path)}
+    return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in bearing.items()}

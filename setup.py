@@ -1,0 +1,16 @@
+"""The parts of the layout that pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root."""
+
+from setuptools import find_packages, setup
+
+kernel = find_packages(".", include=["convrag", "convrag.*"])
+plugins = find_packages("plugins")
+
+setup(
+    packages=[*kernel, "convrag.conf", *plugins],
+    package_dir={"convrag.conf": "conf", **{name: "plugins/" + name.replace(".", "/") for name in plugins}},
+    package_data={
+        "convrag": ["py.typed"],
+        "convrag.conf": ["*.yaml", "**/*.yaml"],
+        **{name: ["*.jinja", "sample/*", "sample/**/*"] for name in plugins},
+    },
+)

@@ -1,0 +1,26 @@
+"""Fixtures for all tests: the real data where present, a fresh working folder, and small stages."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+@pytest.fixture(scope="session")
+def mtrag_path() -> Path:
+    """The folder of MTRAG, in the benchmark's own layout; tests that use it are skipped where it is absent."""
+    path = SHARED / "data" / "mtrag"
+    if not path.is_dir():
+        pytest.skip("the MTRAG data is not here")
+    return path
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fresh working folder, so that outputs/ goes nowhere else."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

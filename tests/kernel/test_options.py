@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from omegaconf import OmegaConf
+
+from convrag.errors import ConfigError, UnknownName
+from convrag.options import MARK, Option, Use, operational, use
+from convrag.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
+from convrag.store import Store
+
+
+class Tone(Enum):
+    mild = 1
+    strong = 2
+
+
+class Everything(Rewriter):
+    """Takes one parameter of each kind."""
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        reranker: Ranker,
+        second: LLM | None = None,
+        clusterer: Clusterer = use("kmeans"),
+        store: Store,
+        path: Path,
+        method: Literal["a", "b"] = "a",
+        tone: Tone = Tone.mild,
+        alpha: float = 0.6,
+        count: int | None = None,
+        names: list[str] = ["x"],  # noqa: B006
+        pair: tuple[int, ...] = (1, 2),
+        files: Sequence[Path] = (Path("a"),),
+        extra: dict[str, Any] = {},  # noqa: B006
+        either: int | str = 3,
+        workers: Annotated[int, operational] = 2,
+    ) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
+
+
+@pytest.fixture
+def option() -> Option:
+    return Option("rewriter", "everything", Everything, "toys", "toys")
+
+
+def test_stages_are_told_from_values(option: Option) -> None:
+    parameters = option.parameters
+    assert {name: p.group for name, p in parameters.items() if p.group} == {
+        "llm": "llm",
+        "reranker": "reranker",
+        "second": "llm",
+        "clusterer": "clusterer",
+    }
+    assert parameters["store"].injects_store
+    assert parameters["clusterer"].default == Use("kmeans")
+    assert [name for name, p in parameters.items() if p.operational] == ["workers"]
+    assert [name for name, p in parameters.items() if p.required] == ["path"]
+
+
+def test_the_schema_is_typed_and_defaulted(option: Option) -> None:
+    config = OmegaConf.structured(option.schema)
+    assert config[MARK] == "everything"
+    assert config.alpha == 0.6
+    assert config.files == ["a"]
+    assert OmegaConf.is_missing(config, "path")
+    assert config.defaults == [{"/clusterer@clusterer": "kmeans"}, "_self_"]
+    with pytest.raises(Exception, match="could not be converted to Float"):
+        config.alpha = "much"
+    with pytest.raises(Exception, match="nosuch"):
+        config.nosuch = 1
+
+
+def test_values_become_what_the_constructor_takes(option: Option) -> None:
+    given = {"path": "~/x", "tone": "strong", "pair": [3], "files": ["b"], "names": ["y"], "either": "z"}
+    values = option.values(given, "rewriter")
+    assert values["path"] == Path.home() / "x"
+    assert values["tone"] is Tone.strong
+    assert values["pair"] == (3,)
+    assert values["files"] == [Path("b")]
+    assert values["either"] == "z"
+    assert values["count"] is None
+    assert "llm" not in values
+    assert "store" not in values
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"rewriter=everything needs a value: rewriter.path=\.\.\."),
+        ({"path": "x", "method": "c"}, "rewriter.method: value 'c' does not exist.* Choose from: a, b"),
+        ({"path": "x", "tone": "shrill"}, "Choose from: mild, strong"),
+        ({"path": "x", "alfa": 1}, "parameter 'alfa' does not exist. Did you mean 'alpha'"),
+    ],
+)
+def test_a_wrong_value_says_what_would_be_right(option: Option, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        option.values(given, "rewriter")
+
+
+def test_an_annotation_that_is_not_there_names_the_class() -> None:
+    class Hidden(Rewriter):
+        """Annotated with a name that cannot be resolved."""
+
+        def __init__(self, *, x: Nowhere) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+        def rewrite(self, question: Any) -> Any: ...
+
+    with pytest.raises(ConfigError, match=r"Hidden.__init__ .* 'Nowhere'"):
+        _ = Option("rewriter", "hidden", Hidden, "toys", "toys").parameters
+
+
+def test_a_class_without_a_constructor_has_no_parameters() -> None:
+    class Bare(Embedder):
+        """Nothing to set."""
+
+        def embed(self, texts: Any, *, query: bool = False) -> Any: ...
+
+    option = Option("embedder", "bare", Bare, "toys", "toys")
+    assert option.values({}, "embedder") == {}
+    with pytest.raises(UnknownName, match="There is none"):
+        option.values({"x": 1}, "embedder")

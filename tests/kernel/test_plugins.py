@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import logging
+from importlib import metadata
+from typing import Any
+
+import pytest
+import toys
+
+from convrag.errors import PluginError, UnknownName
+from convrag.hookspecs import hookimpl
+from convrag.plugins import GROUP, Plugins
+
+
+def test_options_are_found_by_group_and_name() -> None:
+    loaded = Plugins([toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))])
+    option = loaded.registry.get("llm", "echo")
+    assert option.cls is toys.EchoLLM
+    assert option.help == "Says its prompt back, and counts how often it was asked."
+    assert list(loaded.registry.options("llm")) == ["echo"]
+    assert loaded.registry.failures == []
+
+
+def test_rerankers_are_the_rankers() -> None:
+    even = toys.registering(("ranker", "even", toys.EvenRanker))
+    registry = Plugins([toys.plugin("toy_even", convrag_register=even)]).registry
+    assert registry.get("reranker", "even") is registry.get("ranker", "even")
+
+
+@pytest.mark.parametrize("raised", [ImportError("no torch"), SystemExit(3), ValueError("at import")])
+def test_a_broken_plugin_costs_one_warning(
+    raised: BaseException, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = metadata.EntryPoint("broken", "broken", GROUP)
+
+    def load(self: metadata.EntryPoint) -> Any:
+        if self.name == "broken":
+            raise raised
+        return __import__(self.value)
+
+    monkeypatch.setattr(metadata.EntryPoint, "load", load)
+    good = toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))
+    with caplog.at_level(logging.WARNING):
+        loaded = Plugins([broken, good])
+    assert len(caplog.records) == 1
+    assert "broken" in caplog.text
+    assert loaded.registry.get("llm", "echo")
+    with pytest.raises(UnknownName) as caught:
+        loaded.registry.get("llm", "other")
+    assert "plugin 'broken'" in str(caught.value)
+    assert str(raised) in str(caught.value)
+
+
+def test_two_claims_to_a_name_are_an_error_only_for_that_name(caplog: pytest.LogCaptureFixture) -> None:
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    second = toys.registering(("llm", "echo", toys.EchoLLM), ("embedder", "letters", toys.LetterEmbedder))
+    loaded = Plugins([toys.plugin("a_first", convrag_register=hook), toys.plugin("b_second", convrag_register=second)])
+    assert "claimed by two" in caplog.text
+    with pytest.raises(PluginError, match="llm=echo is claimed by two distributions"):
+        loaded.registry.get("llm", "echo")
+    assert loaded.registry.get("embedder", "letters")
+
+
+def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    @hookimpl
+    def convrag_regster(register: Any) -> None: ...
+
+    Plugins([toys.plugin("toy_misspelt", convrag_regster=convrag_regster)])
+    assert "convrag_regster, which is no hook. Did you mean convrag_register?" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("group", "name", "cls", "message"),
+    [
+        ("rewritter", "x", toys.ShoutingRewriter, "there is no such group"),
+        ("rewriter", "x y", toys.ShoutingRewriter, "a name has letters"),
+        ("rewriter", "x", toys.EchoLLM, "no subclass of convrag.Rewriter"),
+        ("rewriter", "x", toys.EchoLLM(), "no subclass of convrag.Rewriter"),
+        ("rewriter", "x", toys.Rewriter, "lacks the method rewrite"),
+        ("reranker", "x", toys.EvenRanker, "there is no such group"),
+    ],
+)
+def test_what_cannot_be_registered_says_why(
+    group: str, name: str, cls: Any, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = Plugins([toys.plugin("toy_wrong", convrag_register=toys.registering((group, name, cls)))])
+    assert message in str(loaded.registry.failures[0])
+    assert len(caplog.records) == 1
+
+
+def test_a_plugin_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "other, toy_good")
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    assert not Plugins([toys.plugin("toy_good", convrag_register=hook)]).registry.options("llm")
+
+
+def test_yaml_packages_are_collected() -> None:
+    @hookimpl
+    def convrag_config_packages() -> list[str]:
+        return ["acme.conf"]
+
+    loaded = Plugins([toys.plugin("toy_yaml", convrag_config_packages=convrag_config_packages)])
+    assert list(loaded.config_packages) == ["acme.conf"]

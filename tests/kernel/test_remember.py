@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toys
+
+from convrag.meter import Meter
+from convrag.remember import remember
+from convrag.store import Store
+from convrag.testing import ask
+from convrag.types import Hit, Passage, Usage
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def known(stage: Any, store: Store, fingerprint: str = "f") -> Any:
+    stage.fingerprint = fingerprint
+    remember(stage, store)
+    return stage
+
+
+def test_a_reply_is_asked_for_once(store: Store) -> None:
+    llm = known(toys.EchoLLM(), store)
+    first = llm.complete(ask("one?"))
+    again = known(toys.EchoLLM(), store)
+    assert again.complete(ask("one?")) == first
+    assert (llm.asked, again.asked) == (1, 0)
+
+
+def test_another_attempt_fingerprint_or_sampling_is_another_call(store: Store) -> None:
+    llm = known(toys.EchoLLM(), store)
+    for prompt in (ask(), replace(ask(), attempt=1), replace(ask(), sampling={"temperature": 1}), ask("other")):
+        llm.complete(prompt)
+    assert llm.asked == 4
+    other = known(toys.EchoLLM(), store, "g")
+    other.complete(ask())
+    assert other.asked == 1
+
+
+def test_embeddings_are_remembered_text_by_text(store: Store) -> None:
+    embedder = known(toys.LetterEmbedder(), store)
+    first = embedder.embed(["abc", "dad", "abc"])
+    second = embedder.embed(["dad", "gag"])
+    assert embedder.seen == ["abc", "dad", "gag"]
+    assert first.dtype == np.float32
+    assert first.shape == (3, 8)
+    assert np.array_equal(first[1], second[0])
+    assert embedder.embed([]).shape == (0, 8)
+    embedder.embed(["abc"], query=True)
+    assert embedder.seen[-1] == "abc", "a query is not a passage"
+
+
+def test_rankings_and_scores_come_back_whole(store: Store) -> None:
+    passage = Passage("p", "ein Text — 茶", "T", "http://x", {"authors": ["A"]})
+
+    class One(toys.ListRetriever):
+        def retrieve(self, queries: Any, k: int) -> list[Hit]:
+            return [Hit(passage, 1.5)]
+
+    retriever = known(One(), store)
+    assert retriever.retrieve([toys.query("q")], 5) == [Hit(passage, 1.5)]
+    assert retriever.retrieve([toys.query("q")], 5) == [Hit(passage, 1.5)]
+    ranker = known(toys.ReverseRanker(), store)
+    for _ in range(2):
+        assert ranker.score("q", ["a", "b"]).tolist() == [0.0, 1.0]
+        assert ranker.score("q", []).tolist() == []
+    labels = known(toys.PairClusterer(), store).cluster(["a", "b", "c"], known(toys.LetterEmbedder(), store))
+    assert labels.tolist() == [0, 0, 1]
+
+
+def test_usage_tells_made_from_reused(store: Store) -> None:
+    llm, embedder = known(toys.EchoLLM(), store), known(toys.LetterEmbedder(), store)
+    meter = Meter()
+    with meter.stage("rewriter"):
+        llm.complete(ask())
+        llm.complete(ask())
+    with meter.stage("generator"):
+        embedder.embed(["a", "b", "a"])
+        embedder.embed(["a", "c"])
+    assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, 1.0, 0.5)
+    assert meter.usage["generator"] == Usage(calls=3, reused=1)
+    assert set(meter.timings) == {"rewriter", "generator"}
+
+
+def test_a_call_in_flight_is_waited_for(store: Store) -> None:
+    llm = known(toys.EchoLLM(), store)
+    with ThreadPoolExecutor(16) as pool:
+        texts = list(pool.map(lambda n: llm.complete(ask(f"{n % 4}?")).text, range(64)))
+    assert llm.asked == 4
+    assert len(set(texts)) == 4
+
+
+def test_a_call_that_fails_is_not_remembered(store: Store) -> None:
+    retriever = known(toys.ListRetriever(), store)
+    for _ in range(2):
+        with pytest.raises(OSError, match="gone"):
+            retriever.retrieve([toys.query("BOOM")], 3)

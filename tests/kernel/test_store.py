@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from convrag.claims import claims_of
+from convrag.errors import ConfigError
+from convrag.store import Store
+
+
+def test_values_come_back(tmp_path: Path) -> None:
+    store = Store(tmp_path / "deep" / "store")
+    store.put("test", {str(n): bytes([n % 256]) for n in range(1200)})
+    assert store.get(map(str, range(1300))) == {str(n): bytes([n % 256]) for n in range(1200)}
+    assert Store(tmp_path / "deep" / "store").get(["7"]) == {"7": b"\x07"}
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(ConfigError, match=r"store.path=.*file.* cannot be used"):
+        Store(tmp_path / "file")
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "store.sqlite").write_text("no database at all, but long enough to be looked at" * 20)
+    with pytest.raises(ConfigError, match="cannot be used"):
+        Store(tmp_path / "store")
+
+
+def test_a_folder_is_built_once_by_many_threads(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    built: list[int] = []
+
+    def build(folder: Path) -> None:
+        built.append(1)
+        time.sleep(0.05)
+        (folder / "index").write_text("whole")
+
+    with ThreadPoolExecutor(8) as pool:
+        folders = list(pool.map(lambda _: store.folder("indexes", "key", build), range(8)))
+    assert len(built) == 1
+    assert {(folder / "index").read_text() for folder in folders} == {"whole"}
+
+
+def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+
+    def fail(folder: Path) -> None:
+        (folder / "half").write_text("half")
+        raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError):
+        store.folder("indexes", "key", fail)
+    assert not (tmp_path / "indexes" / "key").exists()
+    folder = store.folder("indexes", "key", lambda path: (path / "whole").touch())
+    assert [path.name for path in folder.iterdir()] == ["whole"]
+
+
+def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    inside, most = [0], [0]
+    guard = threading.Lock()
+
+    def work(number: int) -> None:
+        with store.claim(["a", "b", "a"] if number % 2 else ["b", "c"]):
+            with guard:
+                inside[0] += 1
+                most[0] = max(most[0], inside[0])
+            time.sleep(0.002)
+            with guard:
+                inside[0] -= 1
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(40)))
+    assert most == [1]
+    assert claims_of(store.path)._held == {}
+
+
+
+def test_a_killed_process_lets_go(tmp_path: Path) -> None:
+    ready = tmp_path / "ready"
+    code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
+    (tmp_path / "tests_hold.py").write_text(
+        "import time\nfrom pathlib import Path\nfrom convrag.store import Store\n"
+        "def hold(path, ready):\n    with Store(path).claim(['key']):\n"
+        "        Path(ready).touch()\n        time.sleep(60)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
+    while not ready.exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    got = threading.Event()
+
+    def take() -> None:
+        with Store(tmp_path / "store").claim(["key"]):
+            got.set()
+
+    waiting = threading.Thread(target=take)
+    waiting.start()
+    assert not got.wait(0.3), "the claim of a living process was ignored"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert got.wait(10)
+    waiting.join()
+
+
+def _put_many(path: str, start: int) -> None:
+    store = Store(path)
+    for number in range(start, start + 50):
+        store.put("test", {str(number): b"x" * 100})
+
+
+def test_processes_write_side_by_side(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(3) as pool:
+        pool.starmap(_put_many, [(str(tmp_path), n) for n in (0, 50, 100)])
+    assert len(Store(tmp_path).get(map(str, range(150)))) == 150
