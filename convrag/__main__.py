@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from convrag import plugins
 from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
@@ -20,12 +22,13 @@ from convrag.wiring import Wiring
 
 USAGE_ERROR = 2
 
+log = logging.getLogger(__name__)
+
 _worst = 0  # exit status over the jobs of this process: Hydra hands nothing back from them
 
 
 def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
-    wants_traceback = "HYDRA_FULL_ERROR" in os.environ
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     try:
         configure()
@@ -35,10 +38,7 @@ def main() -> None:
         _say("interrupted. The same command goes on from what is remembered.")
         sys.exit(130)
     except (ConvragError, *HYDRA_ERRORS) as error:
-        if wants_traceback:
-            raise
-        shown = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry)
-        _say(str(shown))
+        _say(_message(error))
         sys.exit(USAGE_ERROR)
     sys.exit(_worst)
 
@@ -51,12 +51,18 @@ def _job(config: DictConfig) -> None:
         check_choices(HydraConfig.get().runtime.choices)
         task = Wiring(OmegaConf.masked_copy(config, ["task", "store"])).get("task")
         status = int(task.execute(config, folder))
-    except (ConvragError, *HYDRA_ERRORS) as error:
-        shown = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry)
-        _say(str(shown))
+    except (ConvragError, OmegaConfBaseException) as error:
+        _say(_message(error))
         _remove_if_empty(folder)
         status = USAGE_ERROR
+    except Exception:
+        log.exception("this should not have happened; the traceback is below and in %s", folder / "convrag.log")
+        status = 1
     _worst = max(_worst, status)
+
+
+def _message(error: Exception) -> str:
+    return str(error if isinstance(error, ConvragError) else explain(error, plugins.load().registry))
 
 
 def _say(message: str) -> None:

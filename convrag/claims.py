@@ -6,7 +6,6 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from hashlib import blake2b
 from pathlib import Path
 
@@ -68,7 +67,13 @@ class Claims:
             fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
 
 
-@cache
+_known: dict[Path, Claims] = {}
+_knowing = threading.Lock()  # functools.cache may call twice when two threads come first
+
+
 def claims_of(folder: Path) -> Claims:
     """The claims of a folder in this process."""
-    return Claims(folder)
+    with _knowing:
+        if folder not in _known:
+            _known[folder] = Claims(folder)
+        return _known[folder]

@@ -15,7 +15,7 @@ from convrag.registry import Registry
 from convrag.settings import Settings
 from convrag.stages import GROUPS
 
-HYDRA_ERRORS = (HydraException, OmegaConfBaseException)
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError)  # `rewriter=1` is a bare ValueError
 
 _KEY = re.compile(r"Could not override '([^']+)'")
 _MERGE = re.compile(r"Error merging override (\S+)")

@@ -8,10 +8,10 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from convrag.errors import ConfigError
+from convrag.errors import ConfigError, UnknownName
 from convrag.progress import track
 from convrag.stages import Dataset
-from convrag.store import Store
+from convrag.store import BATCH, Store
 from convrag.types import Passage
 
 
@@ -19,11 +19,14 @@ class Corpus:
     """Random access to the passages of one domain; they are copied to disk once per content, and never all in memory.
 
     Raises:
+        UnknownName: the data set has no such domain.
         ConfigError: the domain has no passages.
         DataError: its file is broken.
     """
 
     def __init__(self, dataset: Dataset, domain: str, store: Store) -> None:
+        if domain not in dataset.domains():
+            raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
         self.fingerprint = dataset.corpus_fingerprint(domain)
         folder = store.folder("corpora", self.fingerprint, lambda path: _copy(dataset, domain, path))
@@ -38,7 +41,7 @@ class Corpus:
     def __iter__(self) -> Iterator[Passage]:
         """Stream all passages by position."""
         start = 0
-        while batch := self.at(range(start, start + 500)):
+        while batch := self.at(range(start, start + BATCH)):
             yield from batch
             start += len(batch)
 
@@ -51,9 +54,12 @@ class Corpus:
         return self._find("id", list(ids))
 
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:
-        marks = ",".join("?" * len(keys))
-        rows = self._select(f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})", keys)
-        found = {key: Passage(**json.loads(passage)) for key, passage in rows}
+        found: dict[int | str, Passage] = {}
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            marks = ",".join("?" * len(batch))
+            rows = self._select(f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})", batch)
+            found.update((key, Passage(**json.loads(passage))) for key, passage in rows)
         return [found[key] for key in keys if key in found]
 
     def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[str, str]]:

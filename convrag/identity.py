@@ -48,13 +48,13 @@ def source_hash(module: str) -> str:
 
 def file_hash(path: Path) -> str:
     """A hash of a file's bytes; of a missing file, empty."""
-    return _hash([path]) if path.is_file() else ""
+    return _hash([path], names=False) if path.is_file() else ""
 
 
-def _hash(paths: list[Path]) -> str:
+def _hash(paths: list[Path], *, names: bool = True) -> str:
     digests = blake2b(digest_size=16)
     for path in paths:
-        digests.update(path.name.encode())
+        digests.update(path.name.encode() if names else b"")
         with path.open("rb") as file:
             while block := file.read(1 << 20):
                 digests.update(block)

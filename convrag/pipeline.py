@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from convrag.config import compose, settings_of
 from convrag.conversation import Conversation, turn_of
-from convrag.errors import ConvragError
+from convrag.errors import ConvragError, UnknownName
 from convrag.meter import Meter
 from convrag.settings import Settings
 from convrag.stages import Context, Generator, Ranker, Retriever, Rewriter
@@ -33,6 +33,7 @@ class Pipeline:
         context: decides what of them the model sees.
         generator: answers.
         settings: how many passages to retrieve and to show.
+        domains: the corpora that a conversation can be about.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Pipeline:
         context: Context,
         generator: Generator,
         settings: Settings | None = None,
+        domains: Sequence[str] = ("default",),
     ) -> None:
         self.rewriter = rewriter
         self.retriever = retriever
@@ -51,6 +53,7 @@ class Pipeline:
         self.context = context
         self.generator = generator
         self.settings = settings or Settings()
+        self.domains = tuple(domains)
         self._conversations: dict[str, Conversation] = {}
         self._guard = threading.Lock()
 
@@ -73,9 +76,9 @@ class Pipeline:
     def wired(cls, wiring: Wiring, settings: Settings) -> Pipeline:
         """The pipeline of a wiring, not yet checked."""
         stages = {group: wiring.get(group) for group in ("rewriter", "retriever", "reranker", "context", "generator")}
-        return cls(**stages, settings=settings)
+        return cls(**stages, settings=settings, domains=wiring.get("dataset").domains())
 
-    def turn(self, conversation_id: str, text: str, *, domain: str = "default") -> TurnRecord:
+    def turn(self, conversation_id: str, text: str, *, domain: str | None = None) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
         A turn that fails is a record with an `error`; the conversation goes on.
@@ -83,10 +86,12 @@ class Pipeline:
         Args:
             conversation_id: any name; equal names share their history.
             text: what the user says.
-            domain: the corpus that a new conversation talks about.
+            domain: the corpus that a new conversation is about; needed where there is more than one.
         """
         with self._guard:
-            conversation = self._conversations.setdefault(conversation_id, Conversation(conversation_id, domain))
+            if (conversation := self._conversations.get(conversation_id)) is None:
+                conversation = Conversation(conversation_id, self._domain(domain))
+                self._conversations[conversation_id] = conversation
         with conversation.lock:
             record = self.answer(conversation.question(text, blind=self.settings.history == "none"))
             conversation.add(turn_of(record))
@@ -120,6 +125,13 @@ class Pipeline:
                 turn.error = f"{stage}: {turn.error}"
                 break
         return turn.record()
+
+    def _domain(self, named: str | None) -> str:
+        if named is None and len(self.domains) == 1:
+            return self.domains[0]
+        if named not in self.domains:
+            raise UnknownName("domain", str(named), self.domains)
+        return named
 
     def _rewrite(self, turn: _Turn) -> None:
         question = turn.question

@@ -13,7 +13,8 @@ from pathlib import Path
 from convrag.claims import claims_of
 from convrag.errors import ConfigError
 
-_BATCH = 500  # SQLite's smallest limit on parameters of one statement is 999
+BATCH = 500
+"""How many values one statement may name: SQLite's smallest limit is 999."""
 
 
 class Store:
@@ -39,8 +40,8 @@ class Store:
         """The values of those keys that have one."""
         wanted = list(keys)
         found: dict[str, bytes] = {}
-        for start in range(0, len(wanted), _BATCH):
-            batch = wanted[start : start + _BATCH]
+        for start in range(0, len(wanted), BATCH):
+            batch = wanted[start : start + BATCH]
             marks = ",".join("?" * len(batch))
             found.update(self._connection().execute(f"SELECT key, value FROM entries WHERE key IN ({marks})", batch))
         return found

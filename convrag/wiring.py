@@ -64,7 +64,8 @@ class Wiring:
         """Ask every built stage what is missing. Raises NotReady with all of it."""
         found = [(place, problem) for place, stage in self._distinct() for problem in stage.check()]
         if found:
-            raise NotReady([f"{place}={self._options[place]}: {problem}" for place, problem in found])
+            first = {problem: place for place, problem in reversed(found)}  # what two stages miss is said once
+            raise NotReady([f"{place}={self._options[place]}: {problem}" for problem, place in reversed(first.items())])
 
     def prepare(self) -> None:
         """Let every built stage do what would delay the first turn."""

@@ -97,4 +97,4 @@ def _single(value: float) -> float:
 
 def _single_below(value: float) -> float:
     """The next smaller number in single precision."""
-    return _single(value - (abs(value) * 2.0**-23 or 2.0**-149))
+    return _single(value - max(abs(value) * 2.0**-23, 2.0**-149))

@@ -5,8 +5,8 @@ from importlib import metadata
 from typing import Any
 
 import pytest
-import toys
 
+import toys
 from convrag.errors import PluginError, UnknownName
 from convrag.hookspecs import hookimpl
 from convrag.plugins import GROUP, Plugins

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import toys
 
+import toys
 from convrag.meter import Meter
 from convrag.remember import remember
 from convrag.store import Store

@@ -83,7 +83,6 @@ def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> N
     assert claims_of(store.path)._held == {}
 
 
-
 def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"

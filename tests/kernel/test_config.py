@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from convrag.config import compose, settings_of
+from convrag.errors import ConfigError
+
+
+def test_defaults_compose() -> None:
+    config = compose()
+    assert config.rewriter._option_ == "full_history"
+    assert config.metrics.ranking._option_ == "ranking"
+    assert settings_of(config).top_k == 10
+    assert "hydra" not in config
+
+
+def test_groups_and_parameters_can_be_overridden() -> None:
+    config = compose("rewriter=last_n", "rewriter.n=4", "top_k=3", "metrics=[]", "~clusterer")
+    assert (config.rewriter._option_, config.rewriter.n, config.top_k) == ("last_n", 4, 3)
+    assert config.metrics is None or not config.metrics
+    assert config.clusterer is None
+
+
+def test_a_stage_can_have_a_stage_of_its_own() -> None:
+    config = compose("rewriter=threshold", "+embedder@rewriter.embedder=lsa", "rewriter.embedder.dimensions=8")
+    assert config.rewriter.embedder._option_ == "lsa"
+    assert config.rewriter.embedder.dimensions == 8
+    assert config.embedder.dimensions != 8
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("rewriter=nosuch", ["rewriter 'nosuch' does not exist", "full_history"]),
+        ("rewriter=full_histroy", ["Did you mean 'full_history'?"]),
+        ("rewriter=last_n,none", ["rewriter=last_n,none", "--multirun"]),
+        ("rewriter=1", ["must be a string"]),
+        ("rewriter=null", ["must be a string"]),
+        ("=", ["="]),
+        ("rewriter.nosuch=1", ["nosuch"]),
+        ("rewriter.n=3", ["the chosen rewriter", "rewriter.n belongs to rewriter=last_n"]),
+        ("retriever.k1=much", ["retriever.k1=much", "could not be converted to Float"]),
+        ("top_n=many", ["top_n=many", "could not be converted to Integer"]),
+        ("top_q=1", ["option 'top_q' does not exist", "Did you mean 'top_"]),
+        ("rewritter=none", ["'rewritter' does not exist", "Did you mean 'rewriter'"]),
+        ("rewriter", ["rewriter"]),
+        ("history=all", ["history: value 'all' does not exist", "generated, gold, none"]),
+        ("top_k=0", ["top_k=0", "at least 1"]),
+        ("workers=-1", ["workers=-1", "at least 1"]),
+    ],
+)
+def test_mistakes_are_answered_in_our_words(override: str, parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings_of(compose(override))
+    for part in parts:
+        assert part in str(caught.value)
+    assert "Traceback" not in str(caught.value)
+
+
+def test_threads_may_compose() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        found = pool.map(lambda n: compose(f"top_k={n}").top_k, range(1, 9))
+    assert list(found) == list(range(1, 9))

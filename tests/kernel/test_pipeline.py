@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import logging
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import toys
+from convrag.conversation import Conversation
+from convrag.pipeline import Pipeline, rerank
+from convrag.settings import Settings
+from convrag.types import Hit, Passage, Rewrite
+
+
+def pipeline(**stages: Any) -> Pipeline:
+    settings = stages.pop("settings", Settings(top_n=2))
+    chosen: dict[str, Any] = {
+        "rewriter": toys.ShoutingRewriter(llm=toys.EchoLLM()),
+        "retriever": toys.ListRetriever(),
+        "reranker": toys.EvenRanker(),
+        "context": toys.PlainContext(),
+        "generator": toys.QuotingGenerator(),
+    }
+    return Pipeline(**(chosen | stages), settings=settings)
+
+
+def test_a_turn_goes_through_all_stages() -> None:
+    record = pipeline().turn("c", "what is it?")
+    assert record.turn_id == "c<::>1"
+    assert record.original_query == "what is it?"
+    assert record.rewritten_query == "WHAT IS IT?"
+    assert record.queries[0].turn_id == "c<::>1"
+    assert [hit.passage.id for hit in record.hits] == ["p0", "p1", "p2"]
+    assert [item.passage.id for item in record.evidence.items] == ["p0", "p1"]
+    assert (record.answer.text, record.answer.citations) == ("0 p0 p1", ("p0",))
+    assert list(record.timings) == ["rewriter", "retriever", "reranker", "context", "generator"]
+    assert record.trace["rewriter"]["seen"] == 1
+    assert not record.error
+    assert not record.fallbacks
+
+
+def test_the_answer_joins_the_history() -> None:
+    chat = pipeline()
+    chat.turn("c", "one?")
+    record = chat.turn("c", "two?")
+    assert record.number == 2
+    assert record.rewritten_query == "TWO? 0 p0 p1"
+    assert record.trace["rewriter"]["seen"] == 2
+    assert chat.turn("other", "one?").number == 1
+    chat.reset("c")
+    assert chat.turn("c", "again?").number == 1
+
+
+def test_history_none_hides_it() -> None:
+    chat = pipeline(settings=Settings(history="none"))
+    chat.turn("c", "one?")
+    record = chat.turn("c", "two?")
+    assert record.rewritten_query == "TWO?"
+    assert record.turn_id == "c<::>2"
+
+
+def test_a_rewriter_that_fails_costs_only_the_rewrite(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        record = pipeline(rewriter=toys.ShoutingRewriter(llm=toys.EchoLLM(), fail_on="it")).turn("c", "what is it?")
+    assert record.rewritten_query == "what is it?"
+    assert record.fallbacks == {"rewriter": "RuntimeError: this rewriter cannot"}
+    assert record.answer.text
+    assert not record.error
+
+
+def test_an_empty_rewrite_is_the_question() -> None:
+    class Empty(toys.ShoutingRewriter):
+        def rewrite(self, question: Any) -> Rewrite:
+            return Rewrite.of("  ")
+
+    record = pipeline(rewriter=Empty(llm=toys.EchoLLM())).turn("c", "what?")
+    assert record.rewritten_query == "what?"
+    assert "no query" in record.fallbacks["rewriter"]
+
+
+def test_a_turn_that_fails_is_a_record_and_the_next_goes_on() -> None:
+    chat = pipeline()
+    failed = chat.turn("c", "boom?")
+    assert failed.error == "retriever: OSError: the index is gone"
+    assert failed.rewritten_query == "BOOM?"
+    assert (failed.hits, failed.answer.text) == ((), "")
+    after = chat.turn("c", "and now?")
+    assert not after.error
+    assert after.number == 2
+
+
+def test_a_reranker_reorders_or_leaves_alone() -> None:
+    hits = tuple(Hit(Passage(f"p{n}", "t"), 9.0 - n) for n in range(3))
+    turned = rerank(toys.ReverseRanker(), "q", hits)
+    assert [(hit.passage.id, hit.score) for hit in turned] == [("p2", 2.0), ("p1", 1.0), ("p0", 0.0)]
+    assert rerank(toys.EvenRanker(), "q", hits) == hits
+    assert rerank(toys.ReverseRanker(), "q", ()) == ()
+
+
+def test_a_reranker_that_fails_leaves_the_order() -> None:
+    class Broken(toys.EvenRanker):
+        def score(self, query: str, texts: Any) -> Any:
+            return super().score(query, texts)[:1]
+
+    record = pipeline(reranker=Broken()).turn("c", "what?")
+    assert [hit.passage.id for hit in record.hits] == ["p0", "p1", "p2"]
+    assert "1 scores for 3 texts" in record.fallbacks["reranker"]
+
+
+def test_a_question_sees_only_what_was_before_and_no_labels() -> None:
+    conversation = Conversation("c")
+    first = conversation.question("one?")
+    conversation.add(toys.talk("c", "one?").turns[0])
+    second = conversation.question("two?")
+    assert first.history == ()
+    assert [turn.question for turn in second.history] == ["one?"]
+    assert second.history[0].labels == {}
+
+
+def test_conversations_side_by_side_keep_apart() -> None:
+    chat = pipeline()
+
+    def converse(name: str) -> list[str]:
+        return [chat.turn(name, f"{name} {n}?").rewritten_query for n in range(20)]
+
+    with ThreadPoolExecutor(8) as pool:
+        talks = list(pool.map(converse, [f"c{n}" for n in range(16)]))
+    for number, queries in enumerate(talks):
+        assert all(query.startswith(f"C{number} {n}?") for n, query in enumerate(queries))
+
+
+def test_turns_of_one_conversation_from_many_threads_are_numbered_through() -> None:
+    chat = pipeline()
+    with ThreadPoolExecutor(8) as pool:
+        numbers = [record.number for record in pool.map(lambda n: chat.turn("c", f"{n}?"), range(40))]
+    assert sorted(numbers) == list(range(1, 41))
+
+
+def test_compose_gives_a_working_pipeline(here: Any) -> None:
+    chat = Pipeline.compose("rewriter=full_history", "llm=extractive")
+    first = chat.turn("mine", "How far away is the Moon?")
+    assert first.hits
+    assert first.answer.citations
+    second = chat.turn("mine", "And how old is it?")
+    assert second.rewritten_query != "And how old is it?"

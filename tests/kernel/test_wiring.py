@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+from omegaconf import OmegaConf
+
+import toys
+from convrag import plugins
+from convrag.errors import ConfigError, NotReady
+from convrag.options import operational, use
+from convrag.plugins import Plugins
+from convrag.stages import LLM, Clusterer, Embedder, Rewriter
+from convrag.types import Rewrite
+from convrag.wiring import Wiring
+
+
+class Injected(Rewriter):
+    """Takes one of everything."""
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        embedder: Embedder,
+        second: LLM | None = None,
+        clusterer: Clusterer = use("pairs"),
+        note: Path | None = None,
+        threads: Annotated[int, operational] = 1,
+    ) -> None:
+        self.llm, self.embedder, self.second, self.clusterer, self.note = llm, embedder, second, clusterer, note
+
+    def rewrite(self, question: Any) -> Rewrite:
+        return Rewrite.of(question.text)
+
+
+class Hungry(LLM):
+    """Needs a rewriter, which needs it."""
+
+    def __init__(self, *, rewriter: Rewriter) -> None: ...
+
+    def complete(self, prompt: Any) -> Any: ...
+
+    def count_tokens(self, text: str) -> int:
+        return 0
+
+
+class Keyless(toys.EchoLLM):
+    """Has no key."""
+
+    def check(self) -> Any:
+        yield "ACME_KEY is not set: export it"
+
+
+@pytest.fixture
+def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    hook = toys.registering(
+        ("llm", "echo", toys.EchoLLM),
+        ("llm", "hungry", Hungry),
+        ("llm", "keyless", Keyless),
+        ("embedder", "letters", toys.LetterEmbedder),
+        ("clusterer", "pairs", toys.PairClusterer),
+        ("rewriter", "injected", Injected),
+    )
+    loaded = Plugins([toys.plugin("toy_wiring", convrag_register=hook)])
+    monkeypatch.setattr(plugins, "load", lambda: loaded)
+
+    def make(**nodes: Any) -> Wiring:
+        defaults = {
+            "store": {"path": str(tmp_path / "store")},
+            "llm": "echo",
+            "embedder": "letters",
+            "rewriter": "injected",
+        }
+        given = {
+            key: {"_option_": value} if isinstance(value, str) else value for key, value in (defaults | nodes).items()
+        }
+        return Wiring(OmegaConf.create(given))
+
+    return make
+
+
+def test_stages_are_injected_by_annotation_and_shared(wire: Any) -> None:
+    wiring = wire()
+    rewriter = wiring.get("rewriter")
+    assert rewriter.llm is wiring.get("llm")
+    assert rewriter.second is None
+    assert isinstance(rewriter.clusterer, toys.PairClusterer)
+    assert wire().get("rewriter") is rewriter, "an equal configuration is the same stage"
+    assert wire(llm={"_option_": "echo", "mark": "!"}).get("rewriter") is not rewriter
+
+
+def test_a_stage_can_be_given_its_own(wire: Any) -> None:
+    own = {
+        "_option_": "injected",
+        "llm": {"_option_": "echo", "mark": "own"},
+        "second": {"_option_": "echo", "mark": "2"},
+    }
+    wiring = wire(rewriter=own)
+    rewriter = wiring.get("rewriter")
+    assert (rewriter.llm.mark, rewriter.second.mark, wiring.get("llm").mark) == ("own", "2", "")
+    assert list(wiring.stages)[:2] == ["rewriter.llm", "embedder"]
+
+
+@pytest.mark.parametrize(
+    ("rewriter", "message"),
+    [
+        ({"_option_": "injected", "embedder": "letters"}, r"write \+embedder@rewriter.embedder=letters"),
+        ({"_option_": "injected", "clusterer": "pairs"}, r"write clusterer@rewriter.clusterer=pairs"),
+        ({"_option_": "nosuch"}, "rewriter 'nosuch' does not exist"),
+        ({"_option_": "injected", "alfa": 1}, "rewriter=injected: parameter 'alfa' does not exist"),
+    ],
+)
+def test_what_cannot_be_wired_says_how_to(wire: Any, rewriter: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        wire(rewriter=rewriter).get("rewriter")
+
+
+def test_stages_that_need_each_other_are_told_so(wire: Any) -> None:
+    with pytest.raises(ConfigError, match="rewriter -> llm -> rewriter"):
+        wire(llm="hungry").get("rewriter")
+
+
+def test_a_group_without_a_choice_is_named(wire: Any) -> None:
+    with pytest.raises(ConfigError, match=r"no embedder is chosen: embedder=\.\.\. \(letters\)"):
+        wire(embedder=None).get("rewriter")
+
+
+def test_what_is_missing_is_said_before_the_first_turn(wire: Any) -> None:
+    wiring = wire(llm="keyless")
+    wiring.get("rewriter")
+    with pytest.raises(NotReady, match="^llm=keyless: ACME_KEY is not set: export it$"):
+        wiring.check()
+
+
+def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) -> None:
+    def of(**parameters: Any) -> str:
+        return str(wire(rewriter={"_option_": "injected", **parameters}).get("rewriter").fingerprint)
+
+    assert of(threads=8) == of()
+    assert of(clusterer={"_option_": "pairs"}) == of()
+    assert of(llm={"_option_": "echo", "mark": "x"}) != of()
+    (tmp_path / "a").write_text("same")
+    (tmp_path / "b").write_text("same")
+    (tmp_path / "c").write_text("other")
+    assert of(note=str(tmp_path / "a")) == of(note=str(tmp_path / "b"))
+    assert of(note=str(tmp_path / "a")) != of(note=str(tmp_path / "c"))

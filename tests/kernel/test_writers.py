@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+import struct
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.records import from_json, read_records, to_json
+from convrag.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.writers import RunFolder, beir_line, falling, trec_lines
+
+
+def record() -> TurnRecord:
+    first, second = Passage("a b", "Text — 茶", "Title", "http://x"), Passage("c", "more")
+    return TurnRecord(
+        conversation_id="t",
+        turn_id="t<::>2",
+        domain="tea",
+        number=2,
+        original_query="hot?",
+        queries=(Query("How hot is tea?", 1.0, "t<::>2", "tea"), Query("tea", 0.4, "t<::>2", "tea")),
+        hits=(Hit(first, 2.5), Hit(second, 2.5)),
+        evidence=Evidence((EvidenceItem(1, first, first.text),)),
+        answer=Answer("Hot [1].", ("a b",)),
+        trace={"rewriter": {"scores": np.array([0.5]), "n": np.int64(3)}},
+        timings={"rewriter": 0.25},
+        usage={"rewriter": Usage(1, 2, 3, 4, 0.5, 0.25)},
+        fallbacks={"reranker": "tired"},
+    )
+
+
+def test_a_record_survives_the_way_to_disk_and_back(tmp_path: Path) -> None:
+    back = from_json(to_json(record()))
+    assert back.hits == record().hits
+    assert back.queries == record().queries
+    assert back.answer == record().answer
+    assert back.usage == record().usage
+    assert back.trace == {"rewriter": {"scores": [0.5], "n": 3}}
+    assert to_json(back) == to_json(record())
+    (tmp_path / "tea.jsonl").write_text(to_json(record()) + "\n" + to_json(record()) + "\n", encoding="utf-8")
+    assert len(list(read_records(tmp_path))) == 2
+
+
+def test_a_record_has_the_names_that_readers_expect() -> None:
+    row = json.loads(to_json(record()))
+    assert row["rewritten_query"] == "How hot is tea?"
+    assert row["contexts"][0] == {"id": "a b", "title": "Title", "text": "Text — 茶", "score": 2.5, "url": "http://x"}
+    assert row["agent_response"] == "Hot [1]."
+
+
+def test_beir_and_trec() -> None:
+    assert json.loads(beir_line(record())) == {
+        "_id": "t<::>2",
+        "text": "|user|: How hot is tea?",
+        "agent_response": "Hot [1].",
+    }
+    lines = [line.split() for line in trec_lines(record())]
+    assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a_b", "1"], ["t<::>2", "Q0", "c", "2"]]
+    assert float(lines[0][4]) > float(lines[1][4])
+
+
+@given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=30))
+def test_scores_fall_also_in_single_precision(values: list[float]) -> None:
+    scores = falling([Hit(Passage("p", ""), value) for value in sorted(values, reverse=True)])
+    single = [struct.unpack("f", struct.pack("f", score))[0] for score in scores]
+    assert all(a > b for a, b in pairwise(single))
+
+
+def test_files_appear_together_and_replace_former_ones(tmp_path: Path) -> None:
+    for text in ("first", "second"):
+        files = RunFolder(tmp_path)
+        files.append("datasets/tea.jsonl", [text])
+        files.append("run.trec", [text])
+        assert not (tmp_path / "run.trec").exists() or text == "second"
+        files.publish()
+    assert (tmp_path / "datasets/tea.jsonl").read_text() == "second\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["datasets", "run.trec"]
+
+
+def test_what_is_discarded_leaves_the_former_run(tmp_path: Path) -> None:
+    files = RunFolder(tmp_path)
+    files.append("run.trec", ["good"])
+    files.publish()
+    files = RunFolder(tmp_path)
+    files.append("run.trec", ["half"])
+    files.discard()
+    assert (tmp_path / "run.trec").read_text() == "good\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["run.trec"]
