@@ -1,0 +1,101 @@
+"""dataset=jsonl: the user's own files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from convrag.errors import ConfigError, UnknownName
+from convrag.identity import digest
+from convrag.stages import Dataset
+from convrag.types import Conversation, Passage
+from convrag_datasets.conversations import read_conversations
+from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
+from convrag_datasets.once import Once, problems
+from convrag_datasets.qrels import Qrels
+from convrag_datasets.queries import read_queries
+
+
+class JsonlDataset(Dataset):
+    """Your own files: conversations as JSONL, or a corpus, queries and qrels as BEIR has them.
+
+    A line of `conversations` is {"id": "c1", "turns": [{"question": "...", "answer": "..."}]} or
+    {"id": "c1", "messages": [{"role": "user", "content": "..."}]}; a turn's id is "c1<::>1" unless it has its own, and
+    any other key of a turn is a label. A line of `queries` is {"_id": "c1<::>1", "text": "..."}. A line of `corpus` is
+    {"_id": "p1", "text": "...", "title": "...", "url": "..."}. Files may be packed as .gz or .zip.
+
+    Args:
+        conversations: JSONL file of conversations; either this or `queries`.
+        queries: JSONL file of BEIR queries; ids `conversation<::>turn` make up conversations, others stand alone.
+        corpus: JSONL file of the passages to search; without it there is no retrieval.
+        qrels: relevance judgements: query-id, corpus-id and score between tabs, or TREC's four columns.
+        domain: what the corpus is called in outputs.
+
+    Raises:
+        ConfigError: neither `conversations` nor `queries` is given, or both.
+    """
+
+    def __init__(
+        self,
+        *,
+        conversations: Path | None = None,
+        queries: Path | None = None,
+        corpus: Path | None = None,
+        qrels: Path | None = None,
+        domain: str = "default",
+    ) -> None:
+        if conversations is not None and queries is None:
+            self._conversations = Once(partial(read_conversations, conversations, domain))
+        elif queries is not None and conversations is None:
+            self._conversations = Once(partial(read_queries, queries, domain))
+        else:
+            given = "both are given" if queries else "neither is given"
+            raise ConfigError(f"dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE: {given}")
+        self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
+        self._domain = domain
+        self._qrels = Once(self._read_qrels)
+
+    def check(self) -> Iterable[str]:
+        """What is wrong with the conversations and the judgements, and with the beginning of the corpus."""
+        path = self._files["corpus"]
+        first = [partial(read_first, path)] if path else []
+        return problems(self._conversations, self._qrels, *first)
+
+    def contents(self) -> str:
+        """A hash of all files."""
+        return digest({name: bytes_hash(path) for name, path in self._files.items() if path})
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the conversations in the order of the file. Raises DataError."""
+        return iter(self._conversations())
+
+    def domains(self) -> Sequence[str]:
+        """The one domain of all."""
+        return (self._domain,)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Stream the passages; none where no corpus was given. Raises DataError."""
+        path = self._corpus_file(domain)
+        return read_passages(path) if path else iter(())
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        """A hash of the corpus file. Raises DataError where it is missing."""
+        path = self._corpus_file(domain)
+        return fingerprint(path) if path else digest([])
+
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        """Turn id -> passage id -> grade of relevance. Raises DataError."""
+        return self._qrels()
+
+    def _corpus_file(self, domain: str) -> Path | None:
+        if domain != self._domain:
+            raise UnknownName("the corpus", domain, self.domains())
+        return self._files["corpus"]
+
+    def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
+        if not (path := self._files["qrels"]):
+            return {}
+        judgements = Qrels(path)  # before the conversations, so that check() finds what is wrong with either
+        judgements.require({turn.id for conversation in self.conversations() for turn in conversation.turns})
+        return judgements.grades

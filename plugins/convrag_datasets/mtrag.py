@@ -1,0 +1,106 @@
+"""dataset=mtrag: the MTRAG benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from convrag.errors import ConvragError, UnknownName
+from convrag.identity import digest
+from convrag.stages import Dataset
+from convrag.types import Conversation, Passage
+from convrag_datasets.clone import Clone
+from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
+from convrag_datasets.once import Once, problems
+from convrag_datasets.qrels import Qrels
+from convrag_datasets.queries import read_queries
+from convrag_datasets.reference import read_reference
+
+
+class MtragDataset(Dataset):
+    """The MTRAG benchmark, from a clone of github.com/IBM/mt-rag-benchmark.
+
+    Conversations, reference answers and relevant passages come from mtrag-human/generation_tasks/reference.jsonl; a
+    clone without it gives the questions alone. All turns are asked, those with qrels are scored. Source: Katsis et al.,
+    MTRAG, TACL 2025.
+
+    Args:
+        path: the folder of the clone, with corpora/ and mtrag-human/ in it.
+        domain: clapnq, cloud, fiqa or govt, several joined with "+", or "all" that are there.
+    """
+
+    def __init__(self, *, path: Path, domain: str = "all") -> None:
+        self._clone = Clone(path)
+        self._wanted = domain
+        self._conversations = Once(self._read_conversations)
+        self._qrels = Once(self._read_qrels)
+
+    def check(self) -> Iterable[str]:
+        """What is missing in the clone, and what is wrong with conversations, judgements and beginnings of corpora."""
+        if missing := problems(self.domains):
+            return missing
+        corpora = [partial(self._read_first_passage, domain) for domain in self.domains()]
+        return problems(self._conversations, self._qrels, *corpora)
+
+    def contents(self) -> str:
+        """A hash of all files of the chosen domains."""
+        try:
+            domains = self.domains()
+        except ConvragError:
+            return ""  # check() says what is wrong
+        files = [self._clone.reference, *chain.from_iterable(map(self._clone.files, domains))]
+        return digest([bytes_hash(path) for path in files])
+
+    def describe(self) -> str:
+        """Says where there are no reference answers."""
+        if self._clone.reference.is_file():
+            return ""
+        return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the conversations of the chosen domains in the order of the file. Raises DataError."""
+        return iter(self._conversations())
+
+    def domains(self) -> Sequence[str]:
+        """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a domain it lacks."""
+        known = self._clone.domains()
+        if self._wanted == "all":
+            return known
+        wanted = list(dict.fromkeys(name.strip() for name in self._wanted.split("+")))
+        for name in wanted:
+            if name not in known:
+                raise UnknownName("dataset.domain", name, [*known, "all"])
+        return wanted
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Stream the passages of a domain. Raises DataError."""
+        return read_passages(self._clone.corpus(domain))
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        """A hash of a domain's corpus file. Raises DataError where it is missing."""
+        return fingerprint(self._clone.corpus(domain))
+
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        """Turn id -> passage id -> grade of relevance, of the chosen domains. Raises DataError."""
+        return self._qrels()
+
+    def _read_first_passage(self, domain: str) -> None:
+        read_first(self._clone.corpus(domain))
+
+    def _read_conversations(self) -> tuple[Conversation, ...]:
+        if self._clone.reference.is_file():
+            return read_reference(self._clone.reference, self._clone.domains(), self.domains())
+        domains = [(self._clone.questions(domain), domain) for domain in self.domains()]
+        return tuple(chain.from_iterable(read_queries(path, domain, with_earlier=True) for path, domain in domains))
+
+    def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
+        # before the conversations, so that check() finds what is wrong with either
+        judged = [Qrels(self._clone.qrels(domain)) for domain in self.domains()]
+        known = {turn.id for conversation in self.conversations() for turn in conversation.turns}
+        grades: dict[str, dict[str, int]] = {}
+        for judgements in judged:
+            judgements.require(known)
+            grades |= judgements.grades
+        return grades

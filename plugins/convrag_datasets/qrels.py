@@ -1,0 +1,68 @@
+"""Relevance judgements, in BEIR's three columns or TREC's four."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from convrag.errors import DataError
+from convrag_datasets.reading import lines
+
+_HEADER = ["query-id", "corpus-id", "score"]
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+class Qrels:
+    """The judgements of a file.
+
+    Attributes:
+        grades: turn id -> passage id -> grade of relevance.
+
+    Raises:
+        DataError: a row is not what it should be, a passage is judged twice and differently, or there is no row.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.grades: dict[str, dict[str, int]] = {}
+        self._lines: dict[str, int] = {}
+        columns = 0
+        for number, line in lines(path):
+            row = _split(line)
+            if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
+                columns = len(row)
+                continue
+            columns = columns or (len(row) if len(row) in (3, 4) else 3)
+            if len(row) != columns:
+                names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
+                raise self._error(f"there must be {columns} columns ({names}), not {len(row)}", number)
+            self._add(row[0], row[-2], row[-1], number)
+        if not self.grades:
+            raise DataError("this file holds no judgements", path=path)
+
+    def require(self, turn_ids: Collection[str]) -> None:
+        """Raise DataError where a judged turn is none of these."""
+        unknown = [turn for turn in self.grades if turn not in turn_ids]
+        if unknown:
+            count = f"{len(unknown)} of {len(self.grades)} judged turns"
+            message = f"{count} are in no conversation, for instance {unknown[0]!r}"
+            raise self._error(message, self._lines[unknown[0]])
+
+    def _add(self, turn: str, passage: str, score: str, number: int) -> None:
+        if not turn or not passage:
+            raise self._error("an id is empty", number)
+        if not _INTEGER.fullmatch(score):
+            raise self._error(f"the score must be an integer, not {score!r}", number)
+        grade = int(score)
+        if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
+            raise self._error(f"passage {passage!r} is judged twice for {turn!r}, with different scores", number)
+        self._lines.setdefault(turn, number)
+
+    def _error(self, message: str, line: int) -> DataError:
+        return DataError(message, path=self.path, line=line)
+
+
+def _split(line: str) -> list[str]:
+    """The columns of a line: between tabs, or where there is no tab, between blanks (as TREC's tools write them)."""
+    return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()
