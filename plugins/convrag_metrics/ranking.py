@@ -1,0 +1,91 @@
+"""`metrics=ranking`: how well the passages were ranked, by the data set's qrels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from convrag.errors import ConfigError
+from convrag.stages import Dataset, Metrics
+from convrag.types import TurnRecord
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+_MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
+_BATCH = 1000  # turns; bounds what is held at once, large enough to drown the cost of a call
+
+
+class RankingMetrics(Metrics):
+    """Recall, nDCG and the other ranking measures of trec_eval, through ir-measures.
+
+    Only turns with qrels are measured, as MTRAG does. Of those, a turn that found nothing or failed scores 0. The
+    ranking is the order of the hits, whatever their scores.
+
+    Args:
+        dataset: whose qrels are the truth.
+        measures: names as ir-measures writes them ("nDCG@5", "R@10", "RR", "AP"); MTRAG reports the defaults.
+    """
+
+    def __init__(self, *, dataset: Dataset, measures: list[str] = _MEASURES) -> None:
+        self.dataset = dataset
+        self.measures = list(measures)
+
+    def check(self) -> Iterator[str]:
+        for name in self.measures:
+            try:
+                _parse(name)
+            except ConfigError as error:
+                yield str(error)
+
+    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+        measures = [_parse(name) for name in self.measures]
+        qrels = self.dataset.qrels()
+        scored = (record for record in records if qrels.get(record.turn_id))
+        values: dict[str, dict[str, float]] = {}
+        while batch := {record.turn_id: _ranking(record) for record in islice(scored, _BATCH)}:
+            values |= _evaluate(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)
+        return values
+
+
+def _evaluate(
+    measures: list[Measure], qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Turn -> measure -> value, turns in the order of the run and measures in the order given."""
+    import ir_measures
+
+    values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in run}
+    for metric in ir_measures.pytrec_eval.iter_calc(measures, qrels, run):
+        values[metric.query_id][str(metric.measure)] = float(metric.value)
+    return values
+
+
+def _ranking(record: TurnRecord) -> dict[str, float]:
+    """Passage -> a score that falls with the rank: trec_eval sorts by score, and equal ones by id, not by our order."""
+    ranking: dict[str, float] = {}
+    for hit in () if record.error else record.hits:
+        ranking.setdefault(hit.passage.id, -float(len(ranking)))
+    return ranking
+
+
+def _parse(name: str) -> Measure:
+    """A measure by its name. Raises ConfigError where it is none, or none that is a mean over turns."""
+    import ir_measures
+    from ir_measures.measures import MeanAgg
+
+    try:
+        measure = ir_measures.parse_measure(name)
+        known = ir_measures.pytrec_eval.supports(measure) and isinstance(measure.aggregator(), MeanAgg)
+    except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
+        raise _unknown(name, str(error)) from error
+    if not known:
+        raise _unknown(name, "trec_eval has no such mean per turn")
+    limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
+    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code takes the process down
+        raise _unknown(name, "a cutoff or grade must be at least 1")
+    return measure
+
+
+def _unknown(name: str, reason: str) -> ConfigError:
+    return ConfigError(f"metrics=ranking: {name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")

@@ -1,0 +1,75 @@
+"""`rewriter=replay`: recorded rewrites, by turn."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from convrag.errors import DataError
+from convrag.stages import Rewriter
+from convrag.types import Question, Rewrite
+from convrag_replay.files import Line, files, hash_files, lines
+
+_SPEAKER = re.compile(r"^\|user\|:", re.MULTILINE)
+
+
+class ReplayRewriter(Rewriter):
+    """Recorded rewrites from a BEIR file: compare with what others published, or run again without paying.
+
+    Each line is {"_id": turn id, "text": rewrite}; MTRAG's prefix `|user|: ` is taken off, and of several utterances
+    marked so the last one counts. A turn without a recorded rewrite keeps its question, and its record says so.
+
+    Args:
+        path: the file, or a folder whose *.jsonl files are read together (say, `datasets/` of an earlier run).
+    """
+
+    def __init__(self, *, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._loaded: Mapping[str, str] | None = None
+
+    def check(self) -> Iterator[str]:
+        try:
+            self._rewrites()
+        except DataError as error:
+            yield f"rewriter=replay: {error}"
+
+    def contents(self) -> str:
+        return hash_files(self.path, ".jsonl")
+
+    def describe(self) -> str:
+        return f"The rewrites are replayed from {self.path}; this run made none."
+
+    def rewrite(self, question: Question) -> Rewrite:
+        text = self._rewrites().get(question.turn_id)
+        if text:
+            return Rewrite.of(text)
+        lacking = "is empty" if text == "" else "is missing"
+        return Rewrite.of(question.text, fallback=f"the rewrite of turn {question.turn_id!r} {lacking} in {self.path}")
+
+    def _rewrites(self) -> Mapping[str, str]:
+        """Turn id -> recorded rewrite. Raises DataError."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _read(self.path)
+            return self._loaded
+
+
+def _read(path: Path) -> dict[str, str]:
+    rewrites: dict[str, str] = {}
+    places: dict[str, Line] = {}
+    for file in files(path, ".jsonl"):
+        for line in lines(file):
+            row = line.json()
+            turn_id, text = row.get("_id"), row.get("text")
+            if not isinstance(turn_id, str) or not isinstance(text, str):
+                raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
+            if first := places.get(turn_id):
+                raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
+            rewrites[turn_id] = _SPEAKER.split(text)[-1].strip()
+            places[turn_id] = line._replace(text="")
+    if not rewrites:
+        raise DataError("it holds no rewrite", path=path)
+    return rewrites

@@ -1,0 +1,96 @@
+"""`retriever=run`: recorded rankings, by turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from convrag.corpus import Corpus
+from convrag.errors import DataError, UnknownName
+from convrag.stages import Dataset, Retriever
+from convrag.store import Store
+from convrag.types import Hit, Passage, Query
+from convrag_replay.files import hash_files
+from convrag_replay.rankings import SUFFIXES, Rankings
+
+
+class RunRetriever(Retriever):
+    """Recorded rankings from a TREC run or JSONL file: generate from, or score, what another system retrieved.
+
+    A TREC line is `turn Q0 passage rank score tag`. A JSONL line is {"turn_id": ..., "contexts": [{"id": ..., "score":
+    ..., "title": ..., "text": ..., "url": ...}]}, where title, text and url may be absent; `intermediate/` of a run
+    holds such lines. The order follows the scores, ties the rank, then the id; queries do not matter. A turn without a
+    ranking finds nothing. Texts that were not recorded come from the corpus; where it lacks one, the hit has no text,
+    but keeps its place in the ranking and so in the scores.
+
+    Args:
+        path: the file (*.jsonl, any other name is TREC), or a folder whose *.jsonl and *.trec files are read together.
+        dataset: whose corpora hold the passages.
+        store: keeps the passages at hand.
+    """
+
+    def __init__(self, *, path: Path, dataset: Dataset, store: Store) -> None:
+        self.path = path
+        self.dataset = dataset
+        self.store = store
+        self._lock = threading.Lock()
+        self._loaded: Rankings | None = None
+        self._corpora: dict[str, Corpus | None] = {}
+
+    def check(self) -> Iterator[str]:
+        try:
+            rankings = self._rankings()
+            if not rankings.passages and not self._any_in_corpus(rankings.without_text()):
+                yield (
+                    f"retriever=run: none of the passages in {self.path} is in the corpora of the data set "
+                    f"({', '.join(self.dataset.domains())}). Choose the data set and domain that the run is about."
+                )
+        except DataError as error:
+            yield f"retriever=run: {error}"
+
+    def prepare(self) -> None:
+        if self._rankings().without_text():
+            for domain in self.dataset.domains():
+                self._corpus(domain)
+
+    def contents(self) -> str:
+        return hash_files(self.path, *SUFFIXES)
+
+    def describe(self) -> str:
+        return f"The rankings are replayed from {self.path}; this run did not search."
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        if not queries or k < 1:
+            return []
+        ranking = self._rankings().of(queries[0].turn_id)[:k]
+        passages = self._passages([passage_id for passage_id, _ in ranking], queries[0].domain)
+        return [Hit(passages.get(passage_id, Passage(passage_id, "")), score) for passage_id, score in ranking]
+
+    def _passages(self, ids: Sequence[str], domain: str) -> Mapping[str, Passage]:
+        recorded = self._rankings().passages
+        lacking = [passage_id for passage_id in ids if passage_id not in recorded]
+        corpus = self._corpus(domain) if lacking else None
+        found = corpus.by_id(lacking) if corpus is not None else []
+        return {passage.id: passage for passage in found} | {i: recorded[i] for i in ids if i in recorded}
+
+    def _any_in_corpus(self, ids: frozenset[str]) -> bool:
+        return not ids or any(
+            passage.id in ids for domain in self.dataset.domains() for passage in self.dataset.corpus(domain)
+        )
+
+    def _rankings(self) -> Rankings:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = Rankings(self.path)
+            return self._loaded
+
+    def _corpus(self, domain: str) -> Corpus | None:
+        """The domain's passages; None where the data set has none, since a run can be scored without their texts."""
+        if domain not in self.dataset.domains():
+            raise UnknownName("the domain", domain, self.dataset.domains())
+        with self._lock:
+            if domain not in self._corpora:
+                empty = next(iter(self.dataset.corpus(domain)), None) is None
+                self._corpora[domain] = None if empty else Corpus(self.dataset, domain, self.store)
+            return self._corpora[domain]

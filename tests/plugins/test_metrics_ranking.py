@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.errors import ConfigError
+from convrag.stages import Dataset
+from convrag.types import Conversation, Hit, Passage, TurnRecord
+from convrag_metrics import RankingMetrics
+
+DEFAULTS = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
+
+
+class Judged(Dataset):
+    def __init__(self, qrels: Mapping[str, Mapping[str, int]]) -> None:
+        self.grades = qrels
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        return self.grades
+
+
+def record(turn_id: str, ids: Sequence[str], scores: Sequence[float] = (), error: str = "") -> TurnRecord:
+    scores = scores or range(len(ids), 0, -1)
+    hits = tuple(Hit(Passage(id_, ""), score) for id_, score in zip(ids, scores, strict=True))
+    return TurnRecord("c", turn_id, "default", 1, "?", hits=hits, error=error)
+
+
+def measure(qrels: Mapping[str, Mapping[str, int]], *records: TurnRecord, measures: list[str]) -> Mapping[str, object]:
+    return RankingMetrics(dataset=Judged(qrels), measures=measures).measure(records)
+
+
+def test_values_by_hand() -> None:
+    qrels = {"c<::>1": {"a": 1, "b": 1, "x": 1}}
+    values = RankingMetrics(dataset=Judged(qrels)).measure([record("c<::>1", ["a", "n", "b", "m"])])
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert list(values) == ["c<::>1"]
+    assert list(values["c<::>1"]) == DEFAULTS
+    assert values["c<::>1"] == pytest.approx(
+        {
+            "R@1": 1 / 3,
+            "R@3": 2 / 3,
+            "R@5": 2 / 3,
+            "R@10": 2 / 3,
+            "nDCG@1": 1.0,
+            "nDCG@3": 1.5 / ideal,
+            "nDCG@5": 1.5 / ideal,
+            "nDCG@10": 1.5 / ideal,
+        }
+    )
+
+
+def test_grades_are_gains() -> None:
+    values = measure({"t": {"a": 1, "b": 3}}, record("t", ["a", "b"]), measures=["nDCG@5"])
+    assert values == {"t": {"nDCG@5": pytest.approx((1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3)))}}
+
+
+@pytest.mark.parametrize("scores", [[1.0, 1.0, 1.0], [0.1, 0.2, 0.3], [-1.0, -5.0, 0.0]])
+def test_the_order_of_the_hits_counts_whatever_their_scores(scores: list[float]) -> None:
+    for ids, reciprocal in [("zya", 1.0), ("yza", 0.5), ("ayz", 1 / 3)]:
+        values = measure({"t": {"z": 1}}, record("t", ids, scores), measures=["RR"])
+        assert values == {"t": {"RR": pytest.approx(reciprocal)}}
+
+
+def test_only_turns_with_qrels_count() -> None:
+    records = [record("judged", ["a"]), record("unjudged", ["a"]), record("nothing relevant named", ["a"])]
+    values = measure({"judged": {"a": 1}, "nothing relevant named": {}, "absent": {"a": 1}}, *records, measures=["R@5"])
+    assert values == {"judged": {"R@5": 1.0}}
+
+
+def test_a_turn_that_found_nothing_or_failed_scores_zero() -> None:
+    qrels = {"nothing": {"a": 1}, "failed": {"a": 1}, "halfway": {"a": 1}, "found": {"a": 1}}
+    records = [
+        record("nothing", []),
+        record("failed", [], error="the model is down"),
+        record("halfway", ["a"], error="the generator raised"),
+        record("found", ["a"]),
+    ]
+    zero = {"R@5": 0.0, "nDCG@5": 0.0}
+    expected = {"nothing": zero, "failed": zero, "halfway": zero, "found": {"R@5": 1.0, "nDCG@5": 1.0}}
+    assert measure(qrels, *records, measures=["R@5", "nDCG@5"]) == expected
+    assert measure(qrels, records[0], measures=["R@5"]) == {"nothing": {"R@5": 0.0}}
+
+
+def test_no_records_and_no_qrels_give_no_values() -> None:
+    assert measure({"t": {"a": 1}}, measures=["R@5"]) == {}
+    assert measure({}, record("t", ["a"]), measures=["R@5"]) == {}
+
+
+def test_records_are_streamed_in_batches_with_the_same_values() -> None:
+    qrels = {f"t{number}": {"a": 1} for number in range(2500)}
+    alive = 0
+    most = 0
+
+    class Counted(TurnRecord):
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    def records() -> Iterator[TurnRecord]:
+        nonlocal alive, most
+        for number in range(2500):
+            hits = (Hit(Passage("b", ""), 2.0), Hit(Passage("a", ""), 1.0))[number % 3 :]
+            alive += 1
+            most = max(most, alive)
+            yield Counted("c", f"t{number}", "default", 1, "?", hits=hits)
+
+    values = RankingMetrics(dataset=Judged(qrels), measures=["RR"]).measure(records())
+    assert list(values) == list(qrels)
+    assert [values[f"t{number}"]["RR"] for number in range(2500)] == [[0.5, 1.0, 0.0][n % 3] for n in range(2500)]
+    assert most <= 1001
+
+
+IDS = st.lists(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), unique=True, max_size=12)
+
+
+@given(ids=IDS, relevant=st.sets(st.sampled_from("abcdefgh"), min_size=1), k=st.integers(1, 12))
+def test_recall_and_ndcg_are_those_of_a_brute_force(ids: list[str], relevant: set[str], k: int) -> None:
+    qrels = {"t": dict.fromkeys(sorted(relevant), 1)}
+    values = measure(qrels, record("t", ids), measures=[f"R@{k}", f"nDCG@{k}"])
+    gain = sum(1 / math.log2(rank + 2) for rank, id_ in enumerate(ids[:k]) if id_ in relevant)
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(k, len(relevant))))
+    recall = len(relevant & set(ids[:k])) / len(relevant)
+    assert values == {"t": {f"R@{k}": pytest.approx(recall), f"nDCG@{k}": pytest.approx(gain / ideal)}}
+
+
+def test_names_are_those_of_ir_measures() -> None:
+    given_names = ["NDCG@5", "nDCG(cutoff=3)", "MRR", "Recall@5", "R@5"]
+    values = measure({"t": {"a": 1}}, record("t", ["a"]), measures=given_names)
+    assert values == {"t": dict.fromkeys(["nDCG@5", "nDCG@3", "RR", "R@5"], 1.0)}
+
+
+IMPOSSIBLE = ["foo@5", "R", "nDCG@@", "R@5;R@3", "R@5.5", "ERR@5", "nDCG@0", "R@0", "R@-1", "R@True", "NumQ", ""]
+
+
+@pytest.mark.parametrize("name", [*IMPOSSIBLE, "R(rel=0)@5", "nDCG(dcg='exp-log2')@5"])
+def test_check_names_what_cannot_be_measured(name: str) -> None:
+    metrics = RankingMetrics(dataset=Judged({"t": {"a": 1}}), measures=["R@5", name])
+    messages = list(metrics.check())
+    assert len(messages) == 1
+    assert repr(name) in messages[0]
+    with pytest.raises(ConfigError):
+        metrics.measure([record("t", ["a"])])
+
+
+def test_check_is_silent_about_good_measures() -> None:
+    assert list(RankingMetrics(dataset=Judged({})).check()) == []
+    good = ["AP", "RR", "P@5", "Success@1", "R(rel=2)@5", "Rprec", "IPrec@0.1"]
+    assert list(RankingMetrics(dataset=Judged({}), measures=good).check()) == []
+
+
+def test_instances_do_not_share_their_measures() -> None:
+    RankingMetrics(dataset=Judged({})).measures.append("foo")
+    assert RankingMetrics(dataset=Judged({})).measures == DEFAULTS
+
+
+def test_the_plugin_is_light_to_import() -> None:
+    code = "import sys, convrag_metrics; sys.exit(bool({'numpy', 'ir_measures', 'pytrec_eval'} & sys.modules.keys()))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("system", "domain", "recall", "ndcg"),
+    [
+        ("elser", "clapnq", 0.552, 0.513),
+        ("bge", "clapnq", 0.462, 0.438),
+        ("elser", "cloud", 0.431, 0.395),
+        ("bge", "cloud", 0.338, 0.303),
+    ],
+)
+def test_the_published_runs_score_as_published(
+    mtrag_path: Path, system: str, domain: str, recall: float, ndcg: float
+) -> None:
+    qrels: dict[str, dict[str, int]] = {}
+    tasks = mtrag_path / "mtrag-human/retrieval_tasks" / domain
+    for line in (tasks / "qrels/dev.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+        turn_id, passage_id, grade = line.split("\t")
+        qrels.setdefault(turn_id, {})[passage_id] = int(grade)
+    rankings: dict[str, list[str]] = {turn_id: [] for turn_id in qrels}
+    for line in (mtrag_path / f"runs/{system}_{domain}_rewrite.trec").read_text(encoding="utf-8").splitlines():
+        turn_id, _, passage_id, *_ = line.split()
+        rankings[turn_id].append(passage_id)
+    records = (record(turn_id, ids) for turn_id, ids in rankings.items())
+    values = RankingMetrics(dataset=Judged(qrels)).measure(records)
+    means = [sum(value[name] for value in values.values()) / len(qrels) for name in ("R@5", "nDCG@5")]
+    assert len(values) == len(qrels)
+    assert means == pytest.approx([recall, ndcg], abs=0.002)

@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import pytest
+
+from convrag.errors import DataError, UnknownName
+from convrag.stages import Dataset
+from convrag.store import Store
+from convrag.types import Conversation, Hit, Passage, Query, Question
+from convrag_replay import ReplayRewriter, RunRetriever
+
+_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
+
+
+class Corpora(Dataset):
+    """Passages by domain; reading them can be forbidden."""
+
+    def __init__(self, *, forbidden: bool = False, **domains: Sequence[Passage]) -> None:
+        self.passages = domains
+        self.forbidden = forbidden
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        return tuple(self.passages)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        assert not self.forbidden, "the corpus must not be read"
+        return iter(self.passages[domain])
+
+
+CORPUS = Corpora(default=[Passage(id_, f"text of {id_}", f"title of {id_}", f"http://{id_}") for id_ in "abcdef"])
+NONE = Corpora(default=[], forbidden=True)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    _OPENED.append(Store(tmp_path / "store"))
+    return _OPENED[-1]
+
+
+def write(path: Path, *rows: object) -> Path:
+    """Rows as lines: text as it is, everything else as JSON."""
+    lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def rewrite_of(path: Path, turn_id: str, text: str = "and then?") -> tuple[str, str]:
+    rewrite = ReplayRewriter(path=path).rewrite(Question(text, turn_id=turn_id))
+    assert len(rewrite.queries) == 1
+    return rewrite.text, rewrite.fallback
+
+
+# rewriter=replay --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("recorded", "expected"),
+    [
+        ("|user|: Who was Laika?", "Who was Laika?"),
+        ("|user|:Who was Laika?", "Who was Laika?"),
+        ("Who was Laika?", "Who was Laika?"),
+        ("|user|: first\n|user|: second\n|user|: Who was Laika?\n", "Who was Laika?"),
+        ("|user|: two\nlines", "two\nlines"),
+        ("What does |user|: mean?", "What does |user|: mean?"),
+        ("|user|: Где была Лайка? 🐕", "Где была Лайка? 🐕"),
+    ],
+)
+def test_a_recorded_rewrite_without_its_prefix(tmp_path: Path, recorded: str, expected: str) -> None:
+    path = write(tmp_path / "r.jsonl", {"_id": "c<::>1", "text": recorded}, "", {"_id": "c<::>2", "text": "other"})
+    assert list(ReplayRewriter(path=path).check()) == []
+    assert rewrite_of(path, "c<::>1") == (expected, "")
+
+
+def test_a_turn_that_the_file_lacks_keeps_its_question(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"_id": "c<::>1", "text": "x"}, {"_id": "c<::>2", "text": "|user|:  "})
+    text, fallback = rewrite_of(path, "c<::>9")
+    assert text == "and then?"
+    assert "c<::>9" in fallback
+    assert "missing" in fallback
+    text, fallback = rewrite_of(path, "c<::>2")
+    assert text == "and then?"
+    assert "empty" in fallback
+
+
+def test_a_folder_is_read_as_one(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", {"_id": "1", "text": "one"})
+    write(tmp_path / "b.jsonl", {"_id": "2", "text": "two", "agent_response": "kept out"})
+    write(tmp_path / "notes.txt", "not read")
+    assert [rewrite_of(tmp_path, turn_id)[0] for turn_id in "12"] == ["one", "two"]
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + b'{"_id": "1", "text": "one"}\r\n')
+    assert rewrite_of(path, "1") == ("one", "")
+
+
+BROKEN_REWRITES = [
+    (["{broken"], "line 1", "JSON"),
+    ([{"_id": "1", "text": "ok"}, "", "[1]"], "line 3", "object"),
+    ([{"_id": "1"}], "line 1", "text"),
+    ([{"_id": 1, "text": "x"}], "line 1", "_id"),
+    ([{"_id": "1", "text": "x"}, {"_id": "1", "text": "y"}], "line 2", "line 1"),
+    ([], "r.jsonl", "no rewrite"),
+]
+
+
+@pytest.mark.parametrize(("rows", "place", "what"), BROKEN_REWRITES)
+def test_a_broken_file_of_rewrites_is_found_before_the_run(
+    tmp_path: Path, rows: list[Any], place: str, what: str
+) -> None:
+    rewriter = ReplayRewriter(path=write(tmp_path / "r.jsonl", *rows))
+    (message,) = rewriter.check()
+    assert place in message
+    assert "r.jsonl" in message
+    assert what in message
+    with pytest.raises(DataError):
+        rewriter.rewrite(Question("?", turn_id="1"))
+
+
+def test_one_turn_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        write(tmp_path / name, {"_id": "1", "text": "x"})
+    (message,) = ReplayRewriter(path=tmp_path).check()
+    assert "b.jsonl, line 1" in message
+    assert "a.jsonl" in message
+
+
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    (message,) = ReplayRewriter(path=tmp_path / "absent.jsonl").check()
+    assert "absent.jsonl" in message
+    (message,) = ReplayRewriter(path=tmp_path).check()
+    assert "*.jsonl" in message
+    (tmp_path / "latin.jsonl").write_bytes(b'{"_id": "1", "text": "ok"}\n{"_id": "2", "text": "caf\xe9"}\n')
+    (message,) = ReplayRewriter(path=tmp_path / "latin.jsonl").check()
+    assert "line 2" in message
+    assert "UTF-8" in message
+
+
+def test_the_identity_of_rewrites_follows_the_content(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"_id": "1", "text": "x"})
+    before = ReplayRewriter(path=path).contents()
+    assert before == ReplayRewriter(path=path).contents()
+    write(path, {"_id": "1", "text": "y"})
+    assert ReplayRewriter(path=path).contents() not in ("", before)
+    assert ReplayRewriter(path=tmp_path / "absent").contents() == ""
+
+
+@pytest.mark.parametrize("domain", ["clapnq", "cloud"])
+def test_mtrags_own_rewrites(mtrag_path: Path, domain: str) -> None:
+    folder = mtrag_path / "mtrag-human/retrieval_tasks" / domain
+    last_turns = ReplayRewriter(path=folder / f"{domain}_lastturn.jsonl")
+    questions = ReplayRewriter(path=folder / f"{domain}_questions.jsonl")
+    for line in (folder / f"{domain}_lastturn.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        question = Question("?", turn_id=row["_id"])
+        expected = row["text"].removeprefix("|user|: ").strip()
+        assert last_turns.rewrite(question).text == questions.rewrite(question).text == expected
+
+
+# retriever=run ----------------------------------------------------------------------------------------------------
+
+
+def retrieve(retriever: RunRetriever, turn_id: str, k: int = 10, domain: str = "default") -> list[Hit]:
+    return retriever.retrieve([Query("ignored", turn_id=turn_id, domain=domain), Query("too", 0.5, turn_id, domain)], k)
+
+
+def ranking(hits: Sequence[Hit]) -> list[tuple[str, float]]:
+    return [(hit.passage.id, hit.score) for hit in hits]
+
+
+def test_a_trec_run_in_the_order_of_its_scores(tmp_path: Path, store: Store) -> None:
+    lines = ["t1 Q0 b 1 1.5 sys", "t2 Q0 c 1 9 sys", "t1\tQ0\ta\t2\t2.5\tsys", "", "t1 Q0 d 3 -1e-3 sys"]
+    retriever = RunRetriever(path=write(tmp_path / "x.trec", *lines), dataset=CORPUS, store=store)
+    assert list(retriever.check()) == []
+    retriever.prepare()
+    assert ranking(retrieve(retriever, "t1")) == [("a", 2.5), ("b", 1.5), ("d", -0.001)]
+    assert retrieve(retriever, "t1", k=1)[0].passage == CORPUS.passages["default"][0]
+    assert ranking(retrieve(retriever, "t2")) == [("c", 9.0)]
+    assert retrieve(retriever, "t3") == []
+    assert retrieve(retriever, "t1", k=0) == []
+    assert retriever.retrieve([], 5) == []
+
+
+def test_equal_scores_follow_the_rank_and_then_the_id(tmp_path: Path, store: Store) -> None:
+    lines = ["t Q0 f 2 1 s", "t Q0 e 3 1 s", "t Q0 d 1 1 s", "t Q0 c 3 1 s", "t Q0 b 0 0 s"]
+    retriever = RunRetriever(path=write(tmp_path / "x.trec", *lines), dataset=CORPUS, store=store)
+    assert [id_ for id_, _ in ranking(retrieve(retriever, "t"))] == ["d", "f", "c", "e", "b"]
+
+
+def test_recorded_texts_need_no_corpus(tmp_path: Path, store: Store) -> None:
+    context = {"id": "ø", "title": "T", "text": "Größe", "score": 2, "url": "u"}
+    rows = [
+        {"turn_id": "t1", "contexts": [{"id": "q", "text": "lower", "score": 1.0}, context], "answer": "not read"},
+        {"turn_id": "t2", "contexts": []},
+        {"turn_id": "t3", "contexts": [{"id": "ø", "score": 7}]},
+    ]
+    retriever = RunRetriever(path=write(tmp_path / "x.jsonl", *rows), dataset=NONE, store=store)
+    assert list(retriever.check()) == []
+    retriever.prepare()
+    passage = Passage("ø", "Größe", "T", "u")
+    assert retrieve(retriever, "t1") == [Hit(passage, 2.0), Hit(Passage("q", "lower"), 1.0)]
+    assert retrieve(retriever, "t2") == []
+    assert retrieve(retriever, "t3") == [Hit(passage, 7.0)]
+
+
+def test_texts_that_were_not_recorded_come_from_the_corpus_or_stay_empty(tmp_path: Path, store: Store) -> None:
+    contexts = [{"id": "a", "score": 3}, {"id": "gone", "score": 2}, {"id": "b", "text": "as recorded", "score": 1}]
+    path = write(tmp_path / "x.jsonl", {"turn_id": "t", "contexts": contexts})
+    expected = [CORPUS.passages["default"][0], Passage("gone", ""), Passage("b", "as recorded")]
+    for dataset, first in [(CORPUS, expected[0]), (Corpora(default=[]), Passage("a", ""))]:
+        retriever = RunRetriever(path=path, dataset=dataset, store=store)
+        assert list(retriever.check()) == []
+        retriever.prepare()
+        assert [hit.passage for hit in retrieve(retriever, "t")] == [first, *expected[1:]]
+
+
+def test_a_run_about_another_corpus_is_found_before_the_run(tmp_path: Path, store: Store) -> None:
+    path = write(tmp_path / "x.trec", "t Q0 foreign 1 2.0 s", "t Q0 alien 2 1.0 s")
+    for dataset in (CORPUS, Corpora(default=[])):
+        (message,) = RunRetriever(path=path, dataset=dataset, store=store).check()
+        assert "x.trec" in message
+        assert "default" in message
+    write(path, "t Q0 foreign 1 2.0 s", "t Q0 f 2 1.0 s")
+    assert list(RunRetriever(path=path, dataset=CORPUS, store=store).check()) == []
+
+
+def test_a_folder_of_runs_serves_several_domains(tmp_path: Path, store: Store) -> None:
+    write(tmp_path / "runs" / "moon.trec", "m Q0 same 1 1.0 s")
+    write(tmp_path / "runs" / "sea.jsonl", {"turn_id": "s", "contexts": [{"id": "same", "score": 1}]})
+    dataset = Corpora(moon=[Passage("same", "dust")], sea=[Passage("same", "salt")])
+    retriever = RunRetriever(path=tmp_path / "runs", dataset=dataset, store=store)
+    assert list(retriever.check()) == []
+    assert [hit.passage.text for hit in retrieve(retriever, "m", domain="moon")] == ["dust"]
+    assert [hit.passage.text for hit in retrieve(retriever, "s", domain="sea")] == ["salt"]
+    with pytest.raises(UnknownName, match="mars"):
+        retrieve(retriever, "m", domain="mars")
+
+
+BROKEN_RUNS = [
+    ("x.trec", ["t Q0 a 1 2.0 s", "t Q0 a 2.0 s"], "line 2", "six columns"),
+    ("x.trec", ["t Q0 a 1 high s"], "line 1", "'high'"),
+    ("x.trec", ["t Q0 a first 1 s"], "line 1", "'first'"),
+    ("x.trec", ["t Q0 a 1 nan s"], "line 1", "nan"),
+    ("x.trec", ["t Q0 a 1 2 s", "t Q0 a 2 1 s"], "line 2", "twice"),
+    ("x.trec", [""], "x.trec", "no ranking"),
+    ("x.jsonl", ["{"], "line 1", "JSON"),
+    ("x.jsonl", [{"turn_id": "t"}], "line 1", "contexts"),
+    ("x.jsonl", [{"contexts": []}], "line 1", "turn_id"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": []}, {"turn_id": "t", "contexts": []}], "line 2", "already"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": ["a"]}], "line 1", "id"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a"}]}], "line 1", "score"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": "1"}]}], "line 1", "score"),
+    ("x.jsonl", ['{"turn_id": "t", "contexts": [{"id": "a", "score": Infinity}]}'], "line 1", "inf"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 1}] * 2}], "line 1", "twice"),
+]
+
+
+@pytest.mark.parametrize(("name", "rows", "place", "what"), BROKEN_RUNS)
+def test_a_broken_run_is_found_before_the_run(
+    tmp_path: Path, store: Store, name: str, rows: list[Any], place: str, what: str
+) -> None:
+    retriever = RunRetriever(path=write(tmp_path / name, *rows), dataset=CORPUS, store=store)
+    (message,) = retriever.check()
+    assert place in message
+    assert name in message
+    assert what in message
+    with pytest.raises(DataError):
+        retrieve(retriever, "t")
+
+
+def test_two_runs_for_one_turn_do_not_blend(tmp_path: Path, store: Store) -> None:
+    write(tmp_path / "runs" / "a.trec", "t Q0 a 1 2.0 bm25")
+    write(tmp_path / "runs" / "b.trec", "t Q0 b 1 1.0 elser")
+    (message,) = RunRetriever(path=tmp_path / "runs", dataset=CORPUS, store=store).check()
+    assert "b.trec, line 1" in message
+    assert "a.trec" in message
+    (message,) = RunRetriever(path=tmp_path / "absent", dataset=CORPUS, store=store).check()
+    assert "absent" in message
+
+
+def test_the_identity_of_a_run_follows_the_content(tmp_path: Path, store: Store) -> None:
+    path = write(tmp_path / "x.trec", "t Q0 a 1 2.0 s")
+    retriever = RunRetriever(path=path, dataset=CORPUS, store=store)
+    before = retriever.contents()
+    write(path, "t Q0 a 1 3.0 s")
+    assert before != retriever.contents() != ""
+
+
+def test_many_threads_share_one_run(tmp_path: Path, store: Store) -> None:
+    rows = [f"t{turn} Q0 {id_} 1 {ord(id_)} s" for turn in range(20) for id_ in "abc"]
+    retriever = RunRetriever(path=write(tmp_path / "x.trec", *rows), dataset=CORPUS, store=store)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda turn: retrieve(retriever, f"t{turn % 20}"), range(200)))
+    assert all([hit.passage.text for hit in hits] == ["text of c", "text of b", "text of a"] for hits in results)
+
+
+def test_elser_on_mtrag_scores_as_published(mtrag_path: Path, store: Store) -> None:
+    path = mtrag_path / "runs/elser_clapnq_rewrite.trec"
+    retriever = RunRetriever(
+        path=path, dataset=Corpora(default=[Passage("822086267_6698-7277-0-579", "x")]), store=store
+    )
+    assert list(retriever.check()) == []
+    qrels = mtrag_path / "mtrag-human/retrieval_tasks/clapnq/qrels/dev.tsv"
+    grades: dict[str, dict[str, int]] = {}
+    for line in qrels.read_text(encoding="utf-8").splitlines()[1:]:
+        turn_id, passage_id, grade = line.split("\t")
+        grades.setdefault(turn_id, {})[passage_id] = int(grade)
+    run = {
+        turn_id: {hit.passage.id: -float(rank) for rank, hit in enumerate(retrieve(retriever, turn_id))}
+        for turn_id in grades
+    }
+    measures = [ir_measures.R @ 5, ir_measures.nDCG @ 5]
+    found = ir_measures.pytrec_eval.calc_aggregate(measures, grades, run)
+    assert [found[measure] for measure in measures] == pytest.approx([0.552, 0.513], abs=0.002)
+
+
+def test_the_plugin_is_light_to_import() -> None:
+    code = "import sys, convrag_replay; sys.exit(bool({'numpy', 'pydantic', 'rich'} & sys.modules.keys()))"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
