@@ -56,7 +56,7 @@ def _job(config: DictConfig) -> None:
         _remove_if_empty(folder)
         status = USAGE_ERROR
     except Exception:
-        log.exception("this should not have happened; the traceback is below and in %s", folder / "convrag.log")
+        log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         status = 1
     _worst = max(_worst, status)
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import field, fields, make_dataclass
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from hydra import compose as hydra_compose
@@ -83,6 +84,17 @@ def check_choices(choices: Mapping[str, Any]) -> None:
             plugins.load().registry.check_name(group.partition("@")[0], name)
 
 
+def variants(group: str) -> dict[str, str]:
+    """The YAML variants of a group's options, ours and the plugins': name -> the first line of the file, a comment."""
+    found = {}
+    for package in (CONFIG_MODULE, *plugins.load().config_packages):
+        for (of, name), file in _yaml_files(package).items():
+            if of == group:
+                first = file.read_text(encoding="utf-8").partition("\n")[0]
+                found[name] = first.removeprefix("#").strip() if first.startswith("#") else ""
+    return found
+
+
 def settings_of(config: DictConfig) -> Settings:
     """The checked top-level settings of a configuration. Raises ConfigError."""
     given = OmegaConf.masked_copy(config, [item.name for item in fields(Settings)])
@@ -101,20 +113,18 @@ def _claim_yaml_names(loaded: plugins.Plugins) -> None:
         for group in GROUPS
         for name, option in loaded.registry.options(group).items()
     }
-    taken |= dict.fromkeys(_yaml_names(CONFIG_MODULE), plugins.FIRST_PARTY)
+    taken |= dict.fromkeys(_yaml_files(CONFIG_MODULE), plugins.FIRST_PARTY)
     for package, distribution in loaded.config_packages.items():
-        for group, name in _yaml_names(package):
+        for group, name in _yaml_files(package):
             if (holder := taken.get((group, name))) is not None:
                 loaded.contest(group, name, holder, distribution)
             taken[group, name] = distribution
 
 
-def _yaml_names(package: str) -> list[tuple[str, str]]:
+def _yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
+    """Group and name -> the file of each variant that a package holds, in alphabetical order."""
     root = resources.files(package)
-    return [
-        (group.name, file.name.removesuffix(".yaml"))
-        for group in sorted(root.iterdir(), key=lambda entry: entry.name)
-        if group.name in GROUPS and group.is_dir()
-        for file in sorted(group.iterdir(), key=lambda entry: entry.name)
-        if file.name.endswith(".yaml")
-    ]
+    groups = [group for group in GROUPS if root.joinpath(group).is_dir()]
+    files = [(group, file) for group in groups for file in root.joinpath(group).iterdir()]
+    named = {(group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")}
+    return dict(sorted(named.items()))

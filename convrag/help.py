@@ -11,6 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag import plugins
+from convrag.config import variants
 from convrag.settings import Settings
 from convrag.stages import GROUPS
 
@@ -31,8 +32,8 @@ def help_text() -> str:
         if group == "reranker":
             lines += ["", "  reranker: the options of ranker, applied to the retrieved passages"]
         elif options:
-            lines += ["", f"  {group}"]
-            lines += [f"    {name:<22} {option.help}" for name, option in options.items()]
+            offered = {name: option.help for name, option in options.items()} | variants(group)
+            lines += ["", f"  {group}", *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
     lines += ["", "Settings (key=value):", ""]
     lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
     lines += [f"\n{failure}" for failure in registry.failures]

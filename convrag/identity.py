@@ -30,7 +30,9 @@ def fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str
         option: the name under which it was registered.
         parameters: those that bear on results, injected stages among them (they count with their own fingerprints).
     """
-    return digest([option, parameters, source_hash(type(stage).__module__), stage.contents()])
+    cls = type(stage)
+    name = f"{cls.__module__}.{cls.__qualname__}"
+    return digest([name, option, parameters, source_hash(cls.__module__), stage.contents()])
 
 
 @cache

@@ -56,6 +56,7 @@ class Pipeline:
         self.domains = tuple(domains)
         self._conversations: dict[str, Conversation] = {}
         self._guard = threading.Lock()
+        self._reported: set[str] = set()
 
     @classmethod
     def compose(cls, *overrides: str) -> Pipeline:
@@ -121,10 +122,18 @@ class Pipeline:
                 with turn.meter.stage(stage):
                     step(turn)
             except Exception as error:
-                turn.error = _reason(error, stage, question)
-                turn.error = f"{stage}: {turn.error}"
+                turn.error = f"{stage}: {self._reason(error, stage, question)}"
                 break
         return turn.record()
+
+    def _reason(self, error: Exception, stage: str, question: Question) -> str:
+        """Why a stage failed, in one line. The terminal sees each reason once, the log each time, with a traceback."""
+        known = isinstance(error, ConvragError)
+        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        level = logging.INFO if reason in self._reported else logging.WARNING
+        self._reported.add(reason)
+        log.log(level, "turn %s: %s failed: %s", question.turn_id, stage, reason, exc_info=None if known else error)
+        return reason
 
     def _domain(self, named: str | None) -> str:
         if named is None and len(self.domains) == 1:
@@ -140,7 +149,7 @@ class Pipeline:
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(question.text, fallback="the rewriter gave no query")
         except Exception as error:
-            rewrite = Rewrite.of(question.text, fallback=_reason(error, "rewriter", question))
+            rewrite = Rewrite.of(question.text, fallback=self._reason(error, "rewriter", question))
         queries = (query for query in rewrite.queries if query.text.strip())
         turn.queries = tuple(replace(query, turn_id=question.turn_id, domain=question.domain) for query in queries)
         turn.trace["rewriter"] = dict(rewrite.trace)
@@ -154,7 +163,7 @@ class Pipeline:
         try:
             turn.hits = rerank(self.reranker, turn.queries[0].text, turn.hits)
         except Exception as error:
-            turn.fallbacks["reranker"] = _reason(error, "reranker", turn.question)
+            turn.fallbacks["reranker"] = self._reason(error, "reranker", turn.question)
 
     def _assemble(self, turn: _Turn) -> None:
         hits = turn.hits[: self.settings.top_n]
@@ -209,10 +218,3 @@ class _Turn:
             fallbacks=self.fallbacks,
             error=self.error,
         )
-
-
-def _reason(error: Exception, stage: str, question: Question) -> str:
-    """Why a stage failed, in one line; what is no expected error leaves its traceback in the log."""
-    known = isinstance(error, ConvragError)
-    log.warning("turn %s: %s failed: %s", question.turn_id, stage, error, exc_info=None if known else error)
-    return str(error) if known else f"{type(error).__name__}: {error}"

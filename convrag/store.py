@@ -64,7 +64,11 @@ class Store:
                 unfinished = folder.with_name(f"{key}.unfinished")
                 shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed: we hold the claim
                 unfinished.mkdir(parents=True)
-                build(unfinished)
+                try:
+                    build(unfinished)
+                except BaseException:
+                    shutil.rmtree(unfinished, ignore_errors=True)
+                    raise
                 unfinished.rename(folder)
         return folder
 

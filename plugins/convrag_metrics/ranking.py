@@ -20,8 +20,8 @@ _BATCH = 1000  # turns; bounds what is held at once, large enough to drown the c
 class RankingMetrics(Metrics):
     """Recall, nDCG and the other ranking measures of trec_eval, through ir-measures.
 
-    Only turns with qrels are measured, as MTRAG does. Of those, a turn that found nothing or failed scores 0. The
-    ranking is the order of the hits, whatever their scores.
+    Only turns with qrels are measured, as MTRAG does. Of those, a turn that found nothing scores 0. The ranking is
+    the order of the hits, whatever their scores.
 
     Args:
         dataset: whose qrels are the truth.
@@ -64,7 +64,7 @@ def _evaluate(
 def _ranking(record: TurnRecord) -> dict[str, float]:
     """Passage -> a score that falls with the rank: trec_eval sorts by score, and equal ones by id, not by our order."""
     ranking: dict[str, float] = {}
-    for hit in () if record.error else record.hits:
+    for hit in record.hits:
         ranking.setdefault(hit.passage.id, -float(len(ranking)))
     return ranking
 
@@ -88,4 +88,4 @@ def _parse(name: str) -> Measure:
 
 
 def _unknown(name: str, reason: str) -> ConfigError:
-    return ConfigError(f"metrics=ranking: {name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")
+    return ConfigError(f"{name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")

@@ -34,7 +34,7 @@ class ReplayRewriter(Rewriter):
         try:
             self._rewrites()
         except DataError as error:
-            yield f"rewriter=replay: {error}"
+            yield f"{error}"
 
     def contents(self) -> str:
         return hash_files(self.path, ".jsonl")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convrag.corpus import Corpus
-from convrag.errors import DataError, UnknownName
+from convrag.errors import DataError
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Passage, Query
@@ -43,11 +43,11 @@ class RunRetriever(Retriever):
             rankings = self._rankings()
             if not rankings.passages and not self._any_in_corpus(rankings.without_text()):
                 yield (
-                    f"retriever=run: none of the passages in {self.path} is in the corpora of the data set "
+                    f"none of the passages in {self.path} is in the corpora of the data set "
                     f"({', '.join(self.dataset.domains())}). Choose the data set and domain that the run is about."
                 )
         except DataError as error:
-            yield f"retriever=run: {error}"
+            yield str(error)
 
     def prepare(self) -> None:
         if self._rankings().without_text():
@@ -87,8 +87,6 @@ class RunRetriever(Retriever):
 
     def _corpus(self, domain: str) -> Corpus | None:
         """The domain's passages; None where the data set has none, since a run can be scored without their texts."""
-        if domain not in self.dataset.domains():
-            raise UnknownName("the domain", domain, self.dataset.domains())
         with self._lock:
             if domain not in self._corpora:
                 empty = next(iter(self.dataset.corpus(domain)), None) is None

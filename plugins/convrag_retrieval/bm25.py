@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
 from convrag.corpus import Corpus
-from convrag.errors import ConfigError, DataError, UnknownName
+from convrag.errors import ConfigError, DataError
 from convrag.identity import digest
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
@@ -80,9 +80,9 @@ class BM25Retriever(Retriever):
         for domain in self.dataset.domains():
             try:
                 if next(iter(self.dataset.corpus(domain)), None) is None:
-                    yield f"retriever=bm25: the data set has no passages to search for the domain {domain!r}."
+                    yield f"the data set has no passages to search for the domain {domain!r}."
             except DataError as error:
-                yield f"retriever=bm25: {error}"
+                yield str(error)
 
     def prepare(self) -> None:
         for domain in self.dataset.domains():
@@ -103,8 +103,6 @@ class BM25Retriever(Retriever):
     def _open(self, domain: str) -> tuple[Corpus, BM25Index]:
         """The domain's passages and index, built first where the store has none; the first thread does it for all."""
         if (opened := self._opened.get(domain)) is None:
-            if domain not in self.dataset.domains():
-                raise UnknownName("the domain", domain, self.dataset.domains())
             with self._locks.setdefault(domain, threading.Lock()):
                 if (opened := self._opened.get(domain)) is None:
                     opened = self._opened[domain] = self._load(domain)

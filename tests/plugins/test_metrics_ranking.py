@@ -78,7 +78,7 @@ def test_only_turns_with_qrels_count() -> None:
     assert values == {"judged": {"R@5": 1.0}}
 
 
-def test_a_turn_that_found_nothing_or_failed_scores_zero() -> None:
+def test_a_turn_that_found_nothing_scores_zero() -> None:
     qrels = {"nothing": {"a": 1}, "failed": {"a": 1}, "halfway": {"a": 1}, "found": {"a": 1}}
     records = [
         record("nothing", []),
@@ -87,7 +87,8 @@ def test_a_turn_that_found_nothing_or_failed_scores_zero() -> None:
         record("found", ["a"]),
     ]
     zero = {"R@5": 0.0, "nDCG@5": 0.0}
-    expected = {"nothing": zero, "failed": zero, "halfway": zero, "found": {"R@5": 1.0, "nDCG@5": 1.0}}
+    one = {"R@5": 1.0, "nDCG@5": 1.0}  # what was found counts, also where the answer then failed
+    expected = {"nothing": zero, "failed": zero, "halfway": one, "found": one}
     assert measure(qrels, *records, measures=["R@5", "nDCG@5"]) == expected
     assert measure(qrels, records[0], measures=["R@5"]) == {"nothing": {"R@5": 0.0}}
 

@@ -1,0 +1,15 @@
+"""The contracts of convrag, applied to this plugin."""
+
+from acme import LengthClusterer, TopicRewriter
+
+from convrag.testing import ClustererContract, RewriterContract
+
+
+class TestTopicRewriter(RewriterContract):
+    def make(self) -> TopicRewriter:
+        return TopicRewriter(clusterer=LengthClusterer(), embedder=ClustererContract().embedder())
+
+
+class TestLengthClusterer(ClustererContract):
+    def make(self) -> LengthClusterer:
+        return LengthClusterer(step=5)

@@ -1,0 +1,12 @@
+"""What the command can do."""
+
+from convrag.hookspecs import Register, hookimpl
+from convrag_tasks.list_plugins import ListPlugins
+from convrag_tasks.run import RunTask
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register the tasks."""
+    register("task", "run", RunTask)
+    register("task", "plugins", ListPlugins)

@@ -1,0 +1,29 @@
+"""`task=run`: one run over a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.stages import Task
+
+
+class RunTask(Task):
+    """Answer every question of the data set, measure, and write the results (the default)."""
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Run it and print the summary; 1 where no turn at all could be answered."""
+        from rich.console import Console
+
+        from convrag.runner import run
+        from convrag.summary import remarks, table
+
+        this, summary = run(config, folder)
+        console = Console()
+        if summary.overall:
+            console.print(table(summary))
+        for line in remarks(this, summary):
+            console.print(line, highlight=False, markup=False)
+        console.print(f"Results: {this.folder}", highlight=False, markup=False, soft_wrap=True)
+        return int(summary.failed == summary.turns)

@@ -1,0 +1,191 @@
+"""The command as a user types it, in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def run_folders(folder: Path) -> list[Path]:
+    return sorted(folder.glob("outputs/2*/*"))
+
+
+@pytest.fixture(scope="module")
+def main_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("main")
+    return folder, convrag(folder=folder)
+
+
+def test_the_main_job_writes_its_files(main_job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = main_job
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (run,) = run_folders(folder)
+    rewrites = (run / "datasets/default.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [json.loads(line) for line in (run / "intermediate/default.jsonl").read_text("utf-8").splitlines()]
+    assert len(rewrites) == len(records) == 49
+    assert json.loads(rewrites[0])["text"].startswith("|user|: ")
+    assert all(record["agent_response"] and not record["error"] for record in records)
+    assert any(record["citations"] for record in records)
+    metrics = json.loads((run / "metrics.json").read_text())
+    assert metrics["scored"]["overall"] == 45
+    assert 0 < metrics["overall"]["nDCG@5"] <= 1
+    assert "nDCG@5" in (run / "summary.md").read_text()
+    assert "nDCG@5" in done.stdout
+    assert all(len(line.split()) == 6 for line in (run / "run.trec").read_text().splitlines())
+    assert not (run / ".unfinished").exists()
+
+
+def test_the_same_again_is_reused_and_equal(main_job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, _ = main_job
+    again = convrag("workers=1", folder=folder)
+    assert again.returncode == 0, again.stderr
+    first, second = run_folders(folder)[:2]
+    for name in ("datasets/default.jsonl", "run.trec"):
+        assert (first / name).read_bytes() == (second / name).read_bytes()
+    assert "calls: 0 made" in again.stdout
+
+
+def test_the_scores_of_the_run_file_are_those_of_the_run(
+    main_job: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = main_job
+    run = run_folders(folder)[0]
+    replayed = convrag(
+        "retriever=run", f"retriever.path={run / 'run.trec'}", "generator=none", "rewriter=none", folder=tmp_path
+    )
+    assert replayed.returncode == 0, replayed.stderr
+    ours, theirs = (json.loads((f / "metrics.json").read_text())["overall"] for f in (run, run_folders(tmp_path)[0]))
+    assert ours == pytest.approx(theirs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["rewriter=nosuch"], ["rewriter 'nosuch' does not exist", "full_history"]),
+        (["rewriter.nosuch=1"], ["nosuch"]),
+        (["top_n=many"], ["top_n=many"]),
+        (["top_k=0"], ["top_k=0", "at least 1"]),
+        (["dataset=jsonl"], ["dataset.conversations"]),
+        (["dataset=mtrag"], ["dataset.path"]),
+        (["dataset=mtrag", "dataset.path=nowhere"], ["nowhere", "does not exist"]),
+        (["retriever=run", "retriever.path=gone.trec"], ["gone.trec"]),
+        (["rewriter=threshold", "rewriter.embedder=lsa"], ["+embedder@rewriter.embedder=lsa"]),
+        (["store.path=/proc/nowhere"], ["store.path"]),
+        (["task=plugins", "task.stage=stages"], ["task.stage"]),
+        (["-m", "rewriter=nosuch,none"], ["nosuch"]),
+        (["history=gold", "dataset=jsonl", "dataset.queries=q.jsonl", "dataset.corpus=q.jsonl"], ["history=gold"]),
+    ],
+)
+def test_a_mistake_gets_one_message_and_status_2(
+    arguments: Sequence[str], parts: Sequence[str], tmp_path: Path
+) -> None:
+    (tmp_path / "q.jsonl").write_text('{"_id": "q1", "text": "what?"}\n')
+    done = convrag(*arguments, folder=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    assert done.stderr.startswith("convrag: ")
+    for part in parts:
+        assert part in done.stderr
+    assert not run_folders(tmp_path), "a folder was left behind"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "conversations", "qrels", "parts"),
+    [
+        ('{"_id": "1", "text": "ok"}\n{broken\n', None, None, ["c.jsonl, line 2"]),
+        ("", None, None, ["c.jsonl"]),
+        ('{"_id": "1", "text": "a"}\n{"_id": "1", "text": "b"}\n', None, None, ["c.jsonl, line 2", "twice"]),
+        (None, '{"id": "x", "turns": []}\n', None, ["t.jsonl, line 1"]),
+        (None, "", None, ["t.jsonl"]),
+        (None, '{"id": "x", "turns": [{"question": 3}]}\n', None, ["t.jsonl, line 1", "question"]),
+        (None, None, "query-id\tcorpus-id\tscore\nnobody<::>1\t1\t1\n", ["q.tsv", "nobody<::>1"]),
+        (None, None, "x<::>1\t1\tmuch\n", ["q.tsv, line 1"]),
+    ],
+)
+def test_bad_files_are_named_with_the_line(
+    corpus: str | None, conversations: str | None, qrels: str | None, parts: Sequence[str], tmp_path: Path
+) -> None:
+    (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "ok"}\n' if corpus is None else corpus)
+    good = '{"id": "x", "turns": [{"question": "what is ok?"}]}\n'
+    (tmp_path / "t.jsonl").write_text(good if conversations is None else conversations)
+    (tmp_path / "q.tsv").write_text("x<::>1\t1\t1\n" if qrels is None else qrels)
+    files = ["dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "dataset.qrels=q.tsv"]
+    done = convrag("dataset=jsonl", *files, folder=tmp_path)
+    assert done.returncode == 2, done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+    for part in parts:
+        assert part in done.stderr
+    assert not run_folders(tmp_path)
+    assert not list((tmp_path / "outputs/store").glob("*/*unfinished*")), "something half-built is left"
+
+
+def test_help_lists_what_there_is(tmp_path: Path) -> None:
+    done = convrag("--help", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for word in ("full_history", "bm25", "extractive", "top_k=10", "minilm", "passages to retrieve per turn"):
+        assert word in done.stdout
+    assert not (tmp_path / "outputs").exists()
+
+
+def test_starting_up_imports_nothing_heavy(tmp_path: Path) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "convrag", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    heavy = {"litellm", "mlflow", "sklearn", "torch", "pandas", "transformers", "numpy", "pydantic", "rich", "jinja2"}
+    assert not imported & heavy
+
+
+def test_cells_of_a_grid_have_their_own_folders(tmp_path: Path) -> None:
+    done = convrag("-m", "rewriter=none,last_n", "generator=none", "limit=1", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    cells = list(tmp_path.glob("outputs/sweeps/*/*/metrics.json"))
+    assert len(cells) == 2
+    again = convrag("-m", "rewriter=none,last_n", "generator=none", "limit=1", folder=tmp_path)
+    assert again.returncode == 0
+    assert set(tmp_path.glob("outputs/sweeps/*/*/metrics.json")) == set(cells)
+
+
+def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "convrag", "limit=1", "generator=none"]
+    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) for _ in range(3)]
+    assert [process.wait(timeout=300) for process in running] == [0, 0, 0]
+    assert len(run_folders(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tmp_path: Path) -> None:
+    turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
+    (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
+    files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "convrag", *files], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(sent)
+    _, errors = process.communicate(timeout=120)
+    (run,) = run_folders(tmp_path)
+    assert not (run / "metrics.json").exists()
+    assert not (run / "datasets").exists()
+    if sent is signal.SIGINT:
+        assert process.returncode == 130
+        assert "interrupted" in errors
+        assert "Traceback" not in errors
+        assert not (run / ".unfinished").exists()
