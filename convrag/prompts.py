@@ -53,10 +53,11 @@ class PromptTemplate:
         from jinja2 import StrictUndefined, TemplateSyntaxError
         from jinja2.sandbox import SandboxedEnvironment
 
-        parts = _DIVIDER.split(self.source if _DIVIDER.match(self.source) else f"<|user|>\n{self.source}")
+        divided = bool(_DIVIDER.match(self.source))
+        parts = _DIVIDER.split(self.source if divided else f"<|user|>\n{self.source}")
         environment = SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
         messages: list[tuple[Role, Template]] = []
-        line = 1
+        line = 1 if divided else 0
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
             try:
                 messages.append((cast(Role, role), environment.from_string(text)))

@@ -94,7 +94,8 @@ def remarks(run: Run, summary: RunSummary) -> list[str]:
         lines.append(f"Turns in which a stage fell back: {counts}.")
     total = sum(summary.usage.values(), Usage())
     tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
-    lines.append(f"Stage calls: {total.calls} made, {total.reused} reused; {tokens}, ${total.spent_usd:.4f} spent.")
+    spent = f", ${total.spent_usd:.4f} spent" if total.spent_usd else ""
+    lines.append(f"Stage calls: {total.calls} made, {total.reused} reused; {tokens}{spent}.")
     return [*lines, *run.notes]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convrag.corpus import Corpus
-from convrag.errors import DataError
+from convrag.errors import DataError, UnknownName
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Passage, Query
@@ -87,6 +87,8 @@ class RunRetriever(Retriever):
 
     def _corpus(self, domain: str) -> Corpus | None:
         """The domain's passages; None where the data set has none, since a run can be scored without their texts."""
+        if domain not in self.dataset.domains():
+            raise UnknownName("domain", domain, self.dataset.domains())
         with self._lock:
             if domain not in self._corpora:
                 empty = next(iter(self.dataset.corpus(domain)), None) is None

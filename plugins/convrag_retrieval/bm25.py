@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
@@ -14,23 +13,10 @@ from convrag.identity import digest
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Query
+from convrag_retrieval.bm25_settings import BM25Settings, Method
 
 if TYPE_CHECKING:
     from convrag_retrieval.bm25_index import BM25Index
-
-Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
-
-
-@dataclass(frozen=True)
-class BM25Settings:
-    """All that decides what an index holds, beside the passages."""
-
-    method: Method
-    k1: float
-    b: float
-    delta: float
-    stopwords: Literal["english", "none"]
-    stemmer: Literal["english", "none"]
 
 
 class BM25Retriever(Retriever):

@@ -13,11 +13,10 @@ import Stemmer
 from convrag.corpus import Corpus
 from convrag.errors import ConfigError
 from convrag.progress import track
+from convrag_retrieval.bm25_settings import BM25Settings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from convrag_retrieval.bm25 import BM25Settings
 
 
 class BM25Index:

@@ -1,0 +1,40 @@
+"""The rewriter of most papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from convrag.stages import LLM, Rewriter
+from convrag.types import Question, Rewrite
+from convrag_baselines.asking import Asker
+
+
+class FullHistoryRewriter(Rewriter):
+    """Ask the LLM for a stand-alone question, showing it the whole conversation.
+
+    The first turn is searched for as it is. Where the LLM fails, or its reply is no question, the user's own words are
+    used, and the record says why.
+
+    Args:
+        llm: the language model that rewrites.
+        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
+            list of `user` and `assistant`, oldest first).
+        temperature: 0 gives the likeliest rewrite: rewriting is no place for variety; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; a question needs far fewer. None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 200
+    ) -> None:
+        self.asker = Asker(llm, prompt, temperature, max_tokens)
+
+    def contents(self) -> str:
+        """The wording of the prompt."""
+        return self.asker.template.hash
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """One call of the LLM, but none for a first turn."""
+        return self.asker.rewrite(question, question.history)

@@ -1,0 +1,55 @@
+"""Rewriters that only put together what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from convrag.errors import ConfigError
+from convrag.stages import Rewriter
+from convrag.types import Question, Rewrite, Turn
+
+
+class NoRewriter(Rewriter):
+    """Search for the question as it is (last turn)."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The question itself."""
+        return Rewrite.of(question.text)
+
+
+class AllQuestionsRewriter(Rewriter):
+    """Search for all of the user's questions until now, as one query."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The earlier questions and this one, a line each."""
+        return _joined((turn.question for turn in question.history), question, question.history)
+
+
+class LastNRewriter(Rewriter):
+    """Search for the questions of the last n exchanges and this one, as one query.
+
+    Args:
+        n: how many exchanges; more brings in topics that may have been left. The default joins what a pronoun
+            mostly points to, and the exchange before it.
+        answers: add the assistant's answers too: more context, and far longer queries.
+
+    Raises:
+        ConfigError: n is below 1.
+    """
+
+    def __init__(self, *, n: int = 2, answers: bool = False) -> None:
+        if n < 1:
+            raise ConfigError(f"rewriter.n={n}: choose at least 1 exchange, or rewriter=none for the question alone")
+        self.n = n
+        self.answers = answers
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The last exchanges, oldest first, and the question, a line each."""
+        turns = question.history[-self.n :]
+        texts = (text for turn in turns for text in (turn.question, turn.answer if self.answers else ""))
+        return _joined(texts, question, turns)
+
+
+def _joined(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
+    lines = [" ".join(text.split()) for text in texts]
+    return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])

@@ -1,0 +1,54 @@
+"""One prompt, one answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from convrag.prompts import PromptTemplate
+from convrag.stages import LLM, Generator
+from convrag.types import Answer, Evidence, Question
+from convrag_basics.citations import check_citations
+
+
+class DirectGenerator(Generator):
+    """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
+
+    Without evidence the LLM is asked all the same: it is told that nothing was found. The trace says how many
+    citations were removed since no passage has their number (`citations_removed`).
+
+    Args:
+        llm: the language model that answers.
+        max_tokens: the longest answer, in tokens; None leaves it to the llm.
+        temperature: 0 gives the likeliest answer, more gives more varied ones; None leaves it to the llm.
+        prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
+            `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text` and `title`).
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self, *, llm: LLM, max_tokens: int | None = None, temperature: float | None = None, prompt: Path | None = None
+    ) -> None:
+        self.llm = llm
+        self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
+        self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
+
+    def contents(self) -> str:
+        """The wording of the prompt."""
+        return self.template.hash
+
+    def generate(self, question: Question, evidence: Evidence) -> Answer:
+        """One call of the LLM. Raises LLMError."""
+        prompt = self.template.render(
+            self.sampling,
+            question=question.text,
+            history=[{"user": turn.question, "assistant": turn.answer} for turn in question.history],
+            evidence=[
+                {"number": item.number, "text": item.text, "title": item.passage.title} for item in evidence.items
+            ],
+        )
+        completion = self.llm.complete(prompt)
+        checked = check_citations(completion.text, evidence)
+        trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
+        return Answer(checked.text, checked.citations, trace)

@@ -1,0 +1,45 @@
+"""Options that leave a stage out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from convrag.stages import Clusterer, Embedder, Generator, Ranker, Tracker
+from convrag.types import Answer, Evidence, Question
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class NoGenerator(Generator):
+    """Do not answer: for experiments that end with retrieval."""
+
+    def generate(self, question: Question, evidence: Evidence) -> Answer:
+        """An empty answer."""
+        return Answer("")
+
+
+class NoRanker(Ranker):
+    """Keep the order as it is: all scores are equal."""
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Zeros, one for each text."""
+        import numpy as np
+
+        return np.zeros(len(texts), dtype=np.float64)
+
+
+class NoClusterer(Clusterer):
+    """Put each text into a cluster of its own."""
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        """The labels 0 to n - 1."""
+        import numpy as np
+
+        return np.arange(len(texts), dtype=np.int64)
+
+
+class NoTracker(Tracker):
+    """Keep no record of runs beside the files that each run writes."""

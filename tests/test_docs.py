@@ -1,0 +1,79 @@
+"""The docs are what the code does: the reference is made from it, and README's commands run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str, text: str = README) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("python -m convrag")]
+
+
+def test_the_reference_is_up_to_date() -> None:
+    pytest.importorskip("docstring_parser")
+    sys.path.insert(0, str(ROOT / "docs"))
+    from build_reference import reference
+
+    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    assert page == reference(), "run: python docs/build_reference.py"
+
+
+def test_every_hook_and_option_has_a_word_of_explanation() -> None:
+    page = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
+    empty = [line for line in page.splitlines() if line.startswith("| `") and line.endswith("|  |")]
+    assert not empty, "an `Args:` line is missing"
+
+
+def test_the_readme_begins_with_two_commands() -> None:
+    first = blocks("bash")[0].splitlines()
+    assert first == [
+        "pip install -e . && python -m convrag",
+        'pip install -c constraints.txt -e ".[all,test]" && pytest',
+    ]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_readme_commands_run(command: str, tmp_path: Path) -> None:
+    arguments = [sys.executable, *command.split()[1:]]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_python_example_runs(tmp_path: Path) -> None:
+    (example,) = blocks("python")
+    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+
+
+def test_the_plugin_guide_quotes_the_example() -> None:
+    example = "".join(path.read_text("utf-8") for path in (ROOT / "docs/examples/acme").rglob("*") if path.is_file())
+    guide = (ROOT / "docs/plugins.md").read_text(encoding="utf-8")
+    quoted = [block for language in ("python", "toml", "yaml") for block in blocks(language, guide)]
+    assert len(quoted) == 6
+    for block in quoted:
+        assert block in example
+
+
+def test_the_layout_of_the_readme_table_is_what_is_installed() -> None:
+    from convrag import plugins
+    from convrag.config import variants
+    from convrag.stages import GROUPS, options_group
+
+    for group in GROUPS:
+        if group == options_group(group):
+            own = [name for name, o in plugins.load().registry.options(group).items() if o.distribution == "convrag"]
+            row = next((line for line in README.splitlines() if line.startswith("| ") and f"`{group}`" in line), "")
+            for name in [*own, *variants(group)]:
+                assert f"`{name}`" in row, f"README's table lacks {group}={name}"
