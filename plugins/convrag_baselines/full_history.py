@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from convrag.asking import Asker, exchanges
+from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Rewriter
 from convrag.types import Question, Rewrite
-from convrag_baselines.asking import Asker
 
 
 class FullHistoryRewriter(Rewriter):
@@ -29,7 +30,8 @@ class FullHistoryRewriter(Rewriter):
     def __init__(
         self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 200
     ) -> None:
-        self.asker = Asker(llm, prompt, temperature, max_tokens)
+        template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
+        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
 
     def contents(self) -> str:
         """The wording of the prompt."""
@@ -37,4 +39,6 @@ class FullHistoryRewriter(Rewriter):
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, but none for a first turn."""
-        return self.asker.rewrite(question, question.history)
+        if not question.history:
+            return Rewrite.of(question.text)
+        return self.asker.rewrite(question, {}, history=exchanges(question.history))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convrag.asking import Asker, exchanges
 from convrag.errors import ConfigError
+from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Embedder, Rewriter
 from convrag.types import Question, Rewrite, Turn
-from convrag_baselines.asking import Asker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +56,8 @@ class ThresholdRewriter(Rewriter):
         self.embedder = embedder
         self.threshold = threshold
         self.turns = turns
-        self.asker = Asker(llm, prompt, temperature, max_tokens)
+        template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
+        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
 
     def contents(self) -> str:
         """The wording of the prompt."""
@@ -64,7 +66,7 @@ class ThresholdRewriter(Rewriter):
     def rewrite(self, question: Question) -> Rewrite:
         """Embeddings for what was not embedded before, and one call of the LLM; neither for a first turn."""
         if not question.history:
-            return self.asker.rewrite(question, ())
+            return Rewrite.of(question.text)
         wanted = self.embedder.embed([question.text], query=True)[0]
         similarities = [float(value) for value in self._vectors(question) @ wanted]
         *earlier, last = range(len(similarities))
@@ -72,11 +74,12 @@ class ThresholdRewriter(Rewriter):
         similar.sort(key=lambda index: (-similarities[index], -index))
         chosen = sorted([*similar[: self.turns - 1], last])
         turns = [question.history[index] for index in chosen]
-        return self.asker.rewrite(
-            question,
-            turns,
-            similarities={turn.id: round(value, 4) for turn, value in zip(question.history, similarities, strict=True)},
-        )
+        named = zip(question.history, similarities, strict=True)
+        trace = {
+            "selected": [turn.id for turn in turns],
+            "similarities": {turn.id: round(value, 4) for turn, value in named},
+        }
+        return self.asker.rewrite(question, trace, history=exchanges(turns))
 
     def _vectors(self, question: Question) -> NDArray[np.float32]:
         """One row per exchange of the history; the question's conversation keeps those that are there."""

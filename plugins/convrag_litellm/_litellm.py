@@ -7,14 +7,13 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 _lock = threading.Lock()
 
 
 @cache
-def _load() -> ModuleType:
+def _load() -> Any:
     # Read at import: fetch no price list, read no .env file, look up no GitHub.
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     os.environ.setdefault("LITELLM_MODE", "PRODUCTION")

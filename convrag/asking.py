@@ -1,0 +1,62 @@
+"""What rewriters that ask an LLM share: the prompt, the reply, and the way back to the question itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from convrag.cleaning import clean_reply
+from convrag.errors import LLMError
+from convrag.prompts import PromptTemplate
+from convrag.stages import LLM
+from convrag.types import Question, Rewrite, Turn
+
+LONGEST = 400
+"""Characters that a rewrite may have, unless the question is itself half as long: more is an answer or a lecture."""
+
+
+class Asker:
+    """Rewrites a question with one call of an LLM; where that comes to nothing, gives the question back and says why.
+
+    Args:
+        llm: the language model.
+        template: the prompt for the task "rewrite".
+        sampling: of the call (temperature, max_tokens, ...); None leaves a value to the llm.
+    """
+
+    def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
+        self.llm = llm
+        self.template = template
+        self.sampling = sampling
+
+    def rewrite(self, question: Question, trace: Mapping[str, Any], **inputs: Any) -> Rewrite:
+        """Ask once.
+
+        Args:
+            question: what is to stand alone.
+            trace: what the rewriter says of its choice; the prompt's hash and the model's name are added.
+            inputs: what the template and llm=extractive read beside `question`; `history` as `exchanges` gives it.
+        """
+        prompt = self.template.render(self.sampling, question=question.text, **inputs)
+        trace = {**trace, "prompt": self.template.hash}
+        try:
+            completion = self.llm.complete(prompt)
+        except LLMError as error:
+            return Rewrite.of(question.text, fallback=str(error), **trace)
+        text = clean_reply(completion.text)
+        if reason := _useless(text, question.text):
+            return Rewrite.of(question.text, fallback=reason, **trace, reply=completion.text)
+        return Rewrite.of(text, **trace, model=completion.model)
+
+
+def exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:
+    """Turns as a prompt's `history`: a `user` and an `assistant` text for each, in the order given."""
+    return [{"user": turn.question, "assistant": turn.answer} for turn in turns]
+
+
+def _useless(text: str, question: str) -> str:
+    if not text:
+        return "the reply holds no question"
+    if len(text) > max(LONGEST, 2 * len(question)):
+        return f"the reply is no question: it has {len(text)} characters"
+    return ""
