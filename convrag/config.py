@@ -25,6 +25,8 @@ from convrag.stages import GROUPS, SEVERAL
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"
 CONFIG_NAME = "config"
+PRESETS = "system"
+"""The group of YAML files that choose options of several groups: `+system=mmr`."""
 
 _configured: list[plugins.Plugins] = []
 _composing = threading.Lock()
@@ -124,7 +126,7 @@ def _claim_yaml_names(loaded: plugins.Plugins) -> None:
 def _yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
     """Group and name -> the file of each variant that a package holds, in alphabetical order."""
     root = resources.files(package)
-    groups = [group for group in GROUPS if root.joinpath(group).is_dir()]
+    groups = [group for group in (*GROUPS, PRESETS) if root.joinpath(group).is_dir()]
     files = [(group, file) for group in groups for file in root.joinpath(group).iterdir()]
     named = {(group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")}
     return dict(sorted(named.items()))

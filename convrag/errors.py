@@ -63,6 +63,10 @@ class DataError(ConvragError):
         super().__init__(f"{place}: {message}")
 
 
+class RunStopped(ConvragError):
+    """The run must end here (say, at a cost limit); what was done is kept, and no turn is counted as failed for it."""
+
+
 class LLMError(ConvragError):
     """A language model gave no usable reply."""
 

@@ -11,7 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag import plugins
-from convrag.config import variants
+from convrag.config import PRESETS, variants
 from convrag.settings import Settings
 from convrag.stages import GROUPS
 
@@ -34,6 +34,9 @@ def help_text() -> str:
         elif options:
             offered = {name: option.help for name, option in options.items()} | variants(group)
             lines += ["", f"  {group}", *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
+    if presets := variants(PRESETS):
+        lines += ["", f"  presets (+{PRESETS}=...): what a published system chose"]
+        lines += [f"    {name:<22} {text}" for name, text in presets.items()]
     lines += ["", "Settings (key=value):", ""]
     lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
     lines += [f"\n{failure}" for failure in registry.failures]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import pluggy
 
 from convrag.stages import Stage
-from convrag.types import Run, RunSummary, TurnRecord
+from convrag.types import Report, Run, RunSummary, TurnRecord
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
@@ -58,6 +59,16 @@ def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
     Args:
         run: the run that the turn belongs to.
         record: what happened.
+    """
+
+
+@hookspec
+def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
+    """Say something about the run as a whole, when its turns are done and its summary is not yet written.
+
+    Args:
+        run: the run.
+        records: the records of all its turns, read anew at each pass. Return None where they are not your concern.
     """
 
 

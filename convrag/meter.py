@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from convrag.types import Usage
+from convrag.types import Completion, Prompt, Usage
 
 _current: ContextVar[tuple[Meter, str] | None] = ContextVar("convrag_meter", default=None)
 
 
 class Meter:
-    """Collects for one turn. `timings` and `usage` are keyed by stage."""
+    """Collects for one turn. `timings` and `usage` are keyed by stage; `replies` are those of the llm."""
 
     def __init__(self) -> None:
         self.timings: dict[str, float] = {}
         self.usage: dict[str, Usage] = {}
+        self.replies: list[tuple[Prompt, Completion]] = []
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -36,3 +37,9 @@ def count(usage: Usage) -> None:
     if current := _current.get():
         meter, name = current
         meter.usage[name] = meter.usage.get(name, Usage()) + usage
+
+
+def note(prompt: Prompt, completion: Completion) -> None:
+    """Keep a prompt with its reply for the record of the turn that is being measured in this thread, if any."""
+    if current := _current.get():
+        current[0].replies.append((prompt, completion))

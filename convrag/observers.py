@@ -30,14 +30,20 @@ class Observers:
             self._manager.register(observer)
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Call a hook of every observer, the last registered first."""
+        """Call a hook of every observer."""
+        self.collect(hook, **arguments)
+
+    def collect(self, hook: str, **arguments: Any) -> list[Any]:
+        """Call a hook of every observer, and gather what they give that is not None."""
+        given: list[Any] = []
         for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
             try:
-                implementation.function(*(arguments[name] for name in implementation.argnames))
+                given.append(implementation.function(*(arguments[name] for name in implementation.argnames)))
             except Exception as error:
                 if implementation.plugin in self._own:
                     raise
                 self._warn(implementation.plugin_name, hook, error)
+        return [each for each in given if each is not None]
 
     def _warn(self, plugin: str, hook: str, error: Exception) -> None:
         if plugin not in self._warned:

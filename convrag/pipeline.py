@@ -10,10 +10,11 @@ from typing import Any
 
 from convrag.config import compose, settings_of
 from convrag.conversation import Conversation, turn_of
-from convrag.errors import ConvragError, UnknownName
+from convrag.errors import ConvragError, RunStopped, UnknownName
 from convrag.meter import Meter
 from convrag.settings import Settings
 from convrag.stages import Context, Generator, Ranker, Retriever, Rewriter
+from convrag.streaming import Stream, listening
 from convrag.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
 from convrag.wiring import Wiring
 
@@ -79,7 +80,14 @@ class Pipeline:
         stages = {group: wiring.get(group) for group in ("rewriter", "retriever", "reranker", "context", "generator")}
         return cls(**stages, settings=settings, domains=wiring.get("dataset").domains())
 
-    def turn(self, conversation_id: str, text: str, *, domain: str | None = None) -> TurnRecord:
+    def turn(
+        self,
+        conversation_id: str,
+        text: str,
+        *,
+        domain: str | None = None,
+        listener: Callable[[str], None] | None = None,
+    ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
         A turn that fails is a record with an `error`; the conversation goes on.
@@ -88,15 +96,20 @@ class Pipeline:
             conversation_id: any name; equal names share their history.
             text: what the user says.
             domain: the corpus that a new conversation is about; needed where there is more than one.
+            listener: is called with the pieces of the answer as they come.
         """
         with self._guard:
             if (conversation := self._conversations.get(conversation_id)) is None:
                 conversation = Conversation(conversation_id, self._domain(domain))
                 self._conversations[conversation_id] = conversation
         with conversation.lock:
-            record = self.answer(conversation.question(text, blind=self.settings.history == "none"))
+            record = self.answer(conversation.question(text, blind=self.settings.history == "none"), listener)
             conversation.add(turn_of(record))
         return record
+
+    def stream(self, conversation_id: str, text: str, *, domain: str | None = None) -> Stream[TurnRecord]:
+        """As `turn`, but to be iterated over: the pieces of the answer as they come; then it has the `record`."""
+        return Stream(lambda listener: self.turn(conversation_id, text, domain=domain, listener=listener))
 
     def history(self, conversation_id: str) -> Conversation | None:
         """What was said in a conversation so far; None where there was none of that id."""
@@ -107,9 +120,9 @@ class Pipeline:
         with self._guard:
             self._conversations.pop(conversation_id, None)
 
-    def answer(self, question: Question) -> TurnRecord:
-        """Answer one question from its own history, keeping nothing."""
-        turn = _Turn(question)
+    def answer(self, question: Question, listener: Callable[[str], None] | None = None) -> TurnRecord:
+        """Answer one question from its own history, keeping nothing. Raises RunStopped, and nothing else."""
+        turn = _Turn(question, listener)
         steps: tuple[tuple[str, Callable[[_Turn], None]], ...] = (
             ("rewriter", self._rewrite),
             ("retriever", self._retrieve),
@@ -121,6 +134,8 @@ class Pipeline:
             try:
                 with turn.meter.stage(stage):
                     step(turn)
+            except RunStopped:
+                raise
             except Exception as error:
                 turn.error = f"{stage}: {self._reason(error, stage, question)}"
                 break
@@ -148,6 +163,8 @@ class Pipeline:
             rewrite = self.rewriter.rewrite(question)
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(question.text, fallback="the rewriter gave no query")
+        except RunStopped:
+            raise
         except Exception as error:
             rewrite = Rewrite.of(question.text, fallback=self._reason(error, "rewriter", question))
         queries = (query for query in rewrite.queries if query.text.strip())
@@ -162,6 +179,8 @@ class Pipeline:
     def _rerank(self, turn: _Turn) -> None:
         try:
             turn.hits = rerank(self.reranker, turn.queries[0].text, turn.hits)
+        except RunStopped:
+            raise
         except Exception as error:
             turn.fallbacks["reranker"] = self._reason(error, "reranker", turn.question)
 
@@ -171,7 +190,10 @@ class Pipeline:
         turn.trace["context"] = dict(turn.evidence.trace)
 
     def _generate(self, turn: _Turn) -> None:
-        turn.answer = self.generator.generate(turn.question, turn.evidence)
+        with listening(turn.listener if self.generator.streams else None):
+            turn.answer = self.generator.generate(turn.question, turn.evidence)
+        if turn.listener and not self.generator.streams:
+            turn.listener(turn.answer.text)
         turn.trace["generator"] = dict(turn.answer.trace)
 
 
@@ -191,6 +213,7 @@ class _Turn:
     """A turn while it is being answered."""
 
     question: Question
+    listener: Callable[[str], None] | None = None
     meter: Meter = field(default_factory=Meter)
     queries: tuple[Query, ...] = ()
     hits: tuple[Hit, ...] = ()
@@ -217,4 +240,5 @@ class _Turn:
             usage=self.meter.usage,
             fallbacks=self.fallbacks,
             error=self.error,
+            replies=tuple(self.meter.replies),
         )

@@ -9,9 +9,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from convrag.identity import digest
-from convrag.meter import count
+from convrag.meter import count, note
 from convrag.stages import LLM, Stage
 from convrag.store import Store
+from convrag.streaming import listener
 from convrag.types import Completion, Usage
 
 if TYPE_CHECKING:
@@ -78,16 +79,17 @@ def _whole(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec,
     signature = inspect.signature(method)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        key = key_of(stage, method.__name__, _arguments(signature, args, kwargs))
+        arguments = _arguments(signature, args, kwargs)
+        key = key_of(stage, method.__name__, arguments)
         if (data := store.get([key]).get(key)) is None:
             with store.claim([key]):
                 if (data := store.get([key]).get(key)) is None:
                     result = method(*args, **kwargs)
                     store.put(_kind(stage, method), {key: codec.encode(result)})
-                    count(_usage(result, reused=False))
+                    _account(stage, arguments, result, reused=False)
                     return result
         result = codec.decode(data)
-        count(_usage(result, reused=True))
+        _account(stage, arguments, result, reused=True)
         return result
 
     return call
@@ -127,12 +129,31 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict
     return dict(bound.arguments)
 
 
-def _usage(result: Any, *, reused: bool) -> Usage:
-    made = Usage(reused=1) if reused else Usage(calls=1)
+def _account(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool) -> None:
+    """Count a call for the turn that it was made for; let who listens hear a reply that did not come in pieces."""
     if not isinstance(result, Completion):
-        return made
-    cost = result.cost_usd or 0.0
-    return made + Usage(0, 0, result.prompt_tokens, result.completion_tokens, cost, 0.0 if reused else cost)
+        count(Usage(reused=1) if reused else Usage(calls=1))
+        return
+    count(_usage_of(result, reused=reused))
+    note(arguments["prompt"], result)
+    if (hear := listener()) and (reused or not (isinstance(stage, LLM) and stage.streams)):
+        hear(result.text)
+
+
+def _usage_of(reply: Completion, *, reused: bool) -> Usage:
+    cost = reply.cost_usd or 0.0
+    return Usage(
+        calls=int(not reused),
+        reused=int(reused),
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        cached_tokens=reply.cached_tokens,
+        cost_usd=cost,
+        spent_usd=0.0 if reused else cost,
+        unpriced=int(reply.cost_usd is None),
+        seconds=0.0 if reused else reply.seconds,
+        retries=0 if reused else reply.retries,
+    )
 
 
 def _kind(stage: Stage, method: Callable[..., Any]) -> str:

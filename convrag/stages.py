@@ -105,6 +105,9 @@ class Dataset(Stage):
 class LLM(Stage):
     """A language model behind one door."""
 
+    streams: bool = False
+    """Whether `complete` hands its reply to `convrag.streaming.listener()` piece by piece, where somebody listens."""
+
     @abstractmethod
     @remembered()
     def complete(self, prompt: Prompt) -> Completion:
@@ -182,6 +185,9 @@ class Context(Stage):
 
 class Generator(Stage):
     """Answers a question from evidence."""
+
+    streams: bool = False
+    """Whether the answer is one reply of an LLM, so that its pieces can be shown as they come."""
 
     def messages(self, question: Question) -> Sequence[Message]:
         """The earlier messages that `generate` will send along, with room reserved for full evidence."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from convrag.options import MARK
-from convrag.types import Run, RunSummary, TurnRecord, Usage
+from convrag.types import Report, Run, RunSummary, TurnRecord, Usage
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,14 +16,20 @@ OVERALL = "overall"
 
 
 def summarize(
-    records: Iterable[TurnRecord], measured: Sequence[Mapping[str, Mapping[str, float]]], seconds: float
+    records: Iterable[TurnRecord],
+    measured: Sequence[Mapping[str, Mapping[str, float]]],
+    reports: Sequence[Report] = (),
+    seconds: float = 0.0,
+    stopped: str = "",
 ) -> RunSummary:
     """Average the measures over all scored turns and per domain (so domains weigh by their turns); count the rest.
 
     Args:
         records: those of the run.
         measured: what each metric gave, turn id -> measure -> value.
+        reports: what plugins say about the run.
         seconds: duration of the run.
+        stopped: why it ended before its last turn, if it did.
     """
     means = _Means()
     turns: Counter[str] = Counter()
@@ -49,6 +55,8 @@ def summarize(
         usage=dict(usage),
         timings={stage: round(total, 6) for stage, total in timings.items()},
         seconds=round(seconds, 3),
+        reports={report.title: {"lines": report.lines, **report.numbers} for report in reports},
+        stopped=stopped,
     )
 
 
@@ -87,6 +95,8 @@ def rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
 def remarks(run: Run, summary: RunSummary) -> list[str]:
     """What a reader must know beside the scores, in sentences."""
     lines = [f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."]
+    if summary.stopped:
+        lines.append(f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}")
     if summary.failed:
         lines.append(f"{summary.failed} turns failed; each has its `error` in intermediate/.")
     if summary.fallbacks:
@@ -96,7 +106,8 @@ def remarks(run: Run, summary: RunSummary) -> list[str]:
     tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
     spent = f", ${total.spent_usd:.4f} spent" if total.spent_usd else ""
     lines.append(f"Stage calls: {total.calls} made, {total.reused} reused; {tokens}{spent}.")
-    return [*lines, *run.notes]
+    reported = [line for report in summary.reports.values() for line in report["lines"]]
+    return [*lines, *reported, *run.notes]
 
 
 def markdown(run: Run, summary: RunSummary) -> str:

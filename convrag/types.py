@@ -181,21 +181,31 @@ class Completion:
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
+    retries: int = 0
     model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the calls of one stage in one turn took: made now, or `reused` from the store (tokens count for both)."""
+    """What the calls of one stage in one turn took: made now, or `reused` from the store (tokens count for both).
+
+    `cached_tokens` are those of the prompt that the provider had cached. `cost_usd` is what all calls cost when they
+    were made, `spent_usd` what was spent now, `unpriced` the number of replies whose price nobody knows.
+    """
 
     calls: int = 0
     reused: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    cached_tokens: int = 0
     cost_usd: float = 0.0
     spent_usd: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    retries: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -205,7 +215,8 @@ class Usage:
 class TurnRecord:
     """All that happened in one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
 
-    A turn that could not be answered has an `error`, and what had been done until then.
+    A turn that could not be answered has an `error`, and what had been done until then. `replies` are the prompts that
+    were answered for it, with their answers; files hold them only where a run is recorded.
     """
 
     conversation_id: str
@@ -222,6 +233,7 @@ class TurnRecord:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     fallbacks: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
+    replies: tuple[tuple[Prompt, Completion], ...] = field(default=(), repr=False)
 
     @property
     def rewritten_query(self) -> str:
@@ -242,8 +254,25 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
+class Report:
+    """What a plugin has to say about a run as a whole.
+
+    `lines` are shown in the summary, `numbers` (plain data) stand in metrics.json under `title`, and `files`, by name,
+    are written into the run's folder.
+    """
+
+    title: str
+    lines: tuple[str, ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What a run came to: scores overall and per domain, and counts."""
+    """What a run came to: scores overall and per domain, counts, and what plugins report under their titles.
+
+    `stopped` says why the run ended before its last turn (say, at a cost limit); it is empty where it did not.
+    """
 
     overall: Mapping[str, float]
     domains: Mapping[str, Mapping[str, float]]
@@ -254,3 +283,5 @@ class RunSummary:
     usage: Mapping[str, Usage]
     timings: Mapping[str, float]
     seconds: float
+    reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stopped: str = ""

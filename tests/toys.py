@@ -13,6 +13,8 @@ import numpy as np
 
 from convrag import plugins
 from convrag.hookspecs import hookimpl
+from convrag.pipeline import Pipeline
+from convrag.settings import Settings
 from convrag.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
 from convrag.types import (
     Answer,
@@ -132,6 +134,18 @@ class ToyDataset(Dataset):
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         return iter([Passage(f"p{n}", f"text {n}") for n in range(3)])
+
+
+def pipeline(**stages: Any) -> Pipeline:
+    settings = stages.pop("settings", Settings(top_n=2))
+    chosen: dict[str, Any] = {
+        "rewriter": ShoutingRewriter(llm=EchoLLM()),
+        "retriever": ListRetriever(),
+        "reranker": EvenRanker(),
+        "context": PlainContext(),
+        "generator": QuotingGenerator(),
+    }
+    return Pipeline(**(chosen | stages), settings=settings)
 
 
 def talk(name: str, *questions: str) -> Conversation:

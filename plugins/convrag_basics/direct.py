@@ -27,6 +27,8 @@ class DirectGenerator(Generator):
         DataError: the prompt's file is missing or is no template.
     """
 
+    streams = True
+
     def __init__(
         self, *, llm: LLM, max_tokens: int | None = None, temperature: float | None = None, prompt: Path | None = None
     ) -> None:

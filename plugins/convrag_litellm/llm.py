@@ -109,9 +109,9 @@ class LiteLLM(LLM):
                 text,
                 getattr(usage, "prompt_tokens", 0) or 0,
                 getattr(usage, "completion_tokens", 0) or 0,
-                _litellm.cost(response, self.model),
-                time.perf_counter() - start,
-                getattr(response, "model", None) or self.model,
+                cost_usd=_litellm.cost(response, self.model),
+                seconds=time.perf_counter() - start,
+                model=getattr(response, "model", None) or self.model,
             )
         raise failure  # out here, since the original error may hold the key and would come along as its context
 

@@ -60,7 +60,8 @@ class ExtractiveLLM(LLM):
         inputs = {name: prompt.inputs[name] for name in _INPUTS[prompt.task]}
         text = _TASKS[prompt.task](**inputs, frequencies=self._counted())
         read = sum(count_tokens(message.content) for message in prompt.messages)
-        return Completion(text, read, count_tokens(text), 0.0, time.perf_counter() - start, "extractive")
+        seconds = time.perf_counter() - start
+        return Completion(text, read, count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
 
     def count_tokens(self, text: str) -> int:
         """Words and punctuation marks."""

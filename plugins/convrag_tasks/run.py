@@ -13,7 +13,7 @@ class RunTask(Task):
     """Answer every question of the data set, measure, and write the results (the default)."""
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 1 where no turn at all could be answered."""
+        """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
         from rich.console import Console
 
         from convrag.runner import run
@@ -26,4 +26,4 @@ class RunTask(Task):
         for line in remarks(this, summary):
             console.print(line, highlight=False, markup=False)
         console.print(f"Results: {this.folder}", highlight=False, markup=False, soft_wrap=True)
-        return int(summary.failed == summary.turns)
+        return int(bool(summary.stopped) or summary.failed == summary.turns)

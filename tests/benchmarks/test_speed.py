@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import toys
+from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
-from convrag.runner import _records
 from convrag.settings import Settings
 from convrag.types import Answer, Rewrite
 
@@ -77,7 +77,8 @@ def test_the_kernel_adds_less_than_a_millisecond_to_a_turn() -> None:
 def test_conversations_side_by_side_wait_together(workers: int) -> None:
     scripts = [toys.talk(f"c{n}", *["what?"] * 8) for n in range(workers)]
     start = time.perf_counter()
-    done = list(_records(pipeline(Slow(), workers=workers), scripts, Settings(workers=workers)))
+    settings = Settings(workers=workers)
+    done = list(Conversing(pipeline(Slow(), workers=workers), scripts, settings).records())
     took = time.perf_counter() - start
     print(f"{workers} conversations: {8 * 0.05 / took:.2f} of the ideal throughput")  # noqa: T201
     assert len(done) == 8 * workers

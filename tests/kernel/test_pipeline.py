@@ -11,18 +11,7 @@ from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline, rerank
 from convrag.settings import Settings
 from convrag.types import Hit, Passage, Rewrite
-
-
-def pipeline(**stages: Any) -> Pipeline:
-    settings = stages.pop("settings", Settings(top_n=2))
-    chosen: dict[str, Any] = {
-        "rewriter": toys.ShoutingRewriter(llm=toys.EchoLLM()),
-        "retriever": toys.ListRetriever(),
-        "reranker": toys.EvenRanker(),
-        "context": toys.PlainContext(),
-        "generator": toys.QuotingGenerator(),
-    }
-    return Pipeline(**(chosen | stages), settings=settings)
+from toys import pipeline
 
 
 def test_a_turn_goes_through_all_stages() -> None:

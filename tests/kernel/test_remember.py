@@ -85,7 +85,7 @@ def test_usage_tells_made_from_reused(store: Store) -> None:
     with meter.stage("generator"):
         embedder.embed(["a", "b", "a"])
         embedder.embed(["a", "c"])
-    assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, 1.0, 0.5)
+    assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, cost_usd=1.0, spent_usd=0.5)
     assert meter.usage["generator"] == Usage(calls=3, reused=1)
     assert set(meter.timings) == {"rewriter", "generator"}
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -110,14 +109,16 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     waiting.join()
 
 
-def _put_many(path: str, start: int) -> None:
-    store = Store(path)
-    for number in range(start, start + 50):
-        store.put("test", {str(number): b"x" * 100})
+WRITE = """
+import sys
+from convrag.store import Store
+store = Store(sys.argv[1])
+for number in range(int(sys.argv[2]), int(sys.argv[2]) + 50):
+    store.put("test", {str(number): b"x" * 100})
+"""
 
 
 def test_processes_write_side_by_side(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(3) as pool:
-        pool.starmap(_put_many, [(str(tmp_path), n) for n in (0, 50, 100)])
+    writers = [subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path), str(n)]) for n in (0, 50, 100)]
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
     assert len(Store(tmp_path).get(map(str, range(150)))) == 150
