@@ -29,6 +29,7 @@ _worst = 0  # exit status over the jobs of this process: Hydra hands nothing bac
 
 def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
+    sys.argv[0] = "convrag"  # what usage messages call the command
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     try:
         configure()
@@ -39,6 +40,9 @@ def main() -> None:
         sys.exit(130)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
+        sys.exit(USAGE_ERROR)
+    except OSError as error:  # Hydra makes the folder before our part begins
+        _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=...")
         sys.exit(USAGE_ERROR)
     sys.exit(_worst)
 

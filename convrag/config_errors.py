@@ -36,7 +36,7 @@ def explain(error: Exception, registry: Registry) -> ConfigError:
     text = str(error)
     if isinstance(error, MissingConfigException) and "/" in (error.missing_cfg_file or ""):
         group, _, name = str(error.missing_cfg_file).rpartition("/")
-        choices = error.options or ()
+        choices = error.options or registry.options(group)
         return UnknownName(group, name.removesuffix(".yaml"), choices, hints=[str(f) for f in registry.failures])
     cause = error.__cause__ or error
     if match := _KEY.search(text):
