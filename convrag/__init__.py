@@ -11,6 +11,7 @@ _os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 _os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 _os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
+from convrag.conversation import Conversations
 from convrag.errors import ConvragError, DataError, LLMError, MissingExtra
 from convrag.hookspecs import Register, hookimpl
 from convrag.options import operational, use
@@ -63,6 +64,7 @@ __all__ = [
     "Completion",
     "Context",
     "Conversation",
+    "Conversations",
     "ConvragError",
     "DataError",
     "Dataset",

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from dataclasses import dataclass, field, replace
+import time
+from collections import OrderedDict
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
-from convrag.types import Question, Turn, TurnRecord
+from convrag.errors import DataError
+from convrag.types import Passage, Question, Turn, TurnRecord
 
 
 @dataclass
@@ -41,3 +47,91 @@ def turn_of(record: TurnRecord) -> Turn:
     """What a later turn sees of this one: the question, and the answer that was given (none where it failed)."""
     passages = tuple(item.passage for item in record.evidence.items)
     return Turn(record.turn_id, record.original_query, record.answer.text, passages)
+
+
+class Conversations:
+    """The conversations of a pipeline by id: bounded, and kept on disk where there is a folder for them.
+
+    Args:
+        folder: keeps each conversation in a file of its own, from which it goes on after a restart.
+        limit: how many are held in memory; the one that was used longest ago goes first.
+        ttl: seconds after which one that was not used is dropped from memory.
+    """
+
+    def __init__(self, folder: Path | None = None, *, limit: int | None = None, ttl: float | None = None) -> None:
+        self.folder = folder
+        self.limit = limit
+        self.ttl = ttl
+        self._held: OrderedDict[str, tuple[Conversation, float]] = OrderedDict()
+        self._guard = threading.Lock()
+
+    def get(self, conversation_id: str) -> Conversation | None:
+        """The conversation of that id, from memory or from disk; None where there is none. Raises DataError."""
+        with self._guard:
+            return self._get(conversation_id)
+
+    def open(self, conversation_id: str, domain: str) -> Conversation:
+        """The conversation of that id; a new one, about `domain`, where there is none."""
+        with self._guard:
+            found = self._get(conversation_id)
+            return found or self._hold(Conversation(conversation_id, domain))
+
+    def save(self, conversation: Conversation) -> None:
+        """Write a conversation to its file, whole or not at all; without a folder there is nothing to do."""
+        if self.folder is None:
+            return
+        path = self._path(conversation.id)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_suffix(f".{threading.get_ident()}.unfinished")
+        turns = [asdict(turn) for turn in conversation.history]
+        row = {"id": conversation.id, "domain": conversation.domain, "turns": turns}
+        unfinished.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+        unfinished.replace(path)
+
+    def ids(self) -> list[str]:
+        """The ids of all conversations, in memory and on disk, sorted."""
+        with self._guard:
+            kept = [unquote(path.stem) for path in self.folder.glob("*.json")] if self.folder else []
+            return sorted({*self._held, *kept})
+
+    def reset(self, conversation_id: str) -> None:
+        """Forget a conversation, also on disk; an unknown id is nothing to forget."""
+        with self._guard:
+            self._held.pop(conversation_id, None)
+            if self.folder is not None:
+                self._path(conversation_id).unlink(missing_ok=True)
+
+    def _get(self, conversation_id: str) -> Conversation | None:
+        now = time.monotonic()
+        while self._held and self.ttl is not None:
+            oldest, (_, used) = next(iter(self._held.items()))
+            if now - used <= self.ttl:
+                break
+            del self._held[oldest]
+        if conversation_id in self._held:
+            return self._hold(self._held[conversation_id][0])
+        path = self._path(conversation_id) if self.folder is not None else None
+        return self._hold(_read(path)) if path is not None and path.is_file() else None
+
+    def _hold(self, conversation: Conversation) -> Conversation:
+        self._held[conversation.id] = (conversation, time.monotonic())
+        self._held.move_to_end(conversation.id)
+        while self.limit is not None and len(self._held) > self.limit:
+            self._held.popitem(last=False)
+        return conversation
+
+    def _path(self, conversation_id: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{quote(conversation_id, safe='')}.json"
+
+
+def _read(path: Path) -> Conversation:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        turns = [
+            Turn(turn["id"], turn["question"], turn["answer"], tuple(Passage(**p) for p in turn["passages"]))
+            for turn in row["turns"]
+        ]
+        return Conversation(row["id"], row["domain"], turns)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"this is no saved conversation ({error!r}); move it away", path=path) from error

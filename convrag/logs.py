@@ -1,8 +1,12 @@
-"""How log records look on the terminal."""
+"""How log records look on the terminal, and how often."""
 
 from __future__ import annotations
 
 import logging
+
+from convrag.errors import ConvragError
+
+log = logging.getLogger(__name__)
 
 
 class TerminalFormatter(logging.Formatter):
@@ -14,3 +18,16 @@ class TerminalFormatter(logging.Formatter):
         if record.levelno >= logging.CRITICAL and record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
         return line
+
+
+class FirstTime:
+    """Warns of each reason once, so that the terminal is not flooded; the log file has every time."""
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def warn(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
+        """Log a failure, with the traceback of an error that is none of ours."""
+        level = logging.INFO if reason in self._seen else logging.WARNING
+        self._seen.add(reason)
+        log.log(level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error)

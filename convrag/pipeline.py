@@ -1,24 +1,20 @@
-"""One turn: question -> rewriter -> retriever -> reranker -> context -> generator -> answer."""
+"""Stages put together: conversations are asked and answered through a Pipeline."""
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from typing import Any
 
 from convrag.config import compose, settings_of
-from convrag.conversation import Conversation, turn_of
-from convrag.errors import ConvragError, RunStopped, UnknownName
-from convrag.meter import Meter
+from convrag.conversation import Conversation, Conversations, turn_of
+from convrag.errors import UnknownName
+from convrag.logs import FirstTime
 from convrag.settings import Settings
 from convrag.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.streaming import Stream, listening
-from convrag.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
+from convrag.streaming import Stream
+from convrag.turn import Listener, Plan, Stages, TurnInProgress
+from convrag.types import Question, Rewrite, TurnRecord
 from convrag.wiring import Wiring
-
-log = logging.getLogger(__name__)
 
 
 class Pipeline:
@@ -35,6 +31,7 @@ class Pipeline:
         generator: answers.
         settings: how many passages to retrieve and to show.
         domains: the corpora that a conversation can be about.
+        conversations: where they are held; by default all of them in memory.
     """
 
     def __init__(
@@ -47,21 +44,21 @@ class Pipeline:
         generator: Generator,
         settings: Settings | None = None,
         domains: Sequence[str] = ("default",),
+        conversations: Conversations | None = None,
     ) -> None:
-        self.rewriter = rewriter
-        self.retriever = retriever
-        self.reranker = reranker
-        self.context = context
-        self.generator = generator
+        self.stages = Stages(rewriter, retriever, reranker, context, generator)
         self.settings = settings or Settings()
         self.domains = tuple(domains)
-        self._conversations: dict[str, Conversation] = {}
-        self._guard = threading.Lock()
-        self._reported: set[str] = set()
+        self.conversations = Conversations() if conversations is None else conversations
+        self._warnings = FirstTime()
 
     @classmethod
-    def compose(cls, *overrides: str) -> Pipeline:
+    def compose(cls, *overrides: str, conversations: Conversations | None = None) -> Pipeline:
         """The pipeline that the command would run with these overrides, checked and ready.
+
+        Args:
+            overrides: as on the command line.
+            conversations: where they are held; `Conversations(folder)` keeps them on disk.
 
         Raises:
             ConfigError: something cannot be chosen or set.
@@ -69,16 +66,17 @@ class Pipeline:
         """
         config = compose(*overrides)
         wiring = Wiring(config)
-        pipeline = cls.wired(wiring, settings_of(config))
+        pipeline = cls.wired(wiring, settings_of(config), conversations)
         wiring.check()
         wiring.prepare()
         return pipeline
 
     @classmethod
-    def wired(cls, wiring: Wiring, settings: Settings) -> Pipeline:
+    def wired(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
         """The pipeline of a wiring, not yet checked."""
-        stages = {group: wiring.get(group) for group in ("rewriter", "retriever", "reranker", "context", "generator")}
-        return cls(**stages, settings=settings, domains=wiring.get("dataset").domains())
+        stages = {group: wiring.get(group) for group in Stages._fields}
+        domains = wiring.get("dataset").domains()
+        return cls(**stages, settings=settings, domains=domains, conversations=conversations)
 
     def turn(
         self,
@@ -86,7 +84,10 @@ class Pipeline:
         text: str,
         *,
         domain: str | None = None,
-        listener: Callable[[str], None] | None = None,
+        query: str | None = None,
+        top_k: int | None = None,
+        generate: bool = True,
+        listener: Listener | None = None,
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
@@ -96,149 +97,49 @@ class Pipeline:
             conversation_id: any name; equal names share their history.
             text: what the user says.
             domain: the corpus that a new conversation is about; needed where there is more than one.
+            query: what to search for, instead of a rewrite of `text`.
+            top_k: passages to retrieve in this turn, and to show; otherwise as in the settings.
+            generate: whether to answer; without, the turn ends with its evidence.
             listener: is called with the pieces of the answer as they come.
         """
-        with self._guard:
-            if (conversation := self._conversations.get(conversation_id)) is None:
-                conversation = Conversation(conversation_id, self._domain(domain))
-                self._conversations[conversation_id] = conversation
+        conversation = self._open(conversation_id, domain)
+        plan = Plan(query=query, top_k=top_k, generate=generate, listener=listener)
         with conversation.lock:
-            record = self.answer(conversation.question(text, blind=self.settings.history == "none"), listener)
+            record = self.answer(self._question(conversation, text), plan)
             conversation.add(turn_of(record))
+            self.conversations.save(conversation)
         return record
 
-    def stream(self, conversation_id: str, text: str, *, domain: str | None = None) -> Stream[TurnRecord]:
+    def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[TurnRecord]:
         """As `turn`, but to be iterated over: the pieces of the answer as they come; then it has the `record`."""
-        return Stream(lambda listener: self.turn(conversation_id, text, domain=domain, listener=listener))
+        return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
 
-    def history(self, conversation_id: str) -> Conversation | None:
-        """What was said in a conversation so far; None where there was none of that id."""
-        return self._conversations.get(conversation_id)
+    def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
+        """What the next turn of a conversation would search for. The conversation stays as it is."""
+        conversation = self._open(conversation_id, domain)
+        with conversation.lock:
+            return self._turn(self._question(conversation, text), Plan()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
         """Forget a conversation; an unknown id is nothing to forget."""
-        with self._guard:
-            self._conversations.pop(conversation_id, None)
+        self.conversations.reset(conversation_id)
 
-    def answer(self, question: Question, listener: Callable[[str], None] | None = None) -> TurnRecord:
+    def answer(self, question: Question, plan: Plan | None = None) -> TurnRecord:
         """Answer one question from its own history, keeping nothing. Raises RunStopped, and nothing else."""
-        turn = _Turn(question, listener)
-        steps: tuple[tuple[str, Callable[[_Turn], None]], ...] = (
-            ("rewriter", self._rewrite),
-            ("retriever", self._retrieve),
-            ("reranker", self._rerank),
-            ("context", self._assemble),
-            ("generator", self._generate),
-        )
-        for stage, step in steps:
-            try:
-                with turn.meter.stage(stage):
-                    step(turn)
-            except RunStopped:
-                raise
-            except Exception as error:
-                turn.error = f"{stage}: {self._reason(error, stage, question)}"
-                break
-        return turn.record()
+        return self._turn(question, plan or Plan()).run()
 
-    def _reason(self, error: Exception, stage: str, question: Question) -> str:
-        """Why a stage failed, in one line. The terminal sees each reason once, the log each time, with a traceback."""
-        known = isinstance(error, ConvragError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
-        level = logging.INFO if reason in self._reported else logging.WARNING
-        self._reported.add(reason)
-        log.log(level, "turn %s: %s failed: %s", question.turn_id, stage, reason, exc_info=None if known else error)
-        return reason
+    def _turn(self, question: Question, plan: Plan) -> TurnInProgress:
+        return TurnInProgress(question, self.stages, self.settings, self._warnings, plan)
 
-    def _domain(self, named: str | None) -> str:
-        if named is None and len(self.domains) == 1:
-            return self.domains[0]
-        if named not in self.domains:
-            raise UnknownName("domain", str(named), self.domains)
-        return named
+    def _question(self, conversation: Conversation, text: str) -> Question:
+        return conversation.question(text, blind=self.settings.history == "none")
 
-    def _rewrite(self, turn: _Turn) -> None:
-        question = turn.question
-        try:
-            rewrite = self.rewriter.rewrite(question)
-            if not any(query.text.strip() for query in rewrite.queries):
-                rewrite = Rewrite.of(question.text, fallback="the rewriter gave no query")
-        except RunStopped:
-            raise
-        except Exception as error:
-            rewrite = Rewrite.of(question.text, fallback=self._reason(error, "rewriter", question))
-        queries = (query for query in rewrite.queries if query.text.strip())
-        turn.queries = tuple(replace(query, turn_id=question.turn_id, domain=question.domain) for query in queries)
-        turn.trace["rewriter"] = dict(rewrite.trace)
-        if rewrite.fallback:
-            turn.fallbacks["rewriter"] = rewrite.fallback
-
-    def _retrieve(self, turn: _Turn) -> None:
-        turn.hits = tuple(self.retriever.retrieve(turn.queries, self.settings.top_k))
-
-    def _rerank(self, turn: _Turn) -> None:
-        try:
-            turn.hits = rerank(self.reranker, turn.queries[0].text, turn.hits)
-        except RunStopped:
-            raise
-        except Exception as error:
-            turn.fallbacks["reranker"] = self._reason(error, "reranker", turn.question)
-
-    def _assemble(self, turn: _Turn) -> None:
-        hits = turn.hits[: self.settings.top_n]
-        turn.evidence = self.context.assemble(turn.question, hits, self.generator.messages(turn.question))
-        turn.trace["context"] = dict(turn.evidence.trace)
-
-    def _generate(self, turn: _Turn) -> None:
-        with listening(turn.listener if self.generator.streams else None):
-            turn.answer = self.generator.generate(turn.question, turn.evidence)
-        if turn.listener and not self.generator.streams:
-            turn.listener(turn.answer.text)
-        turn.trace["generator"] = dict(turn.answer.trace)
-
-
-def rerank(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """The hits by the ranker's scores; one that scores all the same leaves their order and their scores alone."""
-    scores = [float(score) for score in ranker.score(query, [hit.passage.content for hit in hits])]
-    if len(scores) != len(hits):
-        raise ConvragError(f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts")
-    if len(set(scores)) < 2:
-        return hits
-    order = sorted(range(len(hits)), key=lambda index: -scores[index])
-    return tuple(Hit(hits[index].passage, scores[index]) for index in order)
-
-
-@dataclass
-class _Turn:
-    """A turn while it is being answered."""
-
-    question: Question
-    listener: Callable[[str], None] | None = None
-    meter: Meter = field(default_factory=Meter)
-    queries: tuple[Query, ...] = ()
-    hits: tuple[Hit, ...] = ()
-    evidence: Evidence = Evidence()
-    answer: Answer = Answer("")
-    trace: dict[str, dict[str, Any]] = field(default_factory=dict)
-    fallbacks: dict[str, str] = field(default_factory=dict)
-    error: str = ""
-
-    def record(self) -> TurnRecord:
-        question = self.question
-        return TurnRecord(
-            conversation_id=question.conversation_id,
-            turn_id=question.turn_id,
-            domain=question.domain,
-            number=question.number,
-            original_query=question.text,
-            queries=self.queries,
-            hits=self.hits,
-            evidence=self.evidence,
-            answer=self.answer,
-            trace={stage: trace for stage, trace in self.trace.items() if trace},
-            timings=self.meter.timings,
-            usage=self.meter.usage,
-            fallbacks=self.fallbacks,
-            error=self.error,
-            replies=tuple(self.meter.replies),
-        )
+    def _open(self, conversation_id: str, domain: str | None) -> Conversation:
+        """The conversation of that id, be it new. Raises UnknownName for a domain that is not there, or not said."""
+        if known := self.conversations.get(conversation_id):
+            return known
+        if domain is None and len(self.domains) == 1:
+            domain = self.domains[0]
+        if domain not in self.domains:
+            raise UnknownName("domain", str(domain), self.domains)
+        return self.conversations.open(conversation_id, domain)

@@ -138,6 +138,7 @@ class ToyDataset(Dataset):
 
 def pipeline(**stages: Any) -> Pipeline:
     settings = stages.pop("settings", Settings(top_n=2))
+    conversations = stages.pop("conversations", None)
     chosen: dict[str, Any] = {
         "rewriter": ShoutingRewriter(llm=EchoLLM()),
         "retriever": ListRetriever(),
@@ -145,7 +146,7 @@ def pipeline(**stages: Any) -> Pipeline:
         "context": PlainContext(),
         "generator": QuotingGenerator(),
     }
-    return Pipeline(**(chosen | stages), settings=settings)
+    return Pipeline(**(chosen | stages), settings=settings, conversations=conversations)
 
 
 def talk(name: str, *questions: str) -> Conversation:

@@ -8,8 +8,9 @@ import pytest
 
 import toys
 from convrag.conversation import Conversation
-from convrag.pipeline import Pipeline, rerank
+from convrag.pipeline import Pipeline
 from convrag.settings import Settings
+from convrag.turn import rerank
 from convrag.types import Hit, Passage, Rewrite
 from toys import pipeline
 
