@@ -81,6 +81,7 @@ class TurnInProgress:
             rewrite = Rewrite.of(self.question.text, fallback=self._reason(error, "rewriter"))
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
+        self.question = replace(self.question, standalone=self.queries[0].text)
         self.trace["rewriter"] = dict(rewrite.trace)
         if rewrite.fallback:
             self.fallbacks["rewriter"] = rewrite.fallback

@@ -62,7 +62,7 @@ class Question:
     """What a user asks now, with what belongs to it.
 
     `history` holds only turns strictly before this one, oldest first. `number` counts the conversation's turns from 1,
-    also where the history is hidden.
+    also where the history is hidden. `standalone` is the rewrite's text, for the stages after the rewriter.
     """
 
     text: str
@@ -71,6 +71,7 @@ class Question:
     domain: str = "default"
     number: int = 1
     history: tuple[Turn, ...] = ()
+    standalone: str = ""
     memory: dict[object, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     def scratch(self, stage: object) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
 from convrag.turn import rerank
-from convrag.types import Hit, Passage, Rewrite
+from convrag.types import Answer, Hit, Passage, Rewrite
 from toys import pipeline
 
 
@@ -96,6 +96,14 @@ def test_a_reranker_that_fails_leaves_the_order() -> None:
     record = pipeline(reranker=Broken()).turn("c", "what?")
     assert [hit.passage.id for hit in record.hits] == ["p0", "p1", "p2"]
     assert "1 scores for 3 texts" in record.fallbacks["reranker"]
+
+
+def test_later_stages_know_the_rewrite() -> None:
+    class Parrot(toys.QuotingGenerator):
+        def generate(self, question: Any, evidence: Any) -> Answer:
+            return Answer(f"{question.text} {question.standalone}")
+
+    assert pipeline(generator=Parrot()).turn("c", "what?").answer.text == "what? WHAT?"
 
 
 def test_a_question_sees_only_what_was_before_and_no_labels() -> None:
