@@ -6,10 +6,12 @@ import logging
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
@@ -31,10 +33,12 @@ def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
     sys.argv[0] = "convrag"  # what usage messages call the command
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
+    interrupted = True
     try:
         configure()
         register_resolvers()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
+        interrupted = False
     except KeyboardInterrupt:
         _say("interrupted. The same command goes on from what is remembered.")
         sys.exit(130)
@@ -44,25 +48,58 @@ def main() -> None:
     except OSError as error:  # Hydra makes the folder before our part begins
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=...")
         sys.exit(USAGE_ERROR)
+    finally:
+        if "convrag.sweep" in sys.modules:
+            _end_of_sweep(interrupted)
     sys.exit(_worst)
 
 
 def _job(config: DictConfig) -> None:
     """One run of the chosen task: all of a single command, or one cell of a grid, which must not end the others."""
     global _worst
-    folder = Path(HydraConfig.get().runtime.output_dir)
-    try:
-        check_choices(HydraConfig.get().runtime.choices)
+    chosen = HydraConfig.get()
+    folder = Path(chosen.runtime.output_dir)
+
+    def execute() -> int:
+        check_choices(chosen.runtime.choices)
         task = Wiring(OmegaConf.masked_copy(config, ["task", "store"])).get("task")
-        status = int(task.execute(config, folder))
+        return int(task.execute(config, folder))
+
+    if chosen.mode is RunMode.MULTIRUN:
+        status = _cell(list(chosen.overrides.task), folder, execute)
+    else:
+        status = _single(folder, execute)
+    _worst = max(_worst, status)
+
+
+def _cell(overrides: list[str], folder: Path, execute: Callable[[], int]) -> int:
+    from convrag.sweep import current, run_cell
+
+    status = 0 if current().error else run_cell(overrides, folder, execute)
+    _remove_if_empty(folder)
+    return status
+
+
+def _single(folder: Path, execute: Callable[[], int]) -> int:
+    try:
+        return execute()
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
         _remove_if_empty(folder)
-        status = USAGE_ERROR
+        return USAGE_ERROR
     except Exception:
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
-        status = 1
-    _worst = max(_worst, status)
+        return 1
+
+
+def _end_of_sweep(interrupted: bool) -> None:
+    """Finish the grid where Hydra did not come to it, and say what went wrong with it as a whole."""
+    from convrag.sweep import current
+
+    current().end(interrupted=interrupted)
+    if (error := current().error) is not None:
+        _say(_message(error))
+        sys.exit(USAGE_ERROR if isinstance(error, (ConvragError, *HYDRA_ERRORS)) else 1)
 
 
 def _message(error: Exception) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import fields, is_dataclass
-from hashlib import blake2b
-from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -17,10 +15,11 @@ from convrag.stages import GROUPS
 
 
 def register_resolvers() -> None:
-    """Make `${convrag.help:}`, `${convrag.unique:}` and `${convrag.digest:...}` known to OmegaConf."""
+    """Make `${convrag.help:}`, and what names the folders of runs, sweeps and cells, known to OmegaConf."""
     OmegaConf.register_new_resolver("convrag.help", help_text, replace=True)
     OmegaConf.register_new_resolver("convrag.unique", lambda: os.urandom(3).hex(), use_cache=True, replace=True)
-    OmegaConf.register_new_resolver("convrag.digest", _digest, replace=True)
+    OmegaConf.register_new_resolver("convrag.sweep", _sweep_id, use_cache=True, replace=True)
+    OmegaConf.register_new_resolver("convrag.cell", _cell_id, replace=True)
 
 
 def help_text() -> str:
@@ -53,5 +52,13 @@ def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _digest(*values: Any) -> str:
-    return blake2b(repr(values).encode(), digest_size=4).hexdigest()
+def _sweep_id() -> str:
+    from convrag.sweep import sweep_id
+
+    return sweep_id()
+
+
+def _cell_id(overrides: list[str]) -> str:
+    from convrag.sweep import cell_id
+
+    return cell_id(list(overrides))

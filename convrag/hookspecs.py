@@ -8,7 +8,7 @@ from typing import Protocol
 import pluggy
 
 from convrag.stages import Stage
-from convrag.types import Report, Run, RunSummary, TurnRecord
+from convrag.types import Report, Run, RunSummary, Sweep, TurnRecord
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
@@ -79,4 +79,32 @@ def convrag_run_finished(run: Run, summary: RunSummary) -> None:
     Args:
         run: the run.
         summary: its scores and counts.
+    """
+
+
+@hookspec
+def convrag_sweep_started(sweep: Sweep) -> None:
+    """Called once in the process that started a grid, before its first cell.
+
+    Args:
+        sweep: its folder and its cells, all still to come.
+    """
+
+
+@hookspec
+def convrag_sweep_report(sweep: Sweep) -> Report | None:
+    """Say something about the grid as a whole, when its cells are done; files go into the sweep's folder.
+
+    Args:
+        sweep: with the state of each cell.
+    """
+
+
+@hookspec
+def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
+    """Called once at the end of a grid in every case, also when cells failed or it was interrupted.
+
+    Args:
+        sweep: with the state of each cell; `interrupted` says whether the end came before the last one.
+        reports: what was reported on it; none where it was interrupted.
     """

@@ -15,12 +15,13 @@ from omegaconf import DictConfig
 from convrag.config import settings_of
 from convrag.conversing import Conversing
 from convrag.errors import ConfigError
+from convrag.identity import digest
 from convrag.observers import Observers
 from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.settings import Settings
 from convrag.stages import Dataset
-from convrag.summary import markdown, summarize
+from convrag.summary import markdown, read_summary, score_lines, summarize
 from convrag.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.wiring import Wiring
 from convrag.writers import RunFolder, Writers
@@ -28,13 +29,20 @@ from convrag.writers import RunFolder, Writers
 log = logging.getLogger(__name__)
 
 
-def run(config: DictConfig, folder: Path, *watching: object) -> tuple[Run, RunSummary]:
+MANIFEST = "run.json"
+
+
+def run(
+    config: DictConfig, folder: Path, *watching: object, sweep: str = "", reuse: bool = False
+) -> tuple[Run, RunSummary]:
     """Run a configuration over its data set and write the results below `folder`.
 
     Args:
         config: as composed.
         folder: where the files go.
         watching: further observers of this run (see convrag.hookspecs); what they raise ends it.
+        sweep: id of the sweep that this run is a cell of.
+        reuse: whether results of the very same stages and settings that are there already will do.
 
     Raises:
         ConvragError: before the first turn, for whatever is wrong with the configuration or the data.
@@ -46,32 +54,52 @@ def run(config: DictConfig, folder: Path, *watching: object) -> tuple[Run, RunSu
     metrics = wiring.several("metrics")
     tracker = wiring.get("tracker")
     wiring.check()
-    scripts = _scripts(dataset, settings)
+    conversations = _conversations(dataset, settings)
+    turns = sum(len(conversation.turns) for conversation in conversations)
+    this = Run(folder, wiring.config, len(conversations), turns, wiring.fingerprints(), tuple(wiring.notes()), sweep)
+    if reuse and (summary := finished(this)):
+        return this, summary
     wiring.prepare()
 
-    turns = sum(len(script.turns) for script in scripts)
-    this = Run(folder, wiring.config, len(scripts), turns, wiring.fingerprints(), tuple(wiring.notes()))
     files = RunFolder(folder)
     observers = Observers(Writers(files), tracker, *watching)
     start = time.perf_counter()
     try:
         observers.notify("convrag_run_started", run=this)
-        conversing = Conversing(pipeline, scripts, settings)
+        conversing = Conversing(pipeline, conversations, settings)
         for record in conversing.records():
             observers.notify("convrag_turn_finished", run=this, record=record)
         records = _Records(files.unfinished / "intermediate")
         measured = [metric.measure(records) for metric in metrics.values()]
         reports = observers.collect("convrag_report", run=this, records=records)
+        summary = summarize(records, measured, reports, time.perf_counter() - start, conversing.stopped)
+        files.append("scores.jsonl", score_lines(records, measured))
         for name, text in (item for report in reports for item in report.files.items()):
             files.append(name, text.splitlines())
-        summary = summarize(records, measured, reports, time.perf_counter() - start, conversing.stopped)
         files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
         files.append("summary.md", [markdown(this, summary)])
+        files.append(MANIFEST, [json.dumps({"identity": _identity(this), "fingerprints": this.fingerprints}, indent=2)])
         files.publish()
     finally:
         files.discard()
     observers.notify("convrag_run_finished", run=this, summary=summary)
     return this, summary
+
+
+def finished(this: Run) -> RunSummary | None:
+    """The summary of the same run, where its folder holds one that came to its end."""
+    try:
+        manifest = json.loads((this.folder / MANIFEST).read_text(encoding="utf-8"))
+        summary = read_summary(this.folder / "metrics.json")
+    except (OSError, ValueError):
+        return None
+    return summary if manifest.get("identity") == _identity(this) and not summary.stopped else None
+
+
+def _identity(this: Run) -> str:
+    """What decides a run's results: its stages, and those settings that are no matter of operation."""
+    settings = {name: this.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
+    return digest([this.fingerprints, settings])
 
 
 class _Records(Iterable[TurnRecord]):
@@ -84,11 +112,11 @@ class _Records(Iterable[TurnRecord]):
         return read_records(self.folder)
 
 
-def _scripts(dataset: Dataset, settings: Settings) -> list[Conversation]:
+def _conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:
     """The conversations to run. Raises ConfigError where there are none, or no answers for `history=gold`."""
-    scripts = list(islice(dataset.conversations(), settings.limit))
-    if not scripts:
+    conversations = list(islice(dataset.conversations(), settings.limit))
+    if not conversations:
         raise ConfigError("the data set has no conversations")
-    if settings.history == "gold" and not any(turn.answer for script in scripts for turn in script.turns):
+    if settings.history == "gold" and not any(turn.answer for each in conversations for turn in each.turns):
         raise ConfigError("history=gold needs reference answers, and the data set has none: use generated or none")
-    return scripts
+    return conversations

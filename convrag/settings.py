@@ -18,6 +18,18 @@ class StoreSettings:
 
 
 @dataclass
+class SweepSettings:
+    """What concerns a grid as a whole (`-m`)."""
+
+    metric: str = field(default="nDCG@5", metadata={"help": "the measure by which a grid's cells are compared"})
+    baseline: str | None = field(
+        default=None, metadata={"help": "overrides of the cell to compare with: rewriter=none+ranker=bm25"}
+    )
+    sample: int | None = field(default=None, metadata={"help": "only so many cells of a grid, drawn at random"})
+    seed: int = field(default=0, metadata={"help": "of that draw"})
+
+
+@dataclass
 class Settings:
     """The top-level keys of the configuration; each field's `help` stands in --help and docs/."""
 
@@ -32,6 +44,7 @@ class Settings:
     workers: int = field(default=4, metadata={"help": "conversations side by side"})
     limit: int | None = field(default=None, metadata={"help": "only the first so many conversations"})
     store: StoreSettings = field(default_factory=StoreSettings)
+    sweep: SweepSettings = field(default_factory=SweepSettings)
 
     def __post_init__(self) -> None:
         if self.history not in HISTORIES:

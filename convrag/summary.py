@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convrag.errors import DataError
 from convrag.options import MARK
 from convrag.types import Report, Run, RunSummary, TurnRecord, Usage
 
@@ -58,6 +61,25 @@ def summarize(
         reports={report.title: {"lines": report.lines, **report.numbers} for report in reports},
         stopped=stopped,
     )
+
+
+def score_lines(records: Iterable[TurnRecord], measured: Sequence[Mapping[str, Mapping[str, float]]]) -> Iterator[str]:
+    """A line of JSON for each turn that has scores: who it is, and its `scores` by measure."""
+    for record in records:
+        scores = {name: value for metric in measured for name, value in metric.get(record.turn_id, {}).items()}
+        if scores:
+            who = {"turn_id": record.turn_id, "conversation_id": record.conversation_id, "domain": record.domain}
+            yield json.dumps({**who, "turn": record.number, "scores": scores})
+
+
+def read_summary(path: Path) -> RunSummary:
+    """A run's metrics.json. Raises DataError where it is none."""
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        row["usage"] = {stage: Usage(**usage) for stage, usage in row["usage"].items()}
+        return RunSummary(**row)
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(f"these are no metrics of a run ({error!r})", path=path) from error
 
 
 class _Means:

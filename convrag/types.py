@@ -244,7 +244,10 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as its observers see it: where its files go, what was chosen, and how much there is to do."""
+    """A run as its observers see it: where its files go, what was chosen, and how much there is to do.
+
+    `sweep` is the id of the sweep that the run is a cell of; empty for a run by itself.
+    """
 
     folder: Path
     config: Mapping[str, Any]
@@ -252,6 +255,7 @@ class Run:
     turns: int
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    sweep: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,3 +290,28 @@ class RunSummary:
     seconds: float
     reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
+
+    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", or empty while it is to come.
+    """
+
+    id: str
+    overrides: tuple[str, ...]
+    folder: Path
+    state: str = ""
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep."""
+
+    id: str
+    folder: Path
+    cells: tuple[Cell, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    interrupted: bool = False

@@ -18,8 +18,10 @@ class RunTask(Task):
 
         from convrag.runner import run
         from convrag.summary import remarks, table
+        from convrag.sweep import sweep_of
 
-        this, summary = run(config, folder)
+        sweep = sweep_of(folder)
+        this, summary = run(config, folder, sweep=sweep, reuse=bool(sweep))
         console = Console()
         if summary.overall:
             console.print(table(summary))

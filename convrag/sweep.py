@@ -1,0 +1,218 @@
+"""One grid: its cells, which of them are done, and what is said when the last one is.
+
+Hydra makes the cells and starts them, in this process or in others. What the processes must know of the grid stands in
+its folder: `sweep.json` names the cells, and each cell's own folder says how it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import shutil
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.experimental.callback import Callback
+from omegaconf import DictConfig, OmegaConf
+
+from convrag.config import settings_of
+from convrag.errors import ConvragError
+from convrag.identity import digest
+from convrag.observers import Observers
+from convrag.runner import MANIFEST
+from convrag.types import Cell, Report, Sweep
+from convrag.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+OPERATIONAL = ("hydra", "store.", "workers=", "tracker", "sweep.")
+"""Beginnings of overrides that have no bearing on results, and so none on the ids of sweeps and cells."""
+
+
+class SweepCallback(Callback):
+    """What Hydra calls before the first cell and after the last one. Hydra swallows errors here, so they are kept."""
+
+    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
+        """Begin the grid."""
+        _current.begin(config)
+
+    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
+        """End it."""
+        _current.end()
+
+
+class SweepInProgress:
+    """The grid that this process has started, if any."""
+
+    def __init__(self) -> None:
+        self.sweep: Sweep | None = None
+        self.error: Exception | None = None
+        self._observers: Observers | None = None
+
+    def begin(self, config: DictConfig) -> None:
+        """Name the cells and tell the observers; what goes wrong is kept in `error`, and no cell is run."""
+        try:
+            folder = Path(str(config.hydra.sweep.dir)).absolute()
+            cells = _cells(list(config.hydra.overrides.task), folder)
+            config = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+            settings = settings_of(config).sweep
+            if settings.sample is not None:
+                cells = _drawn(cells, settings.sample, settings.seed)
+            wiring = Wiring(config)
+            tracker = wiring.get("tracker")
+            wiring.check()
+            self.sweep = Sweep(sweep_id(), folder, tuple(cells), wiring.config)
+            self._observers = Observers(tracker)
+            folder.mkdir(parents=True, exist_ok=True)
+            _write(folder / "sweep.json", {"id": self.sweep.id, "started": time.time(), "cells": _plain(cells)})
+            self._observers.notify("convrag_sweep_started", sweep=self.sweep)
+        except Exception as error:
+            self.error = error
+
+    def end(self, *, interrupted: bool = False) -> None:
+        """Gather how the cells ended, report on them, and tell the observers; called again, it does nothing."""
+        if self.sweep is None or self._observers is None:
+            return
+        sweep = replace(self.sweep, cells=tuple(map(_ended, self.sweep.cells)), interrupted=interrupted)
+        observers, self.sweep = self._observers, None
+        if not any(cell.folder.exists() for cell in sweep.cells):
+            shutil.rmtree(sweep.folder)  # Hydra refused the command before its first cell
+        try:
+            reports = [] if interrupted else observers.collect("convrag_sweep_report", sweep=sweep)
+            _publish(sweep, reports)
+        except Exception as error:
+            self.error, reports = error, []
+        observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+
+
+_current = SweepInProgress()
+
+
+def current() -> SweepInProgress:
+    """The grid of this process."""
+    return _current
+
+
+def sweep_id() -> str:
+    """What stands for the command that this process runs: equal for the same overrides in any order."""
+    return cell_id([argument for argument in sys.argv[1:] if not argument.startswith("-")])
+
+
+def sweep_of(folder: Path) -> str:
+    """The id of the grid that the run in this folder is a cell of; empty for a run by itself."""
+    described = _read(folder.parent / "sweep.json")
+    return str(described["id"]) if folder.name in (cell["id"] for cell in described.get("cells", [])) else ""
+
+
+def cell_id(overrides: Sequence[str]) -> str:
+    """What stands for a cell: a hash of those of its overrides that bear on results."""
+    return digest(sorted(each for each in overrides if not each.lstrip("+~").startswith(OPERATIONAL)))[:12]
+
+
+def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int]) -> int:
+    """Run a cell, saying on the terminal how far the grid is; note how it ended, and its traceback where it failed.
+
+    Args:
+        overrides: of the cell.
+        folder: of the cell.
+        execute: runs it; returns an exit status, and may raise.
+
+    Returns:
+        0, or 1 where it failed: a cell must not end the others.
+    """
+    described = _read(folder.parent / "sweep.json")
+    names = [cell["id"] for cell in described.get("cells", [])]
+    if names and folder.name not in names:
+        return 0  # not drawn
+    place = f"[{names.index(folder.name) + 1}/{len(names)}] " if names else ""
+    _say(f"{place}{' '.join(overrides)}{_time_left(described, folder.parent)}")
+    before = _stamp(folder)
+    ending = {"state": "ok", "error": ""}
+    (folder / "error.txt").unlink(missing_ok=True)
+    try:
+        if status := execute():
+            ending = {"state": "failed", "error": f"the run ended with status {status}"}
+    except Exception as error:
+        known = isinstance(error, ConvragError)
+        ending = {"state": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
+        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        _say(f"this cell failed: {ending['error']}")
+    if ending["state"] == "ok" and before and _stamp(folder) == before:
+        ending["state"] = "reused"
+    _write(folder / "cell.json", {"overrides": list(overrides), "ended": time.time(), **ending})
+    return int(ending["state"] == "failed")
+
+
+def _cells(arguments: list[str], folder: Path) -> list[Cell]:
+    """Every combination, as Hydra's own sweeper makes them."""
+    overrides = OverridesParser.create().parse_overrides(arguments)
+    (combinations,) = BasicSweeper.split_arguments(overrides, None)
+    return [Cell(cell_id(each), tuple(each), folder / cell_id(each)) for each in combinations]
+
+
+def _drawn(cells: list[Cell], number: int, seed: int) -> list[Cell]:
+    """So many cells at random, in their own order."""
+    ordered = sorted(cells, key=lambda cell: cell.id)
+    chosen = {cell.id for cell in random.Random(seed).sample(ordered, min(number, len(ordered)))}
+    return [cell for cell in cells if cell.id in chosen]
+
+
+def _ended(cell: Cell) -> Cell:
+    ending = _read(cell.folder / "cell.json")
+    return replace(cell, state=str(ending.get("state", "")), error=str(ending.get("error", "")))
+
+
+def _publish(sweep: Sweep, reports: Sequence[Report]) -> None:
+    for report in reports:
+        for name, text in report.files.items():
+            unfinished = sweep.folder / f"{name}.unfinished"
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(sweep.folder / name)
+        for line in report.lines:
+            _say(line)
+
+
+def _time_left(described: dict[str, Any], folder: Path) -> str:
+    """How long the rest of the grid may take, by the cells that were done since it started."""
+    if not (started := described.get("started")):
+        return ""
+    cells = described["cells"]
+    endings = [_read(folder / cell["id"] / "cell.json").get("ended", 0.0) for cell in cells]
+    done = sum(ended > started for ended in endings)
+    return f" (about {(time.time() - started) / done * (len(cells) - done):.0f} s left)" if done else ""
+
+
+def _stamp(folder: Path) -> int:
+    """Changes whenever a run is written into the folder."""
+    path = folder / MANIFEST
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def _plain(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    return [{"id": cell.id, "overrides": asdict(cell)["overrides"]} for cell in cells]
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def _write(path: Path, row: dict[str, Any]) -> None:
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(row, indent=2), encoding="utf-8")
+    unfinished.replace(path)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"convrag: {line}\n")

@@ -1,0 +1,174 @@
+"""Grids as a user types them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from third_party import Environment
+
+GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=3", "generator=direct")
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", "-m", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def cells(folder: Path) -> dict[str, dict[str, Any]]:
+    """How each cell ended, by its overrides."""
+    endings = [json.loads(path.read_text()) for path in sorted(folder.glob("outputs/sweeps/*/*/cell.json"))]
+    return {" ".join(ending["overrides"]): ending for ending in endings}
+
+
+def made(folder: Path, stage: str) -> int:
+    """Calls that were made on behalf of a stage, over all cells."""
+    metrics = [json.loads(path.read_text()) for path in folder.glob("outputs/sweeps/*/*/metrics.json")]
+    return sum(int(row["usage"].get(stage, {}).get("calls", 0)) for row in metrics)
+
+
+def test_the_same_grid_again_is_reused(tmp_path: Path) -> None:
+    first = convrag(*GRID, folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert [ending["state"] for ending in cells(tmp_path).values()] == ["ok"] * 6
+    assert "[6/6]" in first.stderr
+    again = convrag(*reversed(GRID), "workers=2", folder=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert {ending["state"] for ending in cells(tmp_path).values()} == {"reused"}
+    assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 1
+
+
+def test_a_grid_makes_each_distinct_call_once(tmp_path: Path) -> None:
+    done = convrag("rewriter=none,last_n", "top_n=2,3,4", "generator=none", "history=gold", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    queries = set()
+    for path in tmp_path.glob("outputs/sweeps/*/*/intermediate/*.jsonl"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            queries.add((record["turn_id"], json.dumps(record["queries"])))
+    assert made(tmp_path, "retriever") == len(queries)
+    assert made(tmp_path, "retriever") < 6 * 49
+
+
+def test_a_cell_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
+    done = convrag("rewriter=none,replay,last_n", "limit=1", folder=tmp_path)
+    assert done.returncode == 1
+    ended = cells(tmp_path)
+    assert [ended[name]["state"] for name in sorted(ended)] == ["ok", "ok", "failed"]
+    (text,) = tmp_path.glob("outputs/sweeps/*/*/error.txt")
+    assert "rewriter.path" in text.read_text()
+    assert "Traceback" in text.read_text()
+    assert "this cell failed: rewriter=replay needs a value" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_sample_of_a_grid(tmp_path: Path) -> None:
+    for _ in range(2):
+        done = convrag(*GRID, "sweep.sample=2", "sweep.seed=7", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert len(cells(tmp_path)) == 2
+    assert len(list(tmp_path.glob("outputs/sweeps/*/*/"))) == 2
+
+
+@pytest.mark.parametrize("moment", [0, 2, 4])
+def test_a_killed_grid_goes_on(moment: int, tmp_path: Path) -> None:
+    """Killed when so many cells are done: the rest is made, and equals an undisturbed grid."""
+    disturbed, calm = tmp_path / "disturbed", tmp_path / "calm"
+    for folder in (disturbed, calm):
+        folder.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "convrag", "-m", *GRID],
+        cwd=disturbed,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline = time.monotonic() + 120
+    while len(cells(disturbed)) < moment or not list(disturbed.glob("outputs/sweeps/*/*/.unfinished")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    before = cells(disturbed)
+    again = convrag(*GRID, folder=disturbed)
+    assert again.returncode == 0, again.stderr
+    ended = cells(disturbed)
+    assert len(ended) == 6
+    assert all(ended[name]["state"] == "reused" for name in before)
+    assert convrag(*GRID, folder=calm).returncode == 0
+    for name in ("scores.jsonl", "run.trec", "datasets/default.jsonl"):
+        for path in calm.glob(f"outputs/sweeps/*/*/{name}"):
+            assert (disturbed / path.relative_to(calm)).read_bytes() == path.read_bytes()
+
+
+def test_a_changed_plugin_is_run_again(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    body = """
+from convrag import hookimpl, Rewrite, Rewriter
+
+class Mine(Rewriter):
+    "Adds a word."
+    def rewrite(self, question):
+        return Rewrite.of(question.text + " {word}")
+
+@hookimpl
+def convrag_register(register):
+    register("rewriter", "mine", Mine)
+"""
+    environment.install("mine", {"mine.py": body.format(word="one")})
+    command = ("-m", "rewriter=mine,none", "limit=1", "generator=none")
+    assert environment.convrag(*command).returncode == 0
+    (environment.site / "mine.py").write_text(body.format(word="two"))
+    assert environment.convrag(*command).returncode == 0
+    ended = cells(environment.work)
+    assert {name.split()[0]: ending["state"] for name, ending in ended.items()} == {
+        "rewriter=mine": "ok",
+        "rewriter=none": "reused",
+    }
+
+
+def test_observers_hear_of_the_grid(tmp_path: Path) -> None:
+    environment = Environment(tmp_path)
+    body = """
+from pathlib import Path
+from convrag import hookimpl
+from convrag.types import Report
+
+def note(line):
+    with Path("heard.txt").open("a") as file:
+        file.write(line + "\\n")
+
+@hookimpl
+def convrag_sweep_started(sweep):
+    note(f"started {len(sweep.cells)} {sweep.id == sweep.folder.name}")
+
+@hookimpl
+def convrag_run_finished(run, summary):
+    note(f"cell {bool(run.sweep)}")
+
+@hookimpl
+def convrag_sweep_report(sweep):
+    return Report("mine", lines=("all is well",), files={"board.md": "# Board\\n"})
+
+@hookimpl
+def convrag_sweep_finished(sweep, reports):
+    titles = [report.title for report in reports]
+    note(f"finished {[cell.state for cell in sweep.cells]} {'mine' in titles}")
+"""
+    environment.install("watcher", {"watcher.py": body})
+    done = environment.convrag("-m", "rewriter=none,last_n", "limit=1", "generator=none")
+    assert done.returncode == 0, done.stderr
+    heard = (environment.work / "heard.txt").read_text().splitlines()
+    assert heard == ["started 2 True", "cell True", "cell True", "finished ['ok', 'ok'] True"]
+    assert "all is well" in done.stderr
+    (board,) = environment.work.glob("outputs/sweeps/*/board.md")
+    assert board.read_text() == "# Board\n"
