@@ -83,6 +83,16 @@ def convrag_run_finished(run: Run, summary: RunSummary) -> None:
 
 
 @hookspec
+def convrag_run_failed(run: Run, error: str) -> None:
+    """Called once when a run ended by an error or an interruption, and so without a summary.
+
+    Args:
+        run: the run.
+        error: what ended it, with a traceback where it was not to be expected.
+    """
+
+
+@hookspec
 def convrag_sweep_started(sweep: Sweep) -> None:
     """Called once in the process that started a grid, before its first cell.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import islice
@@ -14,7 +15,7 @@ from omegaconf import DictConfig
 
 from convrag.config import settings_of
 from convrag.conversing import Conversing
-from convrag.errors import ConfigError
+from convrag.errors import ConfigError, ConvragError
 from convrag.identity import digest
 from convrag.observers import Observers
 from convrag.pipeline import Pipeline
@@ -56,16 +57,25 @@ def run(
     wiring.check()
     conversations = _conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
-    this = Run(folder, wiring.config, len(conversations), turns, wiring.fingerprints(), tuple(wiring.notes()), sweep)
+    this = Run(
+        folder=folder,
+        config=wiring.config,
+        conversations=len(conversations),
+        turns=turns,
+        fingerprints=wiring.fingerprints(),
+        notes=tuple(wiring.notes()),
+        prompts=wiring.prompts(),
+        sweep=sweep,
+    )
     if reuse and (summary := finished(this)):
         return this, summary
     wiring.prepare()
 
     files = RunFolder(folder)
     observers = Observers(Writers(files), tracker, *watching)
-    start = time.perf_counter()
     try:
         observers.notify("convrag_run_started", run=this)
+        start = time.perf_counter()
         conversing = Conversing(pipeline, conversations, settings)
         for record in conversing.records():
             observers.notify("convrag_turn_finished", run=this, record=record)
@@ -80,6 +90,10 @@ def run(
         files.append("summary.md", [markdown(this, summary)])
         files.append(MANIFEST, [json.dumps({"identity": _identity(this), "fingerprints": this.fingerprints}, indent=2)])
         files.publish()
+    except BaseException as error:
+        known = isinstance(error, (ConvragError, KeyboardInterrupt))
+        observers.notify("convrag_run_failed", run=this, error=repr(error) if known else traceback.format_exc())
+        raise
     finally:
         files.discard()
     observers.notify("convrag_run_finished", run=this, summary=summary)

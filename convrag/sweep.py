@@ -62,7 +62,7 @@ class SweepInProgress:
         try:
             folder = Path(str(config.hydra.sweep.dir)).absolute()
             cells = _cells(list(config.hydra.overrides.task), folder)
-            config = OmegaConf.masked_copy(config, [key for key in config if key != "hydra"])
+            config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
             settings = settings_of(config).sweep
             if settings.sample is not None:
                 cells = _drawn(cells, settings.sample, settings.seed)

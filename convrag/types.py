@@ -246,7 +246,8 @@ class TurnRecord:
 class Run:
     """A run as its observers see it: where its files go, what was chosen, and how much there is to do.
 
-    `sweep` is the id of the sweep that the run is a cell of; empty for a run by itself.
+    `notes` are what stages want a reader to know; `prompts` holds the templates by place and task. `sweep` is the id of
+    the sweep that the run is a cell of; it is empty for a run by itself.
     """
 
     folder: Path
@@ -255,6 +256,7 @@ class Run:
     turns: int
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
     sweep: str = ""
 
 

@@ -15,6 +15,7 @@ from convrag import plugins
 from convrag.errors import ConfigError, NotReady
 from convrag.identity import digest, file_hash, fingerprint
 from convrag.options import MARK, Option, Parameter, Use
+from convrag.prompts import PromptTemplate
 from convrag.remember import remember
 from convrag.stages import Stage
 from convrag.store import Store
@@ -80,6 +81,16 @@ class Wiring:
         """What the built stages want the reader of a summary to know."""
         said = [(place, stage.describe()) for place, stage in self._distinct()]
         return [f"{place}={self._options[place]}: {note}" for place, note in said if note]
+
+    def prompts(self) -> dict[str, str]:
+        """Place and task ("rewriter.rewrite") -> the template of each prompt that a built stage holds."""
+        found = {}
+        for place, stage in self._distinct():
+            for held in vars(stage).values():
+                template = getattr(held, "template", held)
+                if isinstance(template, PromptTemplate):
+                    found[f"{place}.{template.task}"] = template.source
+        return found
 
     def _distinct(self) -> list[tuple[str, Stage]]:
         seen: dict[int, tuple[str, Stage]] = {}

@@ -14,7 +14,7 @@ import pytest
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", *arguments]
+    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
@@ -152,7 +152,7 @@ def test_starting_up_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "convrag", "limit=1", "generator=none"]
+    command = [sys.executable, "-m", "convrag", "limit=1", "generator=none", "tracker=none"]
     running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) for _ in range(3)]
     assert [process.wait(timeout=300) for process in running] == [0, 0, 0]
     assert len(run_folders(tmp_path)) == 3
@@ -165,7 +165,7 @@ def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tm
     (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "convrag", *files], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "convrag", *files, "tracker=none"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):

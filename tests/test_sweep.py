@@ -19,7 +19,7 @@ GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=3", "generator=
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", "-m", *arguments]
+    command = [sys.executable, "-m", "convrag", "-m", *arguments, "tracker=none"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
@@ -85,7 +85,7 @@ def test_a_killed_grid_goes_on(moment: int, tmp_path: Path) -> None:
     for folder in (disturbed, calm):
         folder.mkdir()
     process = subprocess.Popen(
-        [sys.executable, "-m", "convrag", "-m", *GRID],
+        [sys.executable, "-m", "convrag", "-m", *GRID, "tracker=none"],
         cwd=disturbed,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -35,7 +35,7 @@ class Environment:
 
     def convrag(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command with what is installed here."""
-        return self.python("-m", "convrag", *arguments)
+        return self.python("-m", "convrag", *arguments, "tracker=none")
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python with what is installed here."""

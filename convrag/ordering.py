@@ -1,0 +1,29 @@
+"""The order in which passages are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, TypeVar
+
+T = TypeVar("T")
+
+Order = Literal["retrieval", "stable", "ends"]
+"""Best first; earlier ones first, in their old order (a provider's prefix cache hits); the best first and last."""
+
+
+def arrange(items: Sequence[T], order: Order, places: Sequence[int | None]) -> list[T]:
+    """The same items in the order asked for.
+
+    Args:
+        items: best first.
+        order: `ends` puts the second-best last, and the worst in the middle, where models overlook most (Liu et al.,
+            Lost in the Middle, 2024).
+        places: for each item, the place at which the conversation first showed it; None for a new one.
+    """
+    if order == "ends":
+        return [*items[::2], *reversed(items[1::2])]
+    if order == "stable":
+        old = sorted((place, index) for index, place in enumerate(places) if place is not None)
+        new = [item for item, place in zip(items, places, strict=True) if place is None]
+        return [*(items[index] for _, index in old), *new]
+    return list(items)

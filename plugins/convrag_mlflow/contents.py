@@ -1,0 +1,86 @@
+"""What a run holds in MLflow: parameters, metrics and tags as plain names and values."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from convrag.types import RunSummary, Usage
+
+_FORBIDDEN = re.compile(r"[^\w\-. :/]")
+_LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
+
+
+def parameters_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """The configuration flattened: `rewriter` is the option's name, `rewriter.alpha` a parameter."""
+    return {name.removesuffix("._option_"): str(value) for name, value in _flat(config)}
+
+
+def metrics_of(folder: Path, summary: RunSummary) -> list[tuple[str, float, int]]:
+    """(name, value, step): scores overall and per domain, the mean per turn position as steps, times and counts."""
+    found = [(name, value, 0) for name, value in summary.overall.items()]
+    for domain, scores in summary.domains.items():
+        found += [(f"{domain}/{name}", value, 0) for name, value in scores.items()]
+    found += _by_position(folder / "scores.jsonl")
+    found += [(f"seconds/{stage}", value, 0) for stage, value in summary.timings.items()]
+    for stage, usage in {**summary.usage, "all": sum(summary.usage.values(), Usage())}.items():
+        found += [(f"usage/{stage}/{name}", float(value), 0) for name, value in asdict(usage).items()]
+    counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
+    counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
+    found += [(name, float(value), 0) for name, value in counts.items()]
+    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
+
+
+@cache
+def _origin() -> tuple[tuple[str, str], ...]:
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[f"version.{name}"] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        versions["mlflow.source.git.commit"] = done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        pass  # installed from a wheel: there is no commit to name
+    return tuple(versions.items())
+
+
+def origin() -> dict[str, str]:
+    """Tags that say which code ran: versions of libraries, and the commit where convrag runs from a checkout."""
+    return dict(_origin())
+
+
+def clipped(text: str, length: int) -> str:
+    """At most so many characters; what is cut off is marked. The whole configuration is an artifact."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, Mapping):
+            yield from _flat(inner, f"{name}.")
+        else:
+            yield name, inner
+
+
+def _by_position(path: Path) -> list[tuple[str, float, int]]:
+    """The mean of each measure at each turn position."""
+    values: dict[tuple[str, int], list[float]] = defaultdict(list)
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        row = json.loads(line)
+        for measure, value in row["scores"].items():
+            values[measure, int(row["turn"])].append(float(value))
+    ordered = sorted(values.items(), key=lambda item: item[0])
+    return [(f"by_turn/{measure}", sum(found) / len(found), turn) for (measure, turn), found in ordered]

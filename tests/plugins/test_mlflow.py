@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mlflow")
+
+COMMAND = [sys.executable, "-m", "convrag"]
+QUICK = ("generator=none", "limit=2")
+ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that is migrated already, to be copied: making one takes seconds."""
+    folder = tmp_path_factory.mktemp("database")
+    code = "from mlflow import MlflowClient; MlflowClient('sqlite:///mlflow.db').search_experiments()"
+    subprocess.run([sys.executable, "-c", code], cwd=folder, env=ENVIRONMENT, check=True, capture_output=True)
+    return folder / "mlflow.db"
+
+
+@pytest.fixture
+def here(tmp_path: Path, database: Path) -> Path:
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs/mlflow.db").write_bytes(database.read_bytes())
+    return tmp_path
+
+
+def runs(folder: Path) -> list[Any]:
+    """All runs of the experiment, oldest first, read in a process of its own (MLflow's client holds on to files)."""
+    code = """
+import json
+from mlflow import MlflowClient
+client = MlflowClient("sqlite:///outputs/mlflow.db")
+experiment = client.get_experiment_by_name("convrag")
+rows = []
+for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]):
+    steps = [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")]
+    rows.append({"id": run.info.run_id, "status": run.info.status, "tags": run.data.tags, "params": run.data.params,
+        "metrics": run.data.metrics, "steps": steps,
+        "files": [item.path for item in client.list_artifacts(run.info.run_id)]})
+print(json.dumps(rows))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
+    )
+    found: list[Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_single_run_is_logged(here: Path) -> None:
+    done = convrag(*QUICK, "rewriter=last_n", "rewriter.n=3", folder=here)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    (run,) = runs(here)
+    assert run["status"] == "FINISHED"
+    assert run["params"]["rewriter"] == "last_n"
+    assert run["params"]["rewriter.n"] == "3"
+    assert run["params"]["top_k"] == "10"
+    assert 0 < run["metrics"]["nDCG_at_5"] <= 1
+    assert run["metrics"]["default/nDCG_at_5"] == run["metrics"]["nDCG_at_5"]
+    assert [step for step, _ in run["steps"]] == list(range(1, len(run["steps"]) + 1))
+    assert len(run["steps"]) > 2
+    assert {"config.yaml", "metrics.json", "run.trec", "intermediate"} <= set(run["files"])
+    assert run["tags"]["fingerprint.rewriter"]
+    assert run["tags"]["version.convrag"]
+
+
+def test_prompts_and_long_values_are_kept(here: Path) -> None:
+    (here / "long.jsonl").write_text(json.dumps({"id": "c", "turns": [{"question": "what?", "note": "x" * 7000}]}))
+    (here / "c.jsonl").write_text('{"_id": "1", "text": "what is what"}')
+    name = "d" * 6500
+    arguments = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl", f"+note={name}")
+    done = convrag(*arguments, folder=here)
+    assert done.returncode == 0, done.stderr
+    (run,) = runs(here)
+    assert len(run["params"]["note"]) == 6000
+    assert "prompts" in run["files"]
+
+
+def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> None:
+    for _ in range(2):
+        done = convrag("-m", *QUICK, "rewriter=none,last_n,replay", folder=here)
+        assert done.returncode == 1
+    parents = [run for run in runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
+    (parent,) = parents
+    assert parent["status"] == "FAILED"
+    assert [child["tags"]["mlflow.parentRunId"] for child in children] == [parent["id"]] * 3
+    assert sorted(child["status"] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
+    (failed,) = [child for child in children if child["status"] == "FAILED"]
+    assert "rewriter.path" in failed["tags"]["convrag.error"]
+    assert "error.txt" in failed["files"]
+    assert parent["metrics"]["cells_reused"] == 2
+
+
+def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) -> None:
+    assert convrag("-m", *QUICK, "rewriter=none,last_n", folder=here).returncode == 0
+    (here / "outputs/mlflow.db").write_bytes(database.read_bytes())
+    assert convrag("-m", *QUICK, "rewriter=none,last_n", folder=here).returncode == 0
+    children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
+    assert [child["status"] for child in children] == ["FINISHED"] * 2
+    assert all(child["metrics"]["nDCG_at_5"] > 0 for child in children)
+
+
+@pytest.mark.parametrize("mode", [(), ("-m",)])
+def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None:
+    turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
+    (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
+    (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
+    files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "rewriter=last_n"]
+    process = subprocess.Popen([*COMMAND, *mode, *files], cwd=here, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not list(here.glob("outputs/*/*/**/.unfinished/run.trec")):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=120) == 130
+    states = {run["tags"]["convrag.kind"]: run["status"] for run in runs(here)}
+    assert states == ({"run": "FAILED", "sweep": "KILLED"} if mode else {"run": "FAILED"})
+
+
+def test_eight_processes_on_a_fresh_database(tmp_path: Path) -> None:
+    command = [*COMMAND, *QUICK, "limit=1"]
+    started = [
+        subprocess.Popen([*command, f"top_k={n}"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        for n in range(3, 11)
+    ]
+    assert [process.wait(timeout=300) for process in started] == [0] * 8
+    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 8
+
+
+def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
+    done = convrag(*QUICK, "tracker=mlflow", "tracker.uri=sqlite:////proc/nowhere/mlflow.db", folder=tmp_path)
+    assert done.returncode == 2
+    assert "tracker.uri" in done.stderr
+    assert "Traceback" not in done.stderr
