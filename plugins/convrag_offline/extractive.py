@@ -12,12 +12,28 @@ from convrag.store import Store
 from convrag.types import Completion, Prompt
 from convrag_offline.answering import answer
 from convrag_offline.corpora import corpora
+from convrag_offline.fluency import fluency
 from convrag_offline.frequencies import Frequencies, frequencies
+from convrag_offline.nuggets import nuggets
 from convrag_offline.rewriting import rewrite
+from convrag_offline.summarizing import summarize
 from convrag_offline.words import count_tokens
 
-_TASKS: dict[str, Callable[..., str]] = {"answer": answer, "rewrite": rewrite}
-_INPUTS = {"answer": ("question", "history", "evidence"), "rewrite": ("question", "history")}
+_TASKS: dict[str, Callable[..., str]] = {
+    "answer": answer,
+    "rewrite": rewrite,
+    "nuggets": nuggets,
+    "summarize": summarize,
+    "fluency": fluency,
+}
+_INPUTS = {
+    "answer": ("question", "history", "evidence"),
+    "rewrite": ("question", "history"),
+    "nuggets": ("question", "passage"),
+    "summarize": ("question", "nuggets", "words"),
+    "fluency": ("text",),
+}
+_OPTIONAL = {"rewrite": ("question_weight",), "nuggets": ("title",)}
 
 
 class ExtractiveLLM(LLM):
@@ -25,7 +41,8 @@ class ExtractiveLLM(LLM):
 
     It does not read the prompt's messages but its named inputs. A rewrite is the question and the words that it lacks,
     taken from the history that it is given; an answer quotes sentences of the evidence with their citations, or says
-    that it found nothing. Both prefer words that are rare in the run's corpus. It knows English function words only.
+    that it found nothing; nuggets are the sentences of a passage that match the question; a summary quotes one of them.
+    All prefer words that are rare in the run's corpus. It knows English function words only.
     Sampling has no effect.
 
     Args:
@@ -57,7 +74,8 @@ class ExtractiveLLM(LLM):
             )
         if lacking := [name for name in _INPUTS[prompt.task] if name not in prompt.inputs]:
             raise _failure(f"reads a prompt's inputs, and this one for {prompt.task!r} lacks {', '.join(lacking)}")
-        inputs = {name: prompt.inputs[name] for name in _INPUTS[prompt.task]}
+        known = (*_INPUTS[prompt.task], *_OPTIONAL.get(prompt.task, ()))
+        inputs = {name: prompt.inputs[name] for name in known if name in prompt.inputs}
         text = _TASKS[prompt.task](**inputs, frequencies=self._counted())
         read = sum(count_tokens(message.content) for message in prompt.messages)
         seconds = time.perf_counter() - start

@@ -3,7 +3,10 @@
 How many words: a search question that stands by itself names about three things (whom or what, which side of it, under
 which condition). What is missing to three content words is filled up. A reference back (it, they, that) lacks two words
 at least, whatever stands beside it: a name and what goes with it; but a reference that follows two content words of its
-own question most probably means those. So a self-contained question, as at a change of topic, stays as it is.
+own question most probably means those. So a self-contained question, as at a change of topic, stays as it is. Where
+the question itself is searched for beside its rewrite, with a weight w, each of its words counts 1 + w, an added one
+1. Wrong words err in all directions, so that their noise grows with the root of their number: (1 + w) squared times as
+many words disturb the question no more than before, and more of the right ones are among them.
 
 Which words: those that the conversation is about. A word counts as such once it was said twice, by whomever: in a
 question and in its answer, or in two exchanges; but a sentence that is repeated to the letter is heard once, since an
@@ -45,14 +48,23 @@ class _Candidate:
     mentions: int = 0
 
 
-def rewrite(question: str, history: Sequence[Exchange], frequencies: Frequencies) -> str:
-    """The question on one line, and behind it the words that it lacks."""
-    return " ".join([*question.split(), *lacking_words(question, history, frequencies)])
+def rewrite(question: str, history: Sequence[Exchange], frequencies: Frequencies, question_weight: float = 0.0) -> str:
+    """The question on one line, and behind it the words that it lacks.
+
+    Args:
+        question: what is to stand alone.
+        history: of it the words are taken, oldest exchange first.
+        frequencies: tell rare words from common ones.
+        question_weight: with which the question is searched for beside the rewrite; 0 where it is not.
+    """
+    return " ".join([*question.split(), *lacking_words(question, history, frequencies, question_weight)])
 
 
-def lacking_words(question: str, history: Sequence[Exchange], frequencies: Frequencies) -> list[str]:
+def lacking_words(
+    question: str, history: Sequence[Exchange], frequencies: Frequencies, question_weight: float = 0.0
+) -> list[str]:
     """Words of the history, as they stood there, that the question needs to stand by itself; maybe none."""
-    if not (number := _lack(question)):
+    if not (number := round(_lack(question) * (1 + question_weight) ** 2)):
         return []
     own = {word.stem for word in words(question)}
     found = _candidates(history)

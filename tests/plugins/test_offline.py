@@ -148,6 +148,33 @@ def test_without_answers_the_questions_are_enough() -> None:
     assert lacking_words("And its dog?", [exchange("Who built Sputnik?")], Frequencies()) == ["built", "Sputnik"]
 
 
+def test_beside_the_question_itself_a_rewrite_may_add_more() -> None:
+    """Twice the weight of the question bears four times the words; what stands by itself stays as it is."""
+    text = "Ada Byron wrote notes on engines, looms, numbers and tables."
+    history = [exchange(f"Is this so? {text}", f"Indeed. {text}")]
+    assert len(lacking_words("Is it heavy and dangerous?", history, Frequencies())) == 0  # heard once: a quotation
+    history[0]["assistant"] = "Ada Byron's notes: engines, looms, numbers, tables."
+    assert lacking_words("Is it heavy and dangerous?", history, Frequencies(), 0.0) == ["Ada", "Byron"]
+    assert len(lacking_words("Is it heavy and dangerous?", history, Frequencies(), 0.5)) == 4  # 2 * 1.5 ** 2, rounded
+    assert lacking_words("Is it heavy and dangerous?", history, Frequencies(), 1.0) == [
+        "Ada", "Byron", "notes", "engines", "looms", "numbers", "tables",
+    ]  # fmt: skip
+    assert lacking_words("How far is the Moon from Earth on average?", history, Frequencies(), 1.0) == []
+
+
+def test_the_weight_of_the_question_is_an_input(llm: ExtractiveLLM) -> None:
+    history = [exchange("Which monkeys survived a flight into space?", "Able and Baker, monkeys, survived a flight.")]
+    inputs = {"question": "Was the flight dangerous?", "history": history}
+
+    def added(**more: Any) -> list[str]:
+        text = llm.complete(Prompt("rewrite", (), {**inputs, **more})).text
+        return text.removeprefix("Was the flight dangerous?").split()
+
+    assert len(added()) == 1
+    assert added(question_weight=0.0) == added()
+    assert added(question_weight=1.0, context=[]) == ["monkeys", "survived"]
+
+
 def test_nothing_to_add() -> None:
     assert rewrite("Why is\nthat?", [], Frequencies()) == "Why is that?"
     assert rewrite("", [exchange("")], Frequencies()) == ""
@@ -251,7 +278,7 @@ def test_a_completion_counts_tokens_and_costs_nothing(llm: ExtractiveLLM) -> Non
 
 
 def test_a_task_that_it_does_not_know(llm: ExtractiveLLM) -> None:
-    with pytest.raises(LLMError, match=r"knows the tasks answer, rewrite, not 'poem'") as raised:
+    with pytest.raises(LLMError, match=r"knows the tasks answer, rewrite, .*, not 'poem'") as raised:
         llm.complete(Prompt("poem", (Message("user", "Write!"),)))
     assert raised.value.model == "extractive"
     with pytest.raises(LLMError, match="lacks history, evidence"):

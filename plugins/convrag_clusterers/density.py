@@ -1,0 +1,75 @@
+"""Clusterers that find dense regions, and call outliers what lies between them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from convrag.errors import ConfigError
+from convrag_clusterers.vectors import VectorClusterer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class DbscanClusterer(VectorClusterer):
+    """Cluster embeddings with DBSCAN: texts within reach of each other, however many clusters that makes.
+
+    Args:
+        eps: the largest cosine distance (1 minus the cosine) of neighbours, 0 to 2; larger makes fewer, wider clusters.
+            How far is far depends on the embedder; .5 asks of two texts to be more alike than not.
+        min_samples: texts within reach, itself included, that make a text the core of a cluster; 2: two texts that say
+            the same are a topic.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, eps: float = 0.5, min_samples: int = 2) -> None:
+        if not 0 < eps <= 2:
+            raise ConfigError(f"clusterer.eps={eps}: a cosine distance above 0, up to 2")
+        if min_samples < 1:
+            raise ConfigError(f"clusterer.min_samples={min_samples}: at least 1")
+        self.eps = eps
+        self.min_samples = min_samples
+
+    def _labels(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        from sklearn.cluster import DBSCAN
+
+        labels: NDArray[np.int64] = DBSCAN(eps=self.eps, min_samples=self.min_samples, metric="cosine").fit_predict(
+            rows
+        )
+        return labels
+
+
+class HdbscanClusterer(VectorClusterer):
+    """Cluster embeddings with HDBSCAN: dense regions of any density, with no distance to set.
+
+    Two different texts are two outliers: there is nothing beside which they would be dense.
+
+    Args:
+        min_cluster_size: the fewest texts of a cluster (2: GINGER's).
+        min_samples: neighbours that make a region dense, itself included; more makes more outliers (1: GINGER's).
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, min_cluster_size: int = 2, min_samples: int = 1) -> None:
+        if min_cluster_size < 2 or min_samples < 1:
+            raise ConfigError(
+                f"clusterer.min_cluster_size={min_cluster_size} must be at least 2, "
+                f"clusterer.min_samples={min_samples} at least 1"
+            )
+        self.min_cluster_size = min_cluster_size
+        self.min_samples = min_samples
+
+    def _labels(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        import numpy as np
+        from sklearn.cluster import HDBSCAN
+
+        if len(rows) < max(self.min_cluster_size, self.min_samples):
+            return np.full(len(rows), -1, dtype=np.int64)
+        model = HDBSCAN(min_cluster_size=self.min_cluster_size, min_samples=self.min_samples, copy=True)
+        labels: NDArray[np.int64] = model.fit_predict(rows.astype(np.float64))
+        return labels

@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from convrag.errors import LLMError
+from convrag.stages import Dataset
+from convrag.store import Store
+from convrag.types import Conversation, Passage, Prompt
+from convrag_offline import ExtractiveLLM
+from convrag_offline.segments import segments
+
+PASSAGE = (
+    "Kettle\nA kettle whistles because steam is forced through its lid .  It was patented in 1890.\n\n"
+    "Dr. Low's tea is green; nobody whistles at a kettle of tea.\tCopper boils sooner."
+)
+
+
+class Corpus(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        yield Passage("1", PASSAGE)
+        yield Passage("2", "A kettle of tea.")
+
+
+@pytest.fixture(scope="module")
+def llm(tmp_path_factory: pytest.TempPathFactory) -> ExtractiveLLM:
+    return ExtractiveLLM(dataset=Corpus(), store=Store(tmp_path_factory.mktemp("store")))
+
+
+def ask(llm: ExtractiveLLM, task: str, **inputs: Any) -> str:
+    return llm.complete(Prompt(task, (), inputs)).text
+
+
+def without_tags(text: str) -> str:
+    return text.replace("<IN>", "").replace("</IN>", "")
+
+
+def test_nuggets_are_tagged_in_a_copy(llm: ExtractiveLLM) -> None:
+    copy = ask(llm, "nuggets", question="Why does a kettle whistle?", passage=PASSAGE)
+    assert without_tags(copy) == PASSAGE
+    assert re.findall(r"<IN>(.*?)</IN>", copy) == [
+        "A kettle whistles because steam is forced through its lid .",
+        "Dr. Low's tea is green; nobody whistles at a kettle of tea.",
+    ]
+
+
+def test_a_sentence_goes_on_about_what_was_named(llm: ExtractiveLLM) -> None:
+    question = "When was the kettle patented, and by whom in Chicago?"
+    passage = "A kettle is sold. It was patented late. Tea was patented."
+    tagged = re.findall(r"<IN>(.*?)</IN>", ask(llm, "nuggets", question=question, passage=passage))
+    assert "It was patented late." in tagged
+
+
+@pytest.mark.parametrize("question", ["", "Why?", "Who won the chess championship?"])
+def test_another_question_has_no_nuggets(llm: ExtractiveLLM, question: str) -> None:
+    assert ask(llm, "nuggets", question=question, passage=PASSAGE, title="Kettle") == PASSAGE
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["kettle", "whistles. ", "\n", " ", " . ", "''", "é", "[3]", "<IN>", "A", "3.5"])))
+def test_the_copy_is_literal(llm: ExtractiveLLM, pieces: list[str]) -> None:
+    passage = "".join(pieces).replace("<IN>", "")
+    assert without_tags(ask(llm, "nuggets", question="Does a kettle whistle?", passage=passage)) == passage
+
+
+def test_segments() -> None:
+    text = "One of `` two . '' Three 3.5\n\n Dr. Oe! "
+    assert [text[start:end] for start, end in segments(text)] == ["One of `` two . ''", "Three 3.5", "Dr. Oe!"]
+    assert segments(" \n ") == []
+
+
+def test_a_summary_quotes_the_sentence_that_answers(llm: ExtractiveLLM) -> None:
+    nuggets = ["Tea is green. Tea is sold.", "Kettle", "Steam makes a kettle whistle."]
+    assert ask(llm, "summarize", question="Why does a kettle whistle?", nuggets=nuggets, words=35) == nuggets[2]
+    assert ask(llm, "summarize", question="What?", nuggets=["Kettle", "Tea is sold."], words=35) == "Tea is sold."
+    assert ask(llm, "summarize", question="What?", nuggets=[], words=35) == ""
+
+
+def test_a_summary_keeps_the_limit_and_prefers_whole_sentences(llm: ExtractiveLLM) -> None:
+    long = "A kettle whistles when steam, which is water that was heated to its boiling point, leaves it."
+    short = "A lid is small."
+    assert ask(llm, "summarize", question="A kettle?", nuggets=[long, short], words=10) == short
+    for words, expected in (
+        (17, long),
+        (16, "A kettle whistles when steam, which is water that was heated to its boiling point"),
+        (5, "A kettle whistles when steam"),
+        (1, "A"),
+    ):
+        assert ask(llm, "summarize", question="A kettle?", nuggets=[long], words=words) == expected
+
+
+def test_fluency_returns_the_text(llm: ExtractiveLLM) -> None:
+    assert ask(llm, "fluency", text="One.\nTwo.", question="?") == "One.\nTwo."
+
+
+@pytest.mark.parametrize(("task", "lacking"), [("nuggets", "question, passage"), ("summarize", "nuggets, words")])
+def test_missing_inputs_are_named(llm: ExtractiveLLM, task: str, lacking: str) -> None:
+    inputs: dict[str, Sequence[str] | str] = {} if task == "nuggets" else {"question": "?"}
+    with pytest.raises(LLMError, match=f"lacks {lacking}"):
+        ask(llm, task, **inputs)
+
+
+def test_a_quote_stands_in_the_passage_on_real_data(llm: ExtractiveLLM, mtrag_path: Path) -> None:
+    import json
+
+    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
+    quotes = 0
+    for task in map(json.loads, lines[:60]):
+        for context in task["contexts"]:
+            copy = ask(llm, "nuggets", question=task["input"][-1]["text"], passage=context["text"])
+            assert without_tags(copy) == context["text"]
+            for nugget in re.findall(r"<IN>(.*?)</IN>", copy):
+                quote = ask(llm, "summarize", question=task["input"][-1]["text"], nuggets=[nugget], words=35)
+                assert 0 < len(quote.split()) <= 35
+                assert " ".join(quote.split()) in " ".join(re.sub(r"\s*\[\d+\]", "", context["text"]).split())
+                quotes += 1
+    assert quotes > 100
