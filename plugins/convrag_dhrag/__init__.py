@@ -1,0 +1,15 @@
+"""DH-RAG: a dynamic database of the conversation's history, matched by cluster, summary and chain."""
+
+from __future__ import annotations
+
+from convrag.hookspecs import Register, hookimpl
+from convrag_dhrag.report import convrag_report
+from convrag_dhrag.rewriter import DHRagRewriter
+
+__all__ = ["DHRagRewriter", "convrag_report"]
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register this package's options."""
+    register("rewriter", "dhrag", DHRagRewriter)
