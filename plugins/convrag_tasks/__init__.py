@@ -1,7 +1,9 @@
 """What the command can do."""
 
 from convrag.hookspecs import Register, hookimpl
+from convrag_tasks.chat import ChatTask
 from convrag_tasks.list_plugins import ListPlugins
+from convrag_tasks.record import RecordTask
 from convrag_tasks.run import RunTask
 
 
@@ -9,4 +11,6 @@ from convrag_tasks.run import RunTask
 def convrag_register(register: Register) -> None:
     """Register the tasks."""
     register("task", "run", RunTask)
+    register("task", "record", RecordTask)
+    register("task", "chat", ChatTask)
     register("task", "plugins", ListPlugins)

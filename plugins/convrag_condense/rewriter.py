@@ -1,0 +1,170 @@
+"""`rewriter=condense`: gate, condense, guard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from convrag.asking import Asker
+from convrag.errors import ConfigError
+from convrag.identity import digest
+from convrag.options import operational
+from convrag.prompts import PromptTemplate
+from convrag.stages import LLM, Embedder, Retriever, Rewriter
+from convrag.store import Store
+from convrag.types import Question, Rewrite
+from convrag_condense.gate import reasons
+from convrag_condense.guard import known_share
+from convrag_condense.recent import recent
+from convrag_condense.speculation import search_ahead
+from convrag_condense.words import content_stems, normalised
+
+log = logging.getLogger(__name__)
+
+
+class CondenseRewriter(Rewriter):
+    """Let a gate decide which follow-ups need the LLM, condense those, and guard against invented rewrites.
+
+    The record says for each turn what the gate decided and why: `first_turn`; `pronoun`, `ellipsis`, `comparison`,
+    `short` or `standalone`; `always` or `never`; `wordless`, `continues` or `new_topic`. The user's own words are
+    searched for where the gate lets a question through, where the LLM or its reply fails, and where the guard rejects
+    the rewrite. What was condensed is remembered, also for a follow-up to the same conversation that differs only in
+    case, spaces or punctuation around words.
+
+    Args:
+        llm: the language model that condenses; it also counts the tokens of the history.
+        embedder: compares the question with the history, for gate=embedding only.
+        retriever: the run's own, for speculate=true only.
+        gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the seed's); embedding on a
+            question that continues what was said, or is without content words; always and never do as they say.
+        short: words below which a question is short, for gate=heuristic (8: the seed's); 0 condenses no question for
+            its length.
+        similarity: the least cosine between the question and an earlier question or answer at which it continues
+            that, for gate=embedding; depends on the embedder (.3: what the targeted rewriters of MTRAG select by).
+        guard: the least share of a rewrite's content words that must stand in the question or the history; half of
+            them, or it talks of something else. 0 lets all pass.
+        history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange first.
+        speculate: search for the question as it is while the LLM condenses it: where that search is the turn's after
+            all, it costs no time; where not, it was made for nothing.
+        passages: how many the search ahead looks for; only with the run's top_k can its result serve.
+        prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
+            list of `user` and `assistant`, oldest first).
+        temperature: low, since condensing leaves little to choose (.2: the seed's); None leaves it to the llm.
+        max_tokens: the longest reply, in tokens (150: the seed's); None leaves it to the llm.
+        top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the llm.
+
+    Raises:
+        ConfigError: a number lies outside of its range.
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        embedder: Embedder,
+        retriever: Retriever,
+        store: Store,
+        gate: Literal["heuristic", "always", "never", "embedding"] = "heuristic",
+        short: int = 8,
+        similarity: float = 0.3,
+        guard: float = 0.5,
+        history_tokens: int = 1500,
+        speculate: Annotated[bool, operational] = False,
+        passages: Annotated[int, operational] = 10,
+        prompt: Path | None = None,
+        temperature: float | None = 0.2,
+        max_tokens: int | None = 150,
+        top_p: float | None = 0.9,
+    ) -> None:
+        if not 0 <= guard <= 1:
+            raise ConfigError(f"rewriter.guard={guard}: it is a share, from 0 (let all pass) to 1")
+        if not -1 <= similarity <= 1:
+            raise ConfigError(f"rewriter.similarity={similarity}: a cosine lies between -1 and 1")
+        for name, value in (("history_tokens", history_tokens), ("passages", passages)):
+            if value < 1:
+                raise ConfigError(f"rewriter.{name}={value}: it must be at least 1")
+        self.llm = llm
+        self.embedder = embedder
+        self.retriever = retriever
+        self.store = store
+        self.gate = gate
+        self.short = short
+        self.similarity = similarity
+        self.guard = guard
+        self.history_tokens = history_tokens
+        self.speculate = speculate
+        self.passages = passages
+        template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
+        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+
+    def contents(self) -> str:
+        """The wording of the prompt."""
+        return self.asker.template.hash
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """At most one call of the LLM; none where the gate finds that the question stands alone."""
+        needed, why = self._decide(question)
+        trace: dict[str, Any] = {"gate": self.gate, "condense": needed, "reasons": why}
+        if not needed:
+            log.info("turn %s: standalone question (%s), searched for as it is", question.turn_id, ", ".join(why))
+            return Rewrite.of(question.text, **trace)
+        log.info("turn %s: detected follow-up question (%s), condensing", question.turn_id, ", ".join(why))
+        if self.speculate:
+            search_ahead(self.retriever, question, self.passages)
+            trace["searched_ahead"] = True
+        rewrite = self._checked(question, self._ask(question, trace))
+        standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
+        log.info(
+            "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
+            *(question.turn_id, question.text, standalone, failed),
+        )
+        return rewrite
+
+    def _decide(self, question: Question) -> tuple[bool, list[str]]:
+        """Whether to condense, and the reason codes."""
+        if not question.history:
+            return False, ["first_turn"]
+        if self.gate == "embedding":
+            return self._compare(question)
+        if self.gate != "heuristic":
+            return self.gate == "always", [self.gate]
+        found = reasons(question.text, self.short)
+        return bool(found), found or ["standalone"]
+
+    def _compare(self, question: Question) -> tuple[bool, list[str]]:
+        """A question with a subject of its own is far from all that was said; one without content has no subject."""
+        if not content_stems(question.text):
+            return True, ["wordless"]
+        said = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
+        asked = self.embedder.embed([question.text], query=True)[0]
+        near = bool(said) and float((self.embedder.embed(said) @ asked).max()) >= self.similarity
+        return near, ["continues" if near else "new_topic"]
+
+    def _ask(self, question: Question, trace: dict[str, Any]) -> Rewrite:
+        history = recent(question.history, self.history_tokens, self.llm.count_tokens)
+        asked = replace(question, text=self._wording(question.text, history))
+        return self.asker.rewrite(asked, trace | {"exchanges": len(history)}, history=history)
+
+    def _wording(self, question: str, history: Iterable[dict[str, str]]) -> str:
+        """The first wording in which this question was asked at this point: the store has the reply to that one."""
+        key = digest(["condensed wording", normalised(question), list(history)])
+        with self.store.claim([key]):
+            if (first := self.store.get([key]).get(key)) is not None:
+                return first.decode()
+            self.store.put("CondenseRewriter.wording", {key: question.encode()})
+            return question
+
+    def _checked(self, question: Question, rewrite: Rewrite) -> Rewrite:
+        """The user's own words where the rewrite is no better: it failed, says the same, or was invented."""
+        if rewrite.fallback or normalised(rewrite.text) == normalised(question.text):
+            return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
+        share = known_share(rewrite.text, question.text, question.history)
+        trace = {**rewrite.trace, "known_share": round(share, 4)}
+        if share < self.guard:
+            reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
+            return Rewrite.of(question.text, fallback=reason, **trace, rejected=rewrite.text)
+        return Rewrite.of(rewrite.text, **trace)

@@ -1,0 +1,93 @@
+"""`task=chat`: a conversation at the terminal."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.errors import ConfigError, UnknownName
+from convrag.prompts import PromptTemplate
+from convrag.stages import Task
+
+
+class ChatTask(Task):
+    """Talk at the terminal: see each query before it is searched for, the sources, and what to ask next.
+
+    Type a question, or a command: /help lists them. Each conversation is kept in a file of its own, in the folder
+    conversations/ of the store, and can be taken up again by its id. Lines may also be piped in.
+
+    Args:
+        conversation: id of the conversation to take up again, or the name of a new one; None begins one with a name of
+            its own.
+        suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none and costs nothing.
+        confirm: wait before each search, so that the query can be replaced.
+        domain: the corpus to talk about; needed where the data set has more than one.
+        prompt: a Jinja file to use instead of this package's suggest.jinja; it is given `question`, `answer`, `titles`
+            (of passages that were found and not cited) and `count`.
+
+    Raises:
+        ConfigError: suggestions is negative.
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        conversation: str | None = None,
+        suggestions: int = 3,
+        confirm: bool = False,
+        domain: str | None = None,
+        prompt: Path | None = None,
+    ) -> None:
+        if suggestions < 0:
+            raise ConfigError(f"task.suggestions={suggestions}: it must be at least 0")
+        self.conversation = conversation
+        self.suggestions = suggestions
+        self.confirm = confirm
+        self.domain = domain
+        self.template = PromptTemplate("suggest", package="convrag_tasks", path=prompt)
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Talk until /quit or the end of the input; 1 where the run was stopped."""
+        from convrag.config import settings_of
+        from convrag.conversation import Conversations
+        from convrag.pipeline import Pipeline
+        from convrag.wiring import Wiring
+        from convrag_tasks.chat_loop import ChatLoop
+        from convrag_tasks.chat_screen import Screen
+        from convrag_tasks.chat_session import ChatSession
+        from convrag_tasks.suggesting import Suggester
+
+        wiring = Wiring(config)
+        conversations = Conversations(wiring.store.path / "conversations")
+        pipeline = Pipeline.wired(wiring, settings_of(config), conversations)
+        llm = wiring.get("llm") if self.suggestions else None
+        wiring.check()
+        name = self.conversation or new_name()
+        known = conversations.get(name)
+        domain = self._domain(known.domain if known else self.domain, pipeline.domains)
+        wiring.prepare()
+
+        session = ChatSession(pipeline, Screen(confirm=self.confirm), conversations.open(name, domain))
+        suggester = Suggester(llm, self.template, self.suggestions) if llm else None
+        return ChatLoop(session, suggester, folder).run()
+
+    def _domain(self, domain: str | None, known: Sequence[str]) -> str:
+        """The corpus to talk about. Raises ConfigError where it is not there, not said, or another than before."""
+        if domain is None and len(known) > 1:
+            raise ConfigError(f"task.domain=...: choose the corpus to talk about: {', '.join(known)}")
+        chosen = known[0] if domain is None else domain
+        if chosen not in known:
+            raise UnknownName("task.domain: corpus", chosen, known)
+        if self.domain not in (None, chosen):
+            raise ConfigError(f"task.domain={self.domain}: this conversation is about {chosen}; begin another one")
+        return chosen
+
+
+def new_name() -> str:
+    """An id for a conversation that was given none: when it began, and something that makes it unique."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -1,0 +1,442 @@
+from __future__ import annotations
+
+import json
+import logging
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.errors import ConfigError, LLMError
+from convrag.stages import LLM, Embedder, Retriever
+from convrag.store import Store
+from convrag.testing import RewriterContract
+from convrag.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
+from convrag_condense import CondenseRewriter
+from convrag_condense.gate import reasons
+from convrag_condense.guard import known_share
+from convrag_condense.recent import beginning, recent
+from convrag_condense.words import content_stems, normalised
+from convrag_datasets.mtrag import MtragDataset
+from convrag_retrieval.bm25 import BM25Retriever
+
+
+class Says(LLM):
+    """Says the same to everything, and keeps what it was asked; an error is raised."""
+
+    def __init__(self, reply: str | Exception = "Is copper better than steel?") -> None:
+        self.reply = reply
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return Completion(self.reply, model="says")
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class Angles(Embedder):
+    """A text that says cos=.5 has that cosine with every text that says nothing of the kind."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        cosines = [float(text.partition("cos=")[2].split()[0]) if "cos=" in text else 1.0 for text in texts]
+        return np.array([[c, (1 - c * c) ** 0.5] for c in cosines], dtype=np.float32).reshape(len(texts), 2)
+
+
+class Listens(Retriever):
+    """Notes what it is asked for, and from which thread."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[tuple[Query, ...], int]] = []
+        self.done = threading.Event()
+        self.broken = False
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        self.asked.append((tuple(queries), k))
+        self.done.set()
+        if self.broken:
+            raise OSError("the index is gone")
+        return [Hit(Passage("p", "text"), 1.0)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def history(*exchanges: str) -> tuple[Turn, ...]:
+    """Turns from "question | answer"."""
+    split = (exchange.split(" | ") for exchange in exchanges)
+    return tuple(Turn(f"c<::>{n}", question, answer) for n, (question, answer) in enumerate(split, start=1))
+
+
+TALK = history("What is multi-task learning? | Multi-task learning (MTL) in NLP trains one model on several tasks.")
+
+
+def asked(text: str, past: tuple[Turn, ...] = TALK) -> Question:
+    return Question(text, "c", f"c<::>{len(past) + 1}", number=len(past) + 1, history=past)
+
+
+def condenser(store: Store, llm: LLM | None = None, **options: Any) -> CondenseRewriter:
+    stages: dict[str, Any] = {"llm": llm or Says(), "embedder": Angles(), "retriever": Listens(), "store": store}
+    return CondenseRewriter(**(stages | options))
+
+
+class TestContract(RewriterContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, store: Store) -> None:
+        self.store = store
+
+    def make(self) -> CondenseRewriter:
+        return condenser(self.store)
+
+
+# The gate --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "code"),
+    [
+        # the seed's examples and manual test cases, and what its code missed
+        ("Is there an overlap?", "comparison"),
+        ("Is there an overlap with causal approaches?", "comparison"),
+        ("Is there overlap with transfer learning?", "comparison"),
+        ("How does it compare to GPT?", "pronoun"),
+        ("How does it work?", "pronoun"),
+        ("Can you elaborate on the data efficiency issue?", "ellipsis"),
+        ("What about self-attention?", "ellipsis"),
+        ("Why?", "short"),
+        ("What are the limitations?", "short"),
+        ("What is it?", "pronoun"),
+        ("explain that", "pronoun"),
+        ("EXPLAIN THAT!!!", "pronoun"),
+        ("and in the winter months of the year, when everything is frozen?", "ellipsis"),
+        ("Could you please tell me more about the history of the Roman empire?", "ellipsis"),
+        ("What’s the main difference in price that people in large cities have to reckon with?", "comparison"),
+    ],
+)
+def test_the_gate_finds_a_reason(question: str, code: str) -> None:
+    assert code in reasons(question, 8)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How did people in Finland and the Netherlands understand the brand of Christianity preached around 1600?",
+        "Which committee in the city of Hamburg decides where new underground lines will run after 2030?",
+        "What was said in the report of the United Nations on climate policy in 2019?",
+        "When did the white hat hackers of Amsterdam publish how bluetooth locks can be opened?",
+    ],
+)
+def test_the_gate_looks_at_whole_words(question: str) -> None:
+    assert reasons(question, 8) == []
+
+
+def test_short_is_a_matter_of_words() -> None:
+    assert reasons("Who wrote the opera Carmen in Paris?", 8) == ["short"]
+    assert reasons("Who wrote the opera Carmen in Paris?", 7) == []
+    assert reasons("?!", 8) == ["short"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "question", "condensed", "codes"),
+    [
+        ("heuristic", "Why?", True, ["short"]),
+        ("heuristic", "Who was the first woman that flew to space alone?", True, ["pronoun"]),
+        ("heuristic", "Who was the first woman on board of a space station?", False, ["standalone"]),
+        ("always", "Who was the first woman on board of a space station?", True, ["always"]),
+        ("never", "Why?", False, ["never"]),
+        ("embedding", "What is that?", True, ["wordless"]),
+        ("embedding", "copper cos=.31 price", True, ["continues"]),
+        ("embedding", "copper cos=.29 price", False, ["new_topic"]),
+    ],
+)
+def test_each_decision_is_in_the_trace(
+    store: Store, gate: Any, question: str, condensed: bool, codes: list[str]
+) -> None:
+    llm = Says("multi-task learning?")
+    rewrite = condenser(store, llm, gate=gate).rewrite(asked(question))
+    assert (rewrite.trace["gate"], rewrite.trace["condense"], rewrite.trace["reasons"]) == (gate, condensed, codes)
+    assert len(llm.prompts) == condensed
+    assert rewrite.text == ("multi-task learning?" if condensed else question)
+
+
+@pytest.mark.parametrize("gate", ["heuristic", "always", "embedding"])
+def test_a_first_turn_is_searched_for_as_it_is(store: Store, gate: Any) -> None:
+    llm = Says()
+    rewrite = condenser(store, llm, gate=gate).rewrite(asked("How does it work?", ()))
+    assert (rewrite.text, rewrite.trace["reasons"], llm.prompts) == ("How does it work?", ["first_turn"], [])
+
+
+# The call --------------------------------------------------------------------------------------------------------
+
+
+def test_the_call_has_the_seeds_sampling_and_the_named_inputs(store: Store) -> None:
+    llm = Says("What overlaps with multi-task learning?")
+    rewrite = condenser(store, llm).rewrite(asked("Is there an overlap?"))
+    (prompt,) = llm.prompts
+    assert (prompt.task, prompt.sampling) == ("rewrite", {"temperature": 0.2, "max_tokens": 150, "top_p": 0.9})
+    assert prompt.inputs == {
+        "question": "Is there an overlap?",
+        "history": [{"user": TALK[0].question, "assistant": TALK[0].answer}],
+    }
+    (message,) = prompt.messages
+    assert message.role == "user"
+    assert message.content.index(TALK[0].answer) < message.content.index("Follow-up: Is there an overlap?")
+    assert message.content.endswith("Output ONLY the standalone question, on one line.")
+    assert rewrite.trace["prompt"] == condenser(store).contents()
+
+
+def test_a_failed_exchange_is_shown_without_an_answer(store: Store) -> None:
+    llm = Says("multi-task learning?")
+    condenser(store, llm).rewrite(asked("Why?", (Turn("c<::>1", "multi-task learning?"),)))
+    assert "User: multi-task learning?\n\nFollow-up: Why?" in llm.prompts[0].messages[0].content
+
+
+def test_the_history_is_filled_newest_first() -> None:
+    talk = history("one a | 1 2 3", "two b | 4 5 6", "three c | 7 8 9")
+    count = lambda text: len(text.split())  # noqa: E731
+    sizes = {budget: recent(talk, budget, count) for budget in (0, 2, 4, 5, 7, 8, 9, 10, 100)}
+    assert [exchange["user"] for exchange in sizes[100]] == ["one a", "two b", "three c"]
+    assert sizes[0] == sizes[2] == [{"user": "three c", "assistant": ""}]
+    assert sizes[4] == [{"user": "three c", "assistant": "7 8"}]
+    assert sizes[5] == sizes[7] == [{"user": "three c", "assistant": "7 8 9"}]
+    assert sizes[9] == [{"user": "two b", "assistant": "4 5"}, {"user": "three c", "assistant": "7 8 9"}]
+
+
+@given(st.text(alphabet="ab \n", max_size=40), st.integers(0, 20))
+def test_a_beginning_fits(text: str, budget: int) -> None:
+    found = beginning(text, budget, lambda part: len(part.split()))
+    assert len(found.split()) == min(budget, len(text.split()))
+    assert text.split()[: len(found.split())] == found.split()
+
+
+@pytest.mark.parametrize("reply", ["", "Standalone question:", "x" * 500, LLMError("the server is down")])
+def test_a_failure_gives_the_question_back(store: Store, reply: str | Exception) -> None:
+    rewrite = condenser(store, Says(reply)).rewrite(asked("Why?"))
+    assert rewrite.text == "Why?"
+    assert rewrite.fallback
+    assert rewrite.trace["reasons"] == ["short"]
+
+
+def test_a_rewrite_that_says_the_same_leaves_the_users_words(store: Store) -> None:
+    rewrite = condenser(store, Says("what is NLP")).rewrite(asked("What is NLP?"))
+    assert (rewrite.text, rewrite.fallback) == ("What is NLP?", "")
+
+
+def test_a_follow_up_that_differs_in_case_spaces_or_punctuation_is_remembered(store: Store) -> None:
+    llm = Says("Why is multi-task learning used in NLP?")
+    rewriter = condenser(store, llm)
+    texts = [rewriter.rewrite(asked(text)).text for text in ("Why?", "why", "  WHY ?!", "“Why?”", "Why not?")]
+    assert texts == ["Why is multi-task learning used in NLP?"] * 5
+    assert len({prompt.messages for prompt in llm.prompts}) == 2  # equal requests: the store has the reply
+    assert [prompt.inputs["question"] for prompt in llm.prompts] == ["Why?"] * 4 + ["Why not?"]
+    rewriter.rewrite(asked("why", history("Another | talk")))
+    assert llm.prompts[-1].inputs["question"] == "why"
+    other = condenser(store, llm)
+    other.rewrite(asked("WHY"))
+    assert llm.prompts[-1].inputs["question"] == "Why?"
+
+
+def test_a_failed_variant_gives_its_own_words_back(store: Store) -> None:
+    rewriter = condenser(store, Says(LLMError("down")))
+    assert [rewriter.rewrite(asked(text)).text for text in ("Why?", "why")] == ["Why?", "why"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("What about C++?", "what about c++ ?", True),
+        ("What about C++?", "What about C#?", False),
+        ("3.5 or 35?", "35 or 35", False),
+        ("Is it well-known?", "is it well-known", True),
+        ("Is it - perhaps - known?", "is it perhaps known", True),
+        ("お茶は？", "お茶は", True),
+        ("?!", "?", False),
+    ],
+)
+def test_what_counts_as_the_same_question(one: str, other: str, same: bool) -> None:
+    assert (normalised(one) == normalised(other)) == same
+
+
+@given(st.text(max_size=60))
+def test_normalising_is_stable(text: str) -> None:
+    assert normalised(normalised(text)) == normalised(text)
+
+
+# The guard -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("question", "rewrite"),
+    [
+        ("What about the cost?", "What is the cost of multi-task learning?"),
+        ("Why?", "Why is MTL used to train models?"),
+        ("Any examples?", "What are examples of tasks in NLP?"),
+        ("Is there an overlap?", "Do the tasks of multi-task learning overlap?"),
+    ],
+)
+def test_the_guard_lets_right_rewrites_pass(store: Store, question: str, rewrite: str) -> None:
+    done = condenser(store, Says(rewrite)).rewrite(asked(question))
+    assert (done.text, done.fallback) == (rewrite, "")
+    assert done.trace["known_share"] >= 0.5
+
+
+@pytest.mark.parametrize("reply", ["I'm ready to begin.", "Which volcano erupted in Iceland during April 2010?"])
+def test_the_guard_rejects_inventions(store: Store, reply: str) -> None:
+    done = condenser(store, Says(reply)).rewrite(asked("Why?"))
+    assert done.text == "Why?"
+    assert "guard" in done.fallback
+    assert done.trace["rejected"] == reply
+    assert condenser(store, Says(reply), guard=0).rewrite(asked("Why?")).text == reply
+
+
+def test_the_guard_knows_inflections_and_other_scripts() -> None:
+    assert known_share("Are the kettle's whistles louder?", "loud?", history("Kettles | A whistling kettle")) < 1
+    assert known_share("Do kettles whistle?", "why", history("the kettle's whistling | ...")) == 1
+    assert known_share("緑茶は何度ですか", "何度ですか", history("緑茶は | 八十度")) == 1
+    assert known_share("", "", ()) == 1
+    assert content_stems("What's the state-of-the-art?") == ["state", "art"]
+
+
+# Searching ahead -------------------------------------------------------------------------------------------------
+
+
+def test_speculation_searches_for_the_question_meanwhile(store: Store) -> None:
+    retriever = Listens()
+
+    class Waits(Says):
+        def complete(self, prompt: Prompt) -> Completion:
+            assert retriever.done.wait(10), "the search did not run while the question was being condensed"
+            return super().complete(prompt)
+
+    rewriter = condenser(store, Waits("multi-task learning?"), retriever=retriever, speculate=True, passages=7)
+    rewrite = rewriter.rewrite(asked("Why?"))
+    assert retriever.asked == [((Query("Why?", turn_id="c<::>2"),), 7)]
+    assert rewrite.text == "multi-task learning?"
+    assert rewrite.trace["searched_ahead"] is True
+
+
+def test_speculation_is_off_by_default_and_idle_where_nothing_is_condensed(store: Store) -> None:
+    for options, question in (({}, "Why?"), ({"speculate": True, "gate": "never"}, "Why?")):
+        retriever = Listens()
+        rewrite = condenser(store, retriever=retriever, **options).rewrite(asked(question))
+        assert retriever.asked == []
+        assert "searched_ahead" not in rewrite.trace
+
+
+def test_a_search_ahead_that_fails_harms_nothing(store: Store) -> None:
+    retriever = Listens()
+    retriever.broken = True
+    rewriter = condenser(store, Says("multi-task learning?"), retriever=retriever, speculate=True)
+    assert rewriter.rewrite(asked("Why?")).text == "multi-task learning?"
+    assert retriever.done.wait(10)
+
+
+# Parameters, and the record ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"guard": 1.5}, {"similarity": 2.0}, {"history_tokens": 0}, {"passages": 0}], ids=lambda wrong: str(wrong)
+)
+def test_wrong_parameters_are_named(store: Store, wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(ConfigError, match=f"rewriter.{name}="):
+        condenser(store, **wrong)
+
+
+def test_the_log_tells_what_happened(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "convrag_condense")
+    standalone = "Is there an overlap between multi-task learning and NLP?"
+    condenser(store, Says(standalone)).rewrite(asked("Is there an overlap?"))
+    assert [record.getMessage() for record in caplog.records] == [
+        "turn c<::>2: detected follow-up question (comparison, short), condensing",
+        f"turn c<::>2: query condensation\n  Original: Is there an overlap?\n  Standalone: {standalone}",
+    ]
+
+
+# On real conversations -------------------------------------------------------------------------------------------
+
+
+class Mixtral(Says):
+    """MTRAG's own rewrites, as replies."""
+
+    def __init__(self, rewrites: dict[str, str]) -> None:
+        super().__init__()
+        self.rewrites = rewrites
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        return Completion(self.rewrites[prompt.inputs["question"]])
+
+
+def released(mtrag: Path, domain: str) -> dict[str, str]:
+    path = mtrag / f"mtrag-human/retrieval_tasks/{domain}/{domain}_rewrite.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {row["_id"]: row["text"].removeprefix("|user|: ").strip() for row in rows}
+
+
+def questions(dataset: MtragDataset) -> Iterator[Question]:
+    """The judged questions with their gold histories."""
+    judged = dataset.qrels()
+    for script in dataset.conversations():
+        for number, turn in enumerate(script.turns):
+            if turn.id in judged:
+                past = script.turns[:number]
+                yield Question(turn.question, script.id, turn.id, script.domain, number + 1, past)
+
+
+def test_the_guard_accepts_mtrags_own_rewrites(mtrag_path: Path) -> None:
+    rejected = total = 0
+    for domain in ("clapnq", "cloud"):
+        rewrites = released(mtrag_path, domain)
+        for question in questions(MtragDataset(path=mtrag_path, domain=domain)):
+            if question.history:
+                total += 1
+                rejected += known_share(rewrites[question.turn_id], question.text, question.history) < 0.5
+    assert total == 343
+    assert rejected / total <= 0.02
+
+
+def ndcg(hits: Sequence[Hit], grades: dict[str, int]) -> float:
+    gain = sum(1 / math.log2(rank + 2) for rank, hit in enumerate(hits[:5]) if grades.get(hit.passage.id))
+    return gain / sum(1 / math.log2(rank + 2) for rank in range(min(5, len(grades))))
+
+
+def test_the_gate_saves_calls_and_keeps_what_always_gains(mtrag_path: Path, store: Store) -> None:
+    """nDCG@5 of BM25 on the pooled corpora, MTRAG's rewrites in the place of the LLM's."""
+    calls = {"never": 0, "heuristic": 0, "always": 0}
+    totals = dict.fromkeys(calls, 0.0)
+    count = 0
+    llm = Mixtral({})
+    rewriters = {gate: condenser(store, llm, gate=gate) for gate in calls}
+    for domain in ("clapnq", "cloud"):
+        dataset = MtragDataset(path=mtrag_path, domain=domain)
+        retriever = BM25Retriever(dataset=dataset, store=store)
+        rewrites, qrels = released(mtrag_path, domain), dataset.qrels()
+        for question in questions(dataset):
+            count += 1
+            llm.rewrites = {question.text: rewrites[question.turn_id]}
+            for gate, rewriter in rewriters.items():
+                llm.prompts.clear()
+                rewrite = rewriter.rewrite(question)
+                calls[gate] += len(llm.prompts)
+                hits = retriever.retrieve([Query(rewrite.text, domain=domain)], 5)
+                totals[gate] += ndcg(hits, dict(qrels[question.turn_id]))
+    scores = {gate: total / count for gate, total in totals.items()}
+    print(calls, scores)  # noqa: T201
+    assert calls["never"] == 0
+    assert calls["always"] == 343
+    assert calls["heuristic"] < 0.8 * calls["always"]
+    assert scores["never"] < scores["heuristic"]
+    gained = (scores["heuristic"] - scores["never"]) / (scores["always"] - scores["never"])
+    assert gained > 0.9

@@ -1,0 +1,326 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from convrag.config import compose
+from convrag.conversation import Conversations
+from convrag.errors import ConfigError, RunStopped, UnknownName
+from convrag.pipeline import Pipeline
+from convrag.prompts import PromptTemplate
+from convrag.stages import LLM, Generator, Rewriter
+from convrag.streaming import listener
+from convrag.testing import TaskContract
+from convrag.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
+from convrag_tasks.chat import ChatTask, new_name
+from convrag_tasks.chat_loop import ChatLoop
+from convrag_tasks.chat_screen import Screen
+from convrag_tasks.chat_session import ChatSession
+from convrag_tasks.suggesting import Suggester
+from toys import EvenRanker, ListRetriever, PlainContext
+
+
+class TestContract(TaskContract):
+    def make(self) -> ChatTask:
+        return ChatTask()
+
+
+class Adds(Rewriter):
+    """Adds the last question."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        return Rewrite.of(" ".join([question.text, *(turn.question for turn in question.history[-1:])]))
+
+
+class Streams(Generator):
+    """Says its first passage in two pieces, cites it, and numbers from 7."""
+
+    streams = True
+
+    def __init__(self) -> None:
+        self.interrupt = False
+        self.histories: list[int] = []
+
+    def generate(self, question: Question, evidence: Evidence) -> Answer:
+        if self.interrupt:
+            raise KeyboardInterrupt
+        if "stop" in question.text:
+            raise RunStopped("the cost limit is reached")
+        self.histories.append(len(question.history))
+        first = evidence.items[0].passage
+        if hear := listener():
+            hear("It is ")
+            hear(f"{question.text} [7][9]")
+        text = f"It is {question.text} [7]"
+        return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
+
+
+class Suggests(LLM):
+    """Suggests the same to everybody."""
+
+    def __init__(self, reply: str = "1. Why so?\n- What else?\n\nWhy so?\n3) And then?\nToo many?") -> None:
+        self.reply = reply
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        return Completion(self.reply)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text)
+
+
+class Chat:
+    """A chat whose lines are given beforehand."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, llm: LLM | None = None, **options: bool) -> None:
+        self.folder = folder
+        self.monkeypatch = monkeypatch
+        self.generator = Streams()
+        self.conversations = Conversations(folder / "conversations")
+        pipeline = Pipeline(
+            rewriter=Adds(),
+            retriever=ListRetriever(),
+            reranker=EvenRanker(),
+            context=PlainContext(),
+            generator=self.generator,
+            conversations=self.conversations,
+        )
+        screen = Screen(**options)
+        self.session = ChatSession(pipeline, screen, self.conversations.open("talk", "default"))
+        template = PromptTemplate("suggest", package="convrag_tasks")
+        self.loop = ChatLoop(self.session, Suggester(llm, template, 3) if llm else None, folder)
+
+    def type(self, *lines: str | type[BaseException]) -> int:
+        given = iter(lines)
+
+        def read(_: str = "") -> str:
+            line = next(given, None)
+            if line is None:
+                raise EOFError
+            if isinstance(line, str):
+                return line
+            raise line
+
+        self.monkeypatch.setattr("builtins.input", read)
+        return self.loop.run()
+
+    def questions(self, name: str = "talk") -> list[str]:
+        row = json.loads((self.folder / f"conversations/{name}.json").read_text(encoding="utf-8"))
+        return [turn["question"] for turn in row["turns"]]
+
+
+@pytest.fixture
+def chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Chat:
+    return Chat(tmp_path, monkeypatch)
+
+
+def test_query_answer_and_sources_in_their_order(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chat.type("tea?", "  ", "why?") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Conversation talk. Ask away; /help lists the commands.",
+        "Searching for: tea?",
+        "It is tea? [7][9]",
+        "Corrected (citations of unknown passages are removed): It is tea? [7]",
+        "Sources:",
+        "  [7] text 0 - p0",
+        "  [8] text 1 - p1 (not cited)",
+        "Searching for: why? tea?",
+        "It is why? [7][9]",
+        "Corrected (citations of unknown passages are removed): It is why? [7]",
+        "Sources:",
+        "  [7] text 0 - p0",
+        "  [8] text 1 - p1 (not cited)",
+        "To go on: task=chat task.conversation=talk",
+    ]
+
+
+def test_a_query_of_the_users_own_replaces_the_last_answer(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    chat.type("/query too soon", "tea?", "why?", "/query copper kettles", "/query")
+    out = capsys.readouterr().out
+    assert "Searching for: copper kettles\nIt is why?" in out
+    assert out.count("Ask a question first") == 2
+    assert chat.questions() == ["tea?", "why?"]
+    assert chat.generator.histories == [0, 1, 1]
+
+
+def test_an_interrupted_second_answer_leaves_the_first(chat: Chat) -> None:
+    chat.type("tea?")
+    chat.generator.interrupt = True
+    chat.type("/query kettle", "lost?")
+    assert [turn.question for turn in chat.session.conversation.history] == ["tea?"]
+    assert chat.questions() == ["tea?"]
+
+
+def test_rewriting_can_be_switched_off(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    chat.type("tea?", "/rewrite off", "why?", "/rewrite on", "how?", "/rewrite")
+    searched = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Searching")]
+    assert searched == ["Searching for: tea?", "Searching for: why?", "Searching for: how? why?"]
+
+
+def test_confirming_each_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chat = Chat(tmp_path, monkeypatch, confirm=True)
+    records: list[TurnRecord] = []
+    ask = chat.session.ask
+    monkeypatch.setattr(chat.session, "ask", lambda *given: records.append(ask(*given)) or records[-1])
+    chat.type("tea?", "", "why?", "/query steam", "how?", "kettle", "BOOM?", "x")
+    assert [record.rewritten_query for record in records] == ["tea?", "steam", "kettle", "x"]
+    assert records[1].trace["rewriter"] == {"edited": True}
+
+
+def test_suggestions_can_be_picked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    llm = Suggests()
+    chat = Chat(tmp_path, monkeypatch, llm)
+    chat.type("tea?", "/2", "/9", "/0")
+    out = capsys.readouterr().out
+    assert "  /1 Why so?\n  /2 What else?\n  /3 And then?\n" in out
+    assert "Too many?" not in out
+    assert "> What else?\n" in out
+    assert chat.questions() == ["tea?", "What else?"]
+    assert out.count("There is no suggestion") == 2
+    (prompt, _) = llm.prompts
+    assert prompt.task == "suggest"
+    assert prompt.inputs == {"question": "tea?", "answer": "It is tea? [7]", "titles": [], "count": 3}
+
+
+def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
+    from convrag.errors import LLMError
+
+    class Cannot(Suggests):
+        def complete(self, prompt: Prompt) -> Completion:
+            super().complete(prompt)
+            raise LLMError("it is no language model")
+
+    llm, said = Cannot(), list[str]()
+    suggester = Suggester(llm, PromptTemplate("suggest", package="convrag_tasks"), 3)
+    items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
+    record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
+    for _ in range(2):
+        assert suggester.suggest(record, lambda line, style: said.append(line)) == []
+    assert len(llm.prompts) == len(said) == 1
+    assert "- Unused" in llm.prompts[0].messages[0].content
+
+
+def test_what_fails_is_said_and_the_chat_goes_on(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chat.type("BOOM", "/history", "/rewrite off", "tea?") == 0
+    out = capsys.readouterr().out
+    assert "No answer: retriever: OSError: the index is gone" in out
+    assert "> BOOM\n(no answer)" in out
+    assert "It is tea?" in out
+
+
+def test_a_run_that_is_stopped_ends_with_status_1(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chat.type("stop", "tea?") == 1
+    assert capsys.readouterr().out.endswith("the cost limit is reached\n")
+
+
+def test_interruptions(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    chat.generator.interrupt = True
+    assert chat.type("tea?", KeyboardInterrupt, "not read") == 0
+    assert "Interrupted; this turn is not kept" in capsys.readouterr().out
+    assert chat.session.conversation.history == []
+
+
+def test_save_reset_history_help(chat: Chat, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chat.type(
+        "/history", "tea?", "/save", f"/save {tmp_path}/no/such/folder.md", "/reset", "/history", "/help", "/x", "/quit"
+    )
+    out = capsys.readouterr().out
+    assert (tmp_path / "talk.md").read_text(encoding="utf-8") == (
+        "# talk\n\n## tea?\n\nIt is tea? [7]\n\n- text 0 (p0)\n- text 1 (p1)\n- text 2 (p2)\n"
+    )
+    assert "It could not be saved" in out
+    assert out.count("Nothing was said yet.") == 2
+    assert out.count("/reset          begin") == 2
+    assert "There is no command /x." in out
+    assert chat.questions() == ["tea?"]  # the old one is still on disk
+    assert chat.session.conversation.id != "talk"
+
+
+def test_a_conversation_is_taken_up_again(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
+    chat.type("tea?")
+    again = Chat(chat.folder, monkeypatch)
+    again.type("why?")
+    assert again.generator.histories == [1]
+    assert again.questions() == ["tea?", "why?"]
+
+
+def test_new_names_are_file_names() -> None:
+    names = {new_name() for _ in range(50)}
+    assert len(names) > 40
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
+
+
+# The command -----------------------------------------------------------------------------------------------------
+
+
+def convrag(folder: Path, *arguments: str, lines: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", "task=chat", *arguments]
+    return subprocess.run(
+        command, cwd=folder, input=lines, capture_output=True, text=True, timeout=120, check=False, env={**os.environ}
+    )
+
+
+def test_a_piped_conversation(tmp_path: Path) -> None:
+    done = convrag(tmp_path, "task.conversation=moon", lines="How far is the Moon?\n/quit\n")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Searching for: How far is the Moon?" in done.stdout
+    assert "Sources:" in done.stdout
+    assert "No suggestions from here on: llm=extractive" in done.stdout
+    row = json.loads((tmp_path / "outputs/store/conversations/moon.json").read_text(encoding="utf-8"))
+    assert row["turns"][0]["question"] == "How far is the Moon?"
+    assert row["turns"][0]["answer"]
+    again = convrag(tmp_path, "task.conversation=moon", "task.suggestions=0", lines="/history\nWhat about its age?\n")
+    assert "Conversation moon, 1 turns so far." in again.stdout
+    assert "> How far is the Moon?" in again.stdout
+    assert "No suggestions" not in again.stdout
+    row = json.loads((tmp_path / "outputs/store/conversations/moon.json").read_text(encoding="utf-8"))
+    assert [turn["id"] for turn in row["turns"]] == ["moon<::>1", "moon<::>2"]
+
+
+def test_mistakes_exit_with_2(tmp_path: Path) -> None:
+    done = convrag(tmp_path, "task.domain=nosuch", lines="")
+    assert (done.returncode, "nosuch" in done.stderr) == (2, True)
+    assert "Traceback" not in done.stderr
+
+
+def test_the_domain_must_be_there_and_stay() -> None:
+    with pytest.raises(ConfigError, match=r"task\.domain=\.\.\.: choose .*: a, b"):
+        ChatTask()._domain(None, ["a", "b"])
+    with pytest.raises(UnknownName, match="task.domain"):
+        ChatTask()._domain("c", ["a", "b"])
+    with pytest.raises(ConfigError, match="this conversation is about a"):
+        ChatTask(domain="b")._domain("a", ["a", "b"])
+    assert ChatTask()._domain(None, ["a"]) == "a"
+    with pytest.raises(ConfigError, match="task.suggestions=-1"):
+        ChatTask(suggestions=-1)
+
+
+def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() -> None:
+    config = compose("+system=perplexity")
+    chosen = {
+        group: config[group]["_option_"] for group in ("rewriter", "retriever", "reranker", "context", "generator")
+    }
+    assert chosen == {
+        "rewriter": "condense",
+        "retriever": "hybrid",
+        "reranker": "cross_encoder",
+        "context": "full",
+        "generator": "chat",
+    }
+    assert (config.top_k, config.top_n) == (15, 6)
+    assert (config.rewriter.temperature, config.rewriter.max_tokens, config.rewriter.top_p) == (0.2, 150, 0.9)
+    assert (config.generator.temperature, config.generator.max_tokens, config.generator.top_p) == (0.35, 2000, 0.9)
+    assert (config.rewriter.gate, config.rewriter.short, config.generator.evidence) == ("heuristic", 8, "every_turn")
+    other = compose("+system=perplexity", "rewriter=last_n", "top_k=30")
+    assert (other.rewriter["_option_"], other.top_k, other.generator["_option_"]) == ("last_n", 30, "chat")
