@@ -1,0 +1,115 @@
+"""`clusterer=bertopic`: UMAP and HDBSCAN over embeddings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from convrag.errors import ConfigError, MissingExtra
+from convrag.stages import Clusterer, Embedder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SMALLEST = 4
+"""Different texts that are worth a projection; fewer are clusters of their own."""
+
+
+class BertopicClusterer(Clusterer):
+    """Cluster embeddings as BERTopic does: projected by UMAP, then dense regions by HDBSCAN (extra `bertopic`).
+
+    The labels are BERTopic's for the same embeddings and parameters, but numbered as they appear; what it adds, words
+    that describe the topics, is not needed here and not computed. Where n texts do not allow a parameter, it is as near
+    as they do. Equal texts count once, and share a cluster. Three different texts or fewer are clusters of their own,
+    without any projection; a text that the embedder knows nothing of is an outlier. The first projection in a process
+    compiles for some ten seconds.
+
+    Args:
+        neighbors: texts that UMAP regards as near, n - 1 at most: more shows the whole, less the detail (50: GINGER).
+        components: dimensions of the projection, n - 3 at most (2: GINGER).
+        min_dist: how close UMAP puts texts together, 0 to 1 (.01: GINGER).
+        min_cluster_size: the fewest texts of a cluster (2: GINGER).
+        min_samples: neighbours that make a region dense; more makes more outliers (1: GINGER).
+        seed: of UMAP's random start (42: GINGER); with a seed it runs in one thread.
+
+    Raises:
+        ConfigError: a number is out of range.
+        MissingExtra: when it is used, the library is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        neighbors: int = 50,
+        components: int = 2,
+        min_dist: float = 0.01,
+        min_cluster_size: int = 2,
+        min_samples: int = 1,
+        seed: int = 42,
+    ) -> None:
+        if neighbors < 2 or components < 1 or not 0 <= min_dist <= 1:
+            raise ConfigError(
+                f"clusterer.neighbors={neighbors} must be at least 2, clusterer.components={components} at least 1, "
+                f"clusterer.min_dist={min_dist} between 0 and 1"
+            )
+        if min_cluster_size < 2 or min_samples < 1:
+            raise ConfigError(
+                f"clusterer.min_cluster_size={min_cluster_size} must be at least 2, "
+                f"clusterer.min_samples={min_samples} at least 1"
+            )
+        self.neighbors = neighbors
+        self.components = components
+        self.min_dist = min_dist
+        self.min_cluster_size = min_cluster_size
+        self.min_samples = min_samples
+        self.seed = seed
+
+    def check(self) -> Iterator[str]:
+        """Whether the libraries are there; nothing is imported."""
+        if missing := _missing():
+            yield str(missing)
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
+        import numpy as np
+
+        labels = np.full(len(texts), -1, dtype=np.int64)
+        if not len(texts):
+            return labels
+        copies = Counter(texts)
+        different = list(copies)
+        rows = embedder.embed(different)
+        known = np.flatnonzero(rows.any(axis=1)).tolist()
+        topics = self._topics(rows[known]) if len(known) >= SMALLEST else list(range(len(known)))
+        of_text = dict(zip((different[index] for index in known), topics, strict=True))
+        numbers: dict[object, int] = {}
+        for index, text in enumerate(texts):
+            topic = of_text.get(text)
+            if topic is not None and (topic >= 0 or copies[text] > 1):  # equal texts are a cluster, if nothing else
+                labels[index] = numbers.setdefault(topic if topic >= 0 else text, len(numbers))
+        return labels
+
+    def _topics(self, rows: NDArray[np.float32]) -> list[int]:
+        if missing := _missing():
+            raise missing
+        from convrag_bertopic.topics import topics
+
+        found = topics(
+            rows,
+            neighbors=self.neighbors,
+            components=self.components,
+            min_dist=self.min_dist,
+            min_cluster_size=self.min_cluster_size,
+            min_samples=self.min_samples,
+            seed=self.seed,
+        )
+        return [int(topic) for topic in found]
+
+
+def _missing() -> MissingExtra | None:
+    if all(find_spec(module) is not None for module in ("umap", "hdbscan")):
+        return None
+    return MissingExtra("bertopic", "convrag[bertopic]", "clusterer=bertopic")

@@ -1,0 +1,38 @@
+"""GINGER: answers from information nuggets, and what it is compared with."""
+
+from __future__ import annotations
+
+from convrag.hookspecs import Register, hookimpl
+from convrag_ginger.baselines import BaselineGenerator, CotGenerator
+from convrag_ginger.detecting import LlmDetector
+from convrag_ginger.generator import GingerGenerator
+from convrag_ginger.matching import SentencesDetector
+from convrag_ginger.reporting import convrag_report
+from convrag_ginger.size import SizeRanker
+from convrag_ginger.summarizing import LlmSummarizer
+from convrag_ginger.task import DetectNuggetsTask
+
+__all__ = [
+    "BaselineGenerator",
+    "CotGenerator",
+    "DetectNuggetsTask",
+    "GingerGenerator",
+    "LlmDetector",
+    "LlmSummarizer",
+    "SentencesDetector",
+    "SizeRanker",
+    "convrag_report",
+]
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register this package's options."""
+    register("generator", "ginger", GingerGenerator)
+    register("generator", "baseline", BaselineGenerator)
+    register("generator", "cot", CotGenerator)
+    register("detector", "llm", LlmDetector)
+    register("detector", "sentences", SentencesDetector)
+    register("summarizer", "llm", LlmSummarizer)
+    register("ranker", "size", SizeRanker)
+    register("task", "detect_nuggets", DetectNuggetsTask)

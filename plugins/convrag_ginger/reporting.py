@@ -1,0 +1,34 @@
+"""What a run with GINGER came to: how many turns had an answer, and how many sentences their nuggets do not support."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from convrag.hookspecs import hookimpl
+from convrag.options import MARK
+from convrag.types import Report, Run, TurnRecord
+
+TITLE = "ginger"
+
+
+@hookimpl
+def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
+    """Count outcomes; nothing where another generator answered."""
+    if (run.config.get("generator") or {}).get(MARK) != "ginger":
+        return None
+    counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
+    for record in records:
+        trace = record.trace.get("generator", {})
+        if "outcome" in trace:
+            sentences = trace.get("sentences", ())
+            counts[str(trace["outcome"])] += 1
+            counts["nuggets"] += len(trace["nuggets"])
+            counts["sentences"] += len(sentences)
+            counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
+    line = (
+        f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
+        f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
+        f"{counts['unsupported']} of {counts['sentences']} sentences flagged as unsupported"
+    )
+    return Report(TITLE, (line,), dict(counts))

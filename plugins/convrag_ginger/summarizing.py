@@ -1,0 +1,74 @@
+"""`summarizer=llm`: a cluster of nuggets in one sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from convrag.prompts import PromptTemplate
+from convrag.stages import LLM, Summarizer
+from convrag.types import Nugget
+from convrag_ginger.citing import without
+from convrag_ginger.length import clipped
+from convrag_ginger.sentences import first_sentence
+
+_LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
+_BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+_WRAPPED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
+
+
+class LlmSummarizer(Summarizer):
+    """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
+
+    A reply of several sentences is cut to the first; one that is too long ends with a clause within the limit. Where
+    the reply is empty, the first nugget is quoted.
+
+    Args:
+        llm: the language model that summarises.
+        prompt: a Jinja file to use instead of this package's summarize.jinja; it is given `question`, `nuggets` (a list
+            of texts) and `words` (the limit).
+        temperature: 0 gives the likeliest sentence (GINGER leaves it to the model); None leaves it to the llm.
+        max_tokens: the longest reply, in tokens (100: GINGER); None leaves it to the llm.
+
+    Raises:
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 100,
+    ) -> None:
+        self.llm = llm
+        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        self.template = PromptTemplate("summarize", package="convrag_ginger", path=prompt)
+
+    def contents(self) -> str:
+        """The wording of the prompt."""
+        return self.template.hash
+
+    def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
+        """One call of the LLM; none without nuggets, of which there is nothing to say. Raises LLMError."""
+        texts = [" ".join(without(nugget.text).split()) for nugget in nuggets]
+        if not texts:
+            return ""
+        prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)
+        sentence = first_sentence(bare(self.llm.complete(prompt).text))
+        return clipped(sentence or texts[0], words)
+
+
+def bare(reply: str) -> str:
+    """The first line of a reply that says anything, without label, bullet, quotation marks around it, and citations."""
+    for line in reply.splitlines():
+        text = _LABEL.sub("", _BULLET.sub("", line.strip()))
+        if text.startswith("```"):
+            continue
+        if wrapped := _WRAPPED.match(text):
+            text = wrapped["inner"]
+        if text := without(text).strip():
+            return text
+    return ""

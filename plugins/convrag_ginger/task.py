@@ -1,0 +1,110 @@
+"""`task=detect_nuggets`: nuggets for a file of queries and passages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from omegaconf import DictConfig
+
+from convrag.errors import DataError
+from convrag.stages import Task
+from convrag.types import Passage
+
+_NAMES = {
+    "id": ("turn_id", "query_id", "_id", "id"),
+    "query": ("rewritten_query", "query", "text"),
+    "passages": ("passages", "contexts"),
+}
+
+
+class Asked(NamedTuple):
+    """A query and the passages that may answer it."""
+
+    id: str
+    query: str
+    passages: list[Passage]
+
+
+class DetectNuggetsTask(Task):
+    """Find the nuggets in the passages of a file, and write them as JSONL: the second command of the GINGER seed.
+
+    Each line is a query with its passages, best first: {"turn_id": ..., "query": ..., "passages": [{"id": ..., "text":
+    ..., "title": ...}]}, title optional. The `intermediate/` files of a run hold such lines too (`rewritten_query`,
+    `contexts`). `top_n` passages of each are read. A line of the result repeats id and query and lists the nuggets with
+    passage id, text, start and end.
+
+    Args:
+        path: the file, or a folder whose *.jsonl files are read.
+        output: where to write the nuggets; None: nuggets.jsonl in the folder of this run.
+    """
+
+    def __init__(self, *, path: Path, output: Path | None = None) -> None:
+        self.path = path
+        self.output = output
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Detect, `workers` queries side by side; the file appears when it is complete."""
+        from rich.console import Console
+
+        from convrag.config import settings_of
+        from convrag.wiring import Wiring
+
+        settings = settings_of(config)
+        wiring = Wiring(config)
+        detector = wiring.get("detector")
+        wiring.check()
+        queries = list(_read(self.path))
+        wiring.prepare()
+        output = self.output or folder / "nuggets.jsonl"
+        output.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = output.with_name(f"{output.name}.unfinished")
+
+        def line(asked: Asked) -> dict[str, Any]:
+            shown = asked.passages[: settings.top_n]
+            nuggets = [asdict(nugget) for passage in shown for nugget in detector.detect(asked.query, passage)]
+            return {"turn_id": asked.id, "query": asked.query, "passages": len(shown), "nuggets": nuggets}
+
+        found = 0
+        with ThreadPoolExecutor(settings.workers) as pool, unfinished.open("w", encoding="utf-8") as file:
+            for row in pool.map(line, queries):
+                found += len(row["nuggets"])
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        unfinished.replace(output)
+        console = Console()
+        console.print(f"{found} nuggets for {len(queries)} queries", highlight=False)
+        console.print(f"Results: {output}", highlight=False, markup=False, soft_wrap=True)
+        return 0
+
+
+def _read(path: Path) -> Iterator[Asked]:
+    """The queries of a file or folder, in order. Raises DataError, naming the line."""
+    paths = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+    if not paths:
+        raise DataError("this folder has no *.jsonl file", path=path)
+    for file in paths:
+        try:
+            lines = file.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"it cannot be read ({error})", path=file) from error
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _asked(line, file, number)
+
+
+def _asked(line: str, path: Path, number: int) -> Asked:
+    try:
+        row = json.loads(line)
+        given = {what: next(row[name] for name in names if name in row) for what, names in _NAMES.items()}
+        passages = [Passage(str(p["id"]), str(p["text"]), str(p.get("title") or "")) for p in given["passages"]]
+    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
+        raise DataError(
+            'each line needs a "turn_id", a "query" and "passages", each of them with "id" and "text"',
+            path=path,
+            line=number,
+        ) from error
+    return Asked(str(given["id"]), str(given["query"]), passages)

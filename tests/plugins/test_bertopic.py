@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convrag.errors import ConfigError, MissingExtra
+from convrag.stages import Embedder
+from convrag.testing import ClustererContract
+from convrag.testing.samples import TEXTS
+from convrag_bertopic import BertopicClusterer
+from convrag_bertopic import clusterer as module
+
+needs_bertopic = pytest.mark.skipif(find_spec("bertopic") is None, reason="the extra bertopic is not installed")
+
+
+class Given(Embedder):
+    """Gives each different text a random direction, near that of its first word; blank ones are unknown."""
+
+    def __init__(self, spread: float = 0.3) -> None:
+        self.spread = spread
+        self.asked = 0
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        self.asked += 1
+        return np.stack([self._row(text) for text in texts]) if texts else np.zeros((0, 32), dtype=np.float32)
+
+    def _row(self, text: str) -> Any:
+        if not text.strip():
+            return np.zeros(32, dtype=np.float32)
+        row = direction(text.split()[0]) + self.spread * direction(text)
+        return (row / np.linalg.norm(row)).astype(np.float32)
+
+
+def direction(text: str) -> Any:
+    row = np.random.default_rng(list(text.encode())).normal(size=32)
+    return row / np.linalg.norm(row)
+
+
+def partition(labels: Any) -> set[frozenset[int]]:
+    found: dict[int, set[int]] = {}
+    for index, label in enumerate(labels):
+        found.setdefault(int(label), set()).add(index)
+    return {frozenset(members) for members in found.values()}
+
+
+@needs_bertopic
+@pytest.mark.integration
+class TestContract(ClustererContract):
+    def make(self) -> BertopicClusterer:
+        return BertopicClusterer()
+
+
+@needs_bertopic
+@pytest.mark.integration
+class TestClustering:
+    @pytest.mark.parametrize("n", [4, 5, 6, 7, 8, 9, 10, 11, 15, 30, 60, 400])
+    def test_any_number_of_texts(self, n: int) -> None:
+        labels = BertopicClusterer().cluster([f"{'abc'[i % 3]} {i}" for i in range(n)], Given(spread=1.5))
+        assert labels.shape == (n,)
+        known = [label for label in dict.fromkeys(labels.tolist()) if label >= 0]
+        assert known == list(range(len(known)))
+        assert known, "every text is an outlier"
+
+    def test_topics_are_found(self) -> None:
+        labels = BertopicClusterer().cluster([f"{'abc'[i % 3]} {i}" for i in range(30)], Given(spread=0.2))
+        for members in partition(labels):
+            assert len({index % 3 for index in members}) == 1
+
+    def test_seeded(self) -> None:
+        texts = [f"{'abc'[i % 3]} {i}" for i in range(25)]
+        first, second = (BertopicClusterer().cluster(texts, Given()).tolist() for _ in range(2))
+        assert first == second
+
+    @pytest.mark.parametrize("n", [12, 40, 120])
+    def test_the_partition_is_that_of_bertopic(self, n: int) -> None:
+        """With the seed's parameters, precomputed embeddings, and a vectoriser that reads any text."""
+        import warnings
+
+        texts = [f"{'abcde'[i % 5]} {i}" for i in range(n)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from bertopic import BERTopic
+            from hdbscan import HDBSCAN
+            from sklearn.feature_extraction.text import CountVectorizer
+            from umap import UMAP
+
+            reference = BERTopic(
+                embedding_model=None,
+                umap_model=UMAP(n_neighbors=min(50, n - 1), n_components=2, min_dist=0.01, random_state=42),
+                hdbscan_model=HDBSCAN(min_cluster_size=2, min_samples=1, gen_min_span_tree=True, prediction_data=True),
+                vectorizer_model=CountVectorizer(analyzer=str.split),
+                calculate_probabilities=True,
+            )
+            expected, _ = reference.fit_transform(texts, Given().embed(texts))
+        labels = BertopicClusterer().cluster(texts, Given())
+        assert partition(labels) == partition(expected)
+        assert [label < 0 for label in labels] == [topic < 0 for topic in expected]
+
+    def test_equal_texts_share_a_cluster(self) -> None:
+        texts = [f"{'abc'[i % 3]} {i % 9}" for i in range(60)]
+        labels = BertopicClusterer().cluster(texts, Given(spread=2.0)).tolist()
+        assert all(labels[i] == labels[i % 9] >= 0 for i in range(60))
+
+    def test_threads_agree(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        texts = [f"{'abc'[i % 3]} {i}" for i in range(12)]
+        expected = BertopicClusterer().cluster(texts, Given()).tolist()
+        with ThreadPoolExecutor(4) as pool:
+            assert all(
+                labels.tolist() == expected
+                for labels in pool.map(lambda _: BertopicClusterer().cluster(texts, Given()), range(8))
+            )
+
+
+@pytest.fixture
+def absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "find_spec", lambda name: None)
+    return
+
+
+@pytest.mark.usefixtures("absent")
+def test_few_texts_need_no_library() -> None:
+    cluster = BertopicClusterer().cluster
+    assert cluster([], Given()).tolist() == []
+    assert cluster(["a"], Given()).tolist() == [0]
+    assert cluster(["a", "b"], Given()).tolist() == [0, 1]
+    assert cluster(["a", "b", "a", "c"], Given()).tolist() == [0, 1, 0, 2]
+    assert cluster(["a"] * 400, Given()).tolist() == [0] * 400
+    assert cluster(["", "a", " ", "b"], Given()).tolist() == [-1, 0, -1, 1]
+
+
+@pytest.mark.usefixtures("absent")
+def test_what_is_missing_is_said() -> None:
+    (problem,) = BertopicClusterer().check()
+    assert "pip install 'convrag[bertopic]'" in problem
+    with pytest.raises(MissingExtra):
+        BertopicClusterer().cluster(list(TEXTS), Given())
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}],
+)
+def test_impossible_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(parameters))):
+        BertopicClusterer(**parameters)
+
+
+def test_nothing_heavy_is_imported_before_clustering() -> None:
+    code = (
+        "import sys, convrag_bertopic as b; c = b.BertopicClusterer(); list(c.check()); c.prepare();"
+        "print([m for m in ('numpy', 'umap', 'hdbscan', 'bertopic', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

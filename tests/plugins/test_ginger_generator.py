@@ -1,0 +1,633 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convrag.errors import ConfigError, ConvragError, LLMError
+from convrag.remember import remember
+from convrag.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
+from convrag.store import Store
+from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
+from convrag.testing.samples import TEXTS
+from convrag.types import (
+    Answer,
+    Completion,
+    Conversation,
+    Evidence,
+    EvidenceItem,
+    Nugget,
+    Passage,
+    Prompt,
+    Question,
+    Run,
+    TurnRecord,
+)
+from convrag_ginger import (
+    BaselineGenerator,
+    CotGenerator,
+    GingerGenerator,
+    LlmSummarizer,
+    SentencesDetector,
+    SizeRanker,
+    convrag_report,
+)
+from convrag_ginger.citing import checked, cite
+from convrag_ginger.grouping import Policy, groups
+from convrag_ginger.length import Length, clipped, joined, word_count
+from convrag_ginger.merging import merged
+from convrag_ginger.sentences import sentence_spans
+from convrag_ginger.support import support, supporters
+
+
+class Fixed(LLM):
+    """Replies with a text, or a function of the prompt; keeps the prompts."""
+
+    def __init__(self, reply: str | Callable[[Prompt], str]) -> None:
+        self.reply = reply
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        return Completion(self.reply if isinstance(self.reply, str) else self.reply(prompt), model="fixed")
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class Broken(Fixed):
+    def complete(self, prompt: Prompt) -> Completion:
+        raise LLMError("down")
+
+
+class All(Detector):
+    """Every sentence is a nugget."""
+
+    def detect(self, query: str, passage: Passage) -> list[Nugget]:
+        return [Nugget(passage.text[a:b], passage.id, a, b) for a, b in sentence_spans(passage.text)]
+
+
+class Subjects(Clusterer):
+    """Clusters by the first word; "Odd" is an outlier."""
+
+    def __init__(self) -> None:
+        self.asked: list[list[str]] = []
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> Any:
+        self.asked.append(list(texts))
+        firsts = list(dict.fromkeys(text.split()[0] for text in texts))
+        return np.array([-1 if text.startswith("Odd") else firsts.index(text.split()[0]) for text in texts])
+
+
+class Letters(Embedder):
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        rows = np.array([[text.lower().count(chr(c)) for c in range(97, 123)] for text in texts], dtype=np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+class Scores(Ranker):
+    """Scores by a function of the text; keeps what it was asked."""
+
+    def __init__(self, score: Callable[[str], float] = lambda text: 0.0) -> None:
+        self.of = score
+        self.asked: list[tuple[str, list[str]]] = []
+
+    def score(self, query: str, texts: Sequence[str]) -> Any:
+        self.asked.append((query, list(texts)))
+        return np.array([self.of(text) for text in texts], dtype=np.float64)
+
+
+class First(Summarizer):
+    """Quotes the first nugget."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, list[str], int]] = []
+
+    def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
+        self.asked.append((query, [nugget.text for nugget in nuggets], words))
+        return nuggets[0].text
+
+
+def ginger(**given: Any) -> GingerGenerator:
+    stages: dict[str, Any] = {
+        "llm": Fixed(""),
+        "detector": All(),
+        "clusterer": Subjects(),
+        "embedder": Letters(),
+        "ranker": Scores(),
+        "summarizer": First(),
+    }
+    return GingerGenerator(**(stages | given))
+
+
+def evidence(*texts: str, first: int = 1) -> Evidence:
+    items = [EvidenceItem(number, Passage(f"p{number}", text), text) for number, text in enumerate(texts, start=first)]
+    return Evidence(tuple(items))
+
+
+def answer(generator: GingerGenerator, *texts: str, first: int = 1) -> Answer:
+    return generator.generate(Question("And that?", standalone="Who drinks what?"), evidence(*texts, first=first))
+
+
+TEA = "Ann drinks green tea. Ann grows mint. Ann sells cups."
+COFFEE = "Bob roasts coffee. Bob drinks milk."
+ODD = "Odd is a name. Odd was a king."
+
+
+class TestGingerContract(GeneratorContract):
+    def make(self) -> GingerGenerator:
+        return ginger(detector=SentencesDetector(threshold=0))
+
+
+class TestBaselineContract(GeneratorContract):
+    def make(self) -> BaselineGenerator:
+        return BaselineGenerator(llm=Fixed("Copper conducts heat. [3] It boils sooner. [9]"))
+
+
+class TestCotContract(GeneratorContract):
+    def make(self) -> CotGenerator:
+        return CotGenerator(llm=Fixed("1. Pieces: copper [3]\nAnswer: Copper conducts heat. [3]"))
+
+
+class TestSummarizerContract(SummarizerContract):
+    def make(self) -> LlmSummarizer:
+        return LlmSummarizer(llm=Fixed("Steam whistles."))
+
+
+class TestSizeContract(RankerContract):
+    def make(self) -> SizeRanker:
+        return SizeRanker()
+
+
+# The order ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_order_follows_the_scores() -> None:
+    """The defect of the public code: it kept the order of the sizes, whatever the scores said."""
+    ranker = Scores(lambda text: -float(len(text.splitlines())))
+    found = answer(ginger(ranker=ranker), "Dan eats rice.", TEA, COFFEE)
+    ((query, texts),) = ranker.asked
+    assert query == "Who drinks what?"
+    assert texts == [
+        "Dan eats rice.",
+        "Ann drinks green tea.;\nAnn grows mint.;\nAnn sells cups.",
+        "Bob roasts coffee.;\nBob drinks milk.",
+    ]
+    assert found.text == "Dan eats rice. [1] Bob roasts coffee. [3] Ann drinks green tea. [2]"
+    assert found.citations == ("p1", "p3", "p2")
+    assert found.trace["order"] == [0, 2, 1]
+    assert [cluster["score"] for cluster in found.trace["clusters"]] == [-1, -3, -2]
+    by_size = answer(ginger(ranker=SizeRanker()), "Dan eats rice.", TEA, COFFEE)
+    assert by_size.citations == ("p2", "p3", "p1")
+    assert answer(ginger(), "Dan eats rice.", TEA, COFFEE).citations == ("p1", "p2", "p3")  # no scores: as they came
+
+
+def test_only_the_best_clusters_are_summarised() -> None:
+    summarizer = First()
+    ranker = Scores(lambda text: float("coffee" in text))
+    found = answer(ginger(ranker=ranker, summarizer=summarizer, clusters=1), TEA, COFFEE)
+    assert found.text == "Bob roasts coffee. [2]"
+    assert summarizer.asked == [("Who drinks what?", ["Bob roasts coffee.", "Bob drinks milk."], 35)]
+
+
+# How many nuggets --------------------------------------------------------------------------------------------------
+
+
+def test_without_nuggets_there_is_no_answer() -> None:
+    for found in (answer(ginger(), "", " \n"), answer(ginger())):
+        assert found == Answer(
+            "The passages do not answer this question.",
+            (),
+            {"outcome": "unanswerable", "query": "Who drinks what?", "nuggets": []},
+        )
+    assert answer(ginger(unanswerable="No idea.")).text == "No idea."
+
+
+def test_a_single_nugget_is_a_single_sentence() -> None:
+    found = answer(ginger(), "Ann drinks tea.")
+    assert (found.text, found.trace["outcome"]) == ("Ann drinks tea. [1]", "single")
+
+
+def test_two_or_three_are_clusters_of_their_own() -> None:
+    clusterer = Subjects()
+    found = answer(ginger(clusterer=clusterer), TEA)
+    assert found.text == "Ann drinks green tea. [1] Ann grows mint. [1] Ann sells cups. [1]"
+    assert (clusterer.asked, found.trace["outcome"]) == ([], "answered")
+    answer(ginger(clusterer=clusterer), TEA, "Ann is old.")
+    assert len(clusterer.asked) == 1
+
+
+def test_four_hundred_nuggets() -> None:
+    texts = [" ".join(f"Person{n % 13} has thing{n * 7 + m}." for m in range(20)) for n in range(20)]
+    found = answer(ginger(), *texts)
+    assert len(found.trace["nuggets"]) == 400
+    assert len(found.trace["clusters"]) == 13
+    assert len(found.trace["sentences"]) == 3
+
+
+# Outliers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ("own", [[0, 1], [2, 4], [3]]),
+        ("singletons", [[0, 1], [2], [3], [4]]),
+        ("nearest", [[0, 1, 2], [3, 4]]),
+        ("drop", [[0, 1], [3]]),
+    ],
+)
+def test_outliers(policy: Policy, expected: list[list[int]]) -> None:
+    assert groups([0, 0, -1, 1, -1], ["aa", "ab", "aab", "zzz", "zy"], Letters(), policy) == expected
+
+
+@pytest.mark.parametrize("policy", ["singletons", "nearest", "drop"])
+def test_where_all_are_outliers_none_is_lost(policy: Policy) -> None:
+    assert groups([-1, -1], ["a", "b"], Letters(), policy) == [[0], [1]]
+
+
+def test_an_outlier_like_nothing_else_stays_alone() -> None:
+    assert groups([0, 0, -1, -1], ["a", "a", "b", "?"], Letters(), "nearest") == [[0, 1], [2], [3]]
+
+
+def test_the_trace_names_outliers() -> None:
+    found = answer(ginger(), TEA, ODD)
+    assert [(c["nuggets"], c["outlier"]) for c in found.trace["clusters"]] == [
+        ([0, 1, 2], False),
+        ([3], True),
+        ([4], True),
+    ]
+    assert len(answer(ginger(outliers="own"), TEA, ODD).trace["clusters"]) == 2
+
+
+@given(st.lists(st.integers(-1, 4), max_size=30), st.sampled_from(["own", "singletons", "nearest"]))
+def test_no_text_is_lost_or_doubled(labels: list[int], policy: Policy) -> None:
+    texts = [chr(97 + n % 26) * (n + 1) for n in range(len(labels))]
+    found = groups(labels, texts, Letters(), policy)
+    assert sorted(index for members in found for index in members) == list(range(len(labels)))
+    assert found == sorted(found)
+
+
+# Near-duplicates ---------------------------------------------------------------------------------------------------
+
+
+def findings(*texts: str, threshold: float = 0.8) -> list[tuple[str, tuple[int, ...]]]:
+    nuggets = [Nugget(text, f"p{n}", 0, len(text)) for n, text in enumerate(texts)]
+    return [(finding.text, finding.members) for finding in merged(nuggets, threshold)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("A kettle whistles.", "The kettle  WHISTLED!"),
+        ("Steam makes kettles whistle very loudly.", "Steam makes a kettle whistle very loudly indeed."),
+        ("in 1890", "It was patented in 1890."),
+    ],
+)
+def test_near_duplicates_are_merged_into_the_longer(one: str, other: str) -> None:
+    longer = max(one, other, key=lambda text: len(text.split()))
+    assert findings(one, "Tea is green.", other)[0][1] == (0, 2)
+    assert findings(other, one)[0][0] in (" ".join(longer.split()), " ".join(other.split()))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The kettle was patented in 1890.", "The kettle was patented in 1891."),
+        ("The kettle is not hot.", "The kettle is hot."),
+        ("The kettle isn't hot.", "The kettle is hot."),
+        ("Ann beats Bob.", "Bob beats Ann."),
+        ("John was born in Paris in spring.", "Joan was born in Paris in spring."),
+        ("in 18", "It was patented in 1890."),
+        ("Kettles whistle.", "Old copper kettles of great kitchens whistle."),
+    ],
+)
+def test_different_facts_are_not(one: str, other: str) -> None:
+    assert len(findings(one, other)) == 2
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(alphabet="ab 1.", max_size=8), max_size=12))
+def test_merging_keeps_every_nugget_once(texts: list[str]) -> None:
+    found = findings(*texts)
+    assert sorted(index for _, members in found for index in members) == list(range(len(texts)))
+    assert [members for _, members in found] == sorted(members for _, members in found)
+
+
+def test_merged_nuggets_are_cited_with_all_their_passages() -> None:
+    found = answer(ginger(), "Ann drinks tea.", "Bob roasts coffee.", "ANN  drinks tea.")
+    assert found.text == "Ann drinks tea. [1] Bob roasts coffee. [2]"
+    found = answer(ginger(), "Ann drinks tea.", "Bob roasts coffee.", "So Ann drinks tea.", "Ann drinks tea.")
+    assert found.text == "So Ann drinks tea. [3] Bob roasts coffee. [2]"
+    assert (found.trace["merged"], found.trace["clusters"][0]["nuggets"]) == (2, [0, 2, 3])
+
+
+# Length ------------------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(1, 6), st.integers(3, 40), st.integers(1, 12))
+def test_limits_hold(limit: int, words: int, persons: int) -> None:
+    texts = [f"Person{n} {'very ' * (n % 5)}has {'a ' * 30}thing{n}." for n in range(persons)]
+    llm = Fixed(lambda prompt: prompt.inputs["nuggets"][0])
+    found = answer(ginger(res_length_limit=limit, words=words, summarizer=LlmSummarizer(llm=llm)), *texts)
+    assert 0 < word_count([found.text]) <= limit * words
+    assert len(found.trace["sentences"]) == min(limit, persons)
+    assert all(len(sentence["text"].split()) <= words for sentence in found.trace["sentences"])
+
+
+def test_a_hundred_means_four_hundred_words() -> None:
+    texts = [f"Person{n} has {'a ' * 30}thing{n}." for n in range(30)]
+    found = answer(ginger(res_length_limit=100), *texts)
+    assert (len(found.trace["sentences"]), word_count([found.text])) == (12, 396)
+
+
+def test_a_sentence_is_not_said_twice() -> None:
+    class Same(First):
+        def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
+            return "Somebody drinks tea." if "green" not in nuggets[0].text else "Ann drinks green tea."
+
+    found = answer(ginger(summarizer=Same(), few=9), TEA, COFFEE)
+    assert [sentence["text"] for sentence in found.trace["sentences"]] == [
+        "Ann drinks green tea.",
+        "Somebody drinks tea.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "expected"),
+    [
+        ("One two three.", 3, "One two three."),
+        ("One two, three four five.", 4, "One two"),
+        ("One, two three four five.", 4, "One, two three four"),
+        ("One  two\nthree", 2, "One two"),
+        ("", 2, ""),
+    ],
+)
+def test_clipping(text: str, words: int, expected: str) -> None:
+    assert clipped(text, words) == expected
+
+
+def test_cutting_keeps_citations_with_what_they_belong_to() -> None:
+    length = Length.of(2, 10)
+    assert length.cut("One two. [1] Three four. [2][3] Five six. [4]") == "One two. [1] Three four. [2][3]"
+    assert length.cut("One two. Three four. Five six. [4]") == "One two. Three four. [4]"
+    assert Length.of(1, 3).cut("One two, three four five [1]. Six.") == "One two [1]"
+    assert Length.of(1, 35).cut("1. Open the lid. [2]") == "1. Open the lid. [2]"
+    assert length.cut("") == ""
+    assert length.cut("No mark [1]\nSecond line [2]\nThird") == "No mark [1]\nSecond line [2]"
+
+
+def test_joining() -> None:
+    assert joined(["A. [1]", "b [2]", "C!"]) == "A. [1] b [2]\nC!"
+
+
+# Citations and support ---------------------------------------------------------------------------------------------
+
+
+def test_citations_use_the_numbers_of_the_evidence() -> None:
+    found = answer(ginger(), TEA, COFFEE, first=7)
+    assert found.text == "Ann drinks green tea. [7] Bob roasts coffee. [8]"
+    assert found.citations == ("p7", "p8")
+
+
+def test_a_hint_stands_for_its_passage() -> None:
+    item = EvidenceItem(4, Passage("p", "Ann drinks tea."), "see above", hint=True)
+    found = ginger().generate(Question("Who?"), Evidence((item,)))
+    assert (found.text, found.trace["query"]) == ("Ann drinks tea. [4]", "Who?")
+
+
+def test_the_trace_holds_everything() -> None:
+    trace = answer(ginger(), TEA, COFFEE).trace
+    assert trace["nuggets"][1] == {"text": "Ann grows mint.", "passage_id": "p1", "start": 22, "end": 37}
+    assert trace["sentences"][1] == {
+        "text": "Bob roasts coffee.",
+        "cluster": 1,
+        "passages": ("p2",),
+        "supported": True,
+        "share": 1.0,
+        "unknown": (),
+        "checked": "words",
+    }
+    json.dumps(trace)
+
+
+def test_a_sentence_cites_the_nuggets_that_it_rests_on() -> None:
+    texts = ["Ann drinks green tea.", "Ann grows mint.", "Ann drinks tea."]
+    assert supporters("Ann grows mint", texts) == [1]
+    assert supporters("Ann, who grows mint, drinks green tea", texts) == [0, 1]
+    assert supporters("Ann drinks a lot of tea", texts) == [0, 2]
+    assert supporters("Zebras", texts) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "supported"),
+    [
+        ("Ann drinks two cups of tea.", True),
+        ("Ann drank 2 cups of tea.", True),
+        ("Ann drank 3 cups of tea.", False),
+        ("Ann never drinks tea.", False),
+        ("Zebras live in Africa.", False),
+    ],
+)
+def test_support(sentence: str, supported: bool) -> None:
+    assert support(sentence, ["Ann drinks 2 cups of tea."]).suffices(0.5) is supported
+
+
+def said(text: str) -> LlmSummarizer:
+    return LlmSummarizer(llm=Fixed(text))
+
+
+def test_an_unsupported_sentence_is_flagged() -> None:
+    (sentence,) = answer(ginger(summarizer=said("Ann drinks 5 litres.")), "Ann drinks tea.").trace["sentences"]
+    assert (sentence["supported"], sentence["unknown"]) == (False, ("5",))
+
+
+@pytest.mark.parametrize(
+    ("reply", "supported", "checked_by"), [("Yes.", True, "llm"), ("no", False, "llm"), ("?", True, "words")]
+)
+def test_an_llm_may_judge(reply: str, supported: bool, checked_by: str) -> None:
+    llm = Fixed(reply)
+    (sentence,) = answer(ginger(llm=llm, check="llm"), "Ann drinks tea.").trace["sentences"]
+    assert (sentence["supported"], sentence["checked"]) == (supported, checked_by)
+    assert [prompt.task for prompt in llm.prompts] == ["support"]
+    (sentence,) = answer(ginger(llm=Broken(""), check="llm"), "Ann drinks tea.").trace["sentences"]
+    assert sentence["checked"] == "words"
+
+
+# Summaries ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ("Ann drinks tea. Bob does not.", "Ann drinks tea."),
+        ('"Ann drinks tea."', "Ann drinks tea."),
+        ("\nSummary: Ann drinks tea [1].", "Ann drinks tea."),
+        ("- **Ann drinks tea.**", "Ann drinks tea."),
+        (
+            "Ann drinks tea and also coffee, milk, water and a great deal of lemonade.",
+            "Ann drinks tea and also coffee, milk",
+        ),
+        ("", "Ann drinks tea and mint."),
+        ("```", "Ann drinks tea and mint."),
+    ],
+)
+def test_summaries_are_one_short_sentence(reply: str, expected: str) -> None:
+    nugget = Nugget("Ann drinks tea [12] and mint.", "p", 0, 29)
+    llm = Fixed(reply)
+    assert LlmSummarizer(llm=llm).summarize("Who drinks?", [nugget], 8) == expected
+    (prompt,) = llm.prompts
+    assert prompt.inputs == {"question": "Who drinks?", "nuggets": ["Ann drinks tea and mint."], "words": 8}
+    assert prompt.sampling == {"temperature": 0.0, "max_tokens": 100}
+
+
+def test_nothing_to_summarise_costs_nothing() -> None:
+    assert LlmSummarizer(llm=Broken("")).summarize("Who?", [], 8) == ""
+
+
+# Fluency -----------------------------------------------------------------------------------------------------------
+
+
+def test_fluency_keeps_citations() -> None:
+    llm = Fixed("Ann drinks tea that is green.\n\n- While Bob roasts his coffee.")
+    found = answer(ginger(llm=llm, fluency=True), TEA, COFFEE)
+    assert found.text == "Ann drinks tea that is green. [1] While Bob roasts his coffee. [2]"
+    assert (found.citations, found.trace["fluency"]) == (("p1", "p2"), "on")
+    assert llm.prompts[0].inputs["text"] == "Ann drinks green tea.\nBob roasts coffee."
+
+
+@pytest.mark.parametrize(
+    ("llm", "kept"),
+    [
+        (Fixed("One line for two."), "kept: the reply has 1 lines for 2 sentences"),
+        (Broken(""), "kept: down"),
+        (Fixed(f"Ann drinks {'green ' * 40}tea.\nZebras live in 7 zoos."), "on"),
+    ],
+)
+def test_what_makes_it_worse_is_not_taken(llm: LLM, kept: str) -> None:
+    found = answer(ginger(llm=llm, fluency=True), TEA, COFFEE)
+    assert found.text == "Ann drinks green tea. [1] Bob roasts coffee. [2]"
+    assert found.trace["fluency"] == kept
+
+
+def test_an_unanswerable_question_is_not_rephrased() -> None:
+    assert answer(ginger(llm=Broken(""), fluency=True)).trace["outcome"] == "unanswerable"
+
+
+# The baselines -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [BaselineGenerator, CotGenerator])
+def test_baselines_keep_the_same_limits(cls: type[BaselineGenerator]) -> None:
+    llm = Fixed(" ".join(f"Sentence {n} is here. [{n}]" for n in range(1, 9)))
+    found = cls(llm=llm).generate(Question("And?", standalone="Who?"), evidence(TEA, COFFEE))
+    assert found.text == "Sentence 1 is here. [1] Sentence 2 is here. [2] Sentence 3 is here."
+    assert (found.citations, found.trace["citations_removed"]) == (("p1", "p2"), 1)
+    (prompt,) = llm.prompts
+    assert (prompt.task, prompt.inputs["question"]) == ("answer", "Who?")
+    assert "at most 3 sentences and 105 words" in prompt.messages[-1].content
+    assert TEA in prompt.messages[-1].content
+    cls(llm=llm, res_length_limit=100).generate(Question("Who?"), Evidence())
+    assert "in at most 400 words" in llm.prompts[-1].messages[-1].content
+
+
+def test_chain_of_thought_ends_with_the_answer() -> None:
+    def text(reply: str) -> str:
+        return CotGenerator(llm=Fixed(reply)).generate(Question("Who?"), evidence(TEA)).text
+
+    assert text("1. Pieces: many. [1]\nAnswer: no\n\n4. Then\n**Answer:** Ann does. [1]") == "Ann does. [1]"
+    assert text("Pieces: many. [1]\n\nAnn does. [1]") == "Ann does. [1]"
+
+
+def test_citations_are_checked() -> None:
+    text, cited, removed = checked("A [2]. B [1, 9]. C [9].", evidence(TEA, COFFEE))
+    assert (text, cited, removed) == ("A [2]. B [1]. C.", ("p2", "p1"), 2)
+    assert cite("A.", ["b", "a"], {"a": 1, "b": 2}) == "A. [1][2]"
+    assert cite("A.", [], {}) == "A."
+
+
+# Errors, the report, real data -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"res_length_limit": 0}, {"words": 0}, {"clusters": 0}, {"duplicates": 2}, {"support": -1}],
+)
+def test_impossible_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(parameters))):
+        ginger(**parameters)
+
+
+def test_a_broken_stage_is_named() -> None:
+    class Short(Scores):
+        def score(self, query: str, texts: Sequence[str]) -> Any:
+            return np.zeros(1)
+
+    with pytest.raises(ConvragError, match="Short gave 1 scores for 2 clusters"):
+        answer(ginger(ranker=Short()), TEA, COFFEE)
+
+
+def test_the_report_counts_outcomes() -> None:
+    run = Run(Path(), {"generator": {"_option_": "ginger"}}, 1, 4)
+    answers = [
+        answer(ginger(), TEA),
+        answer(ginger()),
+        answer(ginger(summarizer=said("Ann has 5.")), "Ann drinks tea."),
+    ]
+    records = [TurnRecord("c", f"t{n}", "d", n, "?", trace={"generator": a.trace}) for n, a in enumerate(answers)]
+    report = convrag_report(run, [*records, TurnRecord("c", "t", "d", 9, "?", error="down")])
+    assert report is not None
+    assert report.numbers == {
+        "answered": 1,
+        "single": 1,
+        "unanswerable": 1,
+        "nuggets": 4,
+        "sentences": 4,
+        "unsupported": 1,
+    }
+    assert "1 unanswerable; 1 of 4 sentences flagged" in report.lines[0]
+    assert convrag_report(Run(Path(), {"generator": {"_option_": "direct"}}, 1, 1), records) is None
+
+
+class Tea(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter([Passage(str(n), text) for n, text in enumerate(TEXTS)])
+
+
+def test_without_a_model_every_sentence_stands_in_its_passage(mtrag_path: Path, tmp_path: Path) -> None:
+    """The share of answer sentences that are found in each passage that they cite is 1."""
+    offline = pytest.importorskip("convrag_offline")
+    llm = offline.ExtractiveLLM(dataset=Tea(), store=Store(tmp_path))
+    detector = SentencesDetector()
+    detector.fingerprint = "detector"
+    remember(detector, Store(tmp_path))
+    generator = ginger(llm=llm, detector=detector, summarizer=LlmSummarizer(llm=llm), few=10**6)
+    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
+    checked_sentences = 0
+    for task in map(json.loads, lines[:120]):
+        items = [
+            EvidenceItem(n, Passage(c["document_id"], c["text"], c["title"]), c["text"])
+            for n, c in enumerate(task["contexts"], start=1)
+        ]
+        found = generator.generate(Question(task["input"][-1]["text"]), Evidence(tuple(items)))
+        texts = {f"[{item.number}]": plain(item.passage.text) for item in items}
+        for sentence, marks in re.findall(r"\s*(.+?) ((?:\[\d+\])+)", found.text, re.DOTALL):
+            for mark in re.findall(r"\[\d+\]", marks):
+                assert plain(sentence) in texts[mark]
+                checked_sentences += 1
+    assert checked_sentences > 100
+
+
+def plain(text: str) -> str:
+    return " ".join(re.sub(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]", "", text).split())
