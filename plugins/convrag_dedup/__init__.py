@@ -1,0 +1,38 @@
+"""RAGBoost's context deduplication across turns, where a hint points at text that the model has (seed: RAGBoost)."""
+
+from __future__ import annotations
+
+from convrag.hookspecs import Register, hookimpl
+from convrag_dedup.context import DedupContext
+from convrag_dedup.inference import InferenceConfig
+from convrag_dedup.manager import MultiTurnManager
+from convrag_dedup.measures import DedupMetrics
+from convrag_dedup.pipeline import RAGPipeline
+from convrag_dedup.report import convrag_report
+from convrag_dedup.reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
+from convrag_dedup.state import ConversationState
+from convrag_dedup.tracker import ConversationTracker, DeduplicationResult
+
+__all__ = [
+    "ConversationState",
+    "ConversationTracker",
+    "DedupContext",
+    "DedupMetrics",
+    "DeduplicationResult",
+    "InferenceConfig",
+    "MultiTurnManager",
+    "PrefixReuse",
+    "RAGPipeline",
+    "convrag_report",
+    "convrag_run_finished",
+    "convrag_run_started",
+    "convrag_turn_finished",
+]
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register this package's options."""
+    register("context", "dedup", DedupContext)
+    register("metrics", "dedup", DedupMetrics)
+    register("metrics", "prefix_reuse", PrefixReuse)

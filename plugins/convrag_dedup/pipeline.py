@@ -1,0 +1,201 @@
+"""`RAGPipeline`: the seed's conversation API over convrag's pipeline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from convrag.conversation import Conversations, turn_of
+from convrag.errors import ConfigError, ConvragError
+from convrag.pipeline import Pipeline
+from convrag.turn import Plan
+from convrag.types import TurnRecord, Usage
+from convrag_dedup.inference import InferenceConfig, quoted
+from convrag_dedup.ledger import Ledger
+from convrag_dedup.locks import Locks
+from convrag_dedup.overlap import joined
+from convrag_dedup.totals import totals_of_all
+
+_QUERY_KEYS = ("text", "query", "question")
+
+
+class RAGPipeline:
+    """Conversations over a corpus, turn by turn, with what was shown before replaced by hints.
+
+    A turn that is not generated hands its context to the caller, who keeps it: there a hint points at a context that an
+    earlier turn has given. A turn that is generated gets hints only at text in the messages that are sent with it.
+    Callable from any thread; the turns of one conversation follow each other. A turn that fails raises ConvragError and
+    leaves its conversation as it was.
+
+    Args:
+        retriever: the name of a retriever ("bm25", "dense", "hybrid", ...).
+        corpus_path: JSONL file of passages, as dataset=jsonl reads it.
+        use_ragboost: False never deduplicates, whatever a turn asks for.
+        inference: the model that answers; None quotes sentences of the passages (llm=extractive).
+        top_k: documents of a turn that does not say how many.
+        rewriter: makes the retrieval query. The seed joins the last messages, as last_n does; rewriters that ask a
+            model find better passages, of which fewer are the same.
+        generator: answers. Hints need one that sends earlier evidence along, as chat does.
+        overrides: anything else of convrag's command line ("context.order=stable").
+        folder: keeps conversations on disk, from which they go on after a restart; None keeps them in memory.
+        max_conversations: how many are held in memory; the one used longest ago goes first.
+        ttl: seconds after which one that was not used is dropped from memory.
+
+    Raises:
+        ConfigError: something cannot be chosen or set.
+        NotReady: something is missing: a key, a file, an extra.
+    """
+
+    def __init__(
+        self,
+        retriever: str = "bm25",
+        corpus_path: str | Path | None = None,
+        use_ragboost: bool = True,
+        inference: InferenceConfig | None = None,
+        *,
+        top_k: int = 5,
+        rewriter: str = "last_n",
+        generator: str = "chat",
+        overrides: Sequence[str] = (),
+        folder: str | Path | None = None,
+        max_conversations: int | None = None,
+        ttl: float | None = None,
+    ) -> None:
+        if corpus_path is None:
+            raise ConfigError("RAGPipeline needs corpus_path: a JSONL file of passages")
+        one_query = resources.files("convrag_dedup").joinpath("sample", "one_query.jsonl")
+        self._overrides = [
+            "dataset=jsonl",
+            f"dataset.corpus={quoted(corpus_path)}",
+            f"dataset.queries={quoted(one_query)}",
+            f"retriever={retriever}",
+            f"rewriter={rewriter}",
+            f"generator={generator}",
+            "context=dedup",
+            "metrics=[]",
+            *(inference.overrides() if inference else ["llm=extractive"]),
+            *overrides,
+        ]
+        self.use_ragboost = use_ragboost
+        self.top_k = top_k
+        self._max_tokens = inference.max_tokens if inference else None
+        place = None if folder is None else Path(folder)
+        self.conversations = Conversations(place, limit=max_conversations, ttl=ttl)
+        self._ledger = Ledger(place)
+        self._turns = Locks()
+        self._guard = threading.Lock()
+        self._pipelines: dict[tuple[str, ...], Pipeline] = {}
+        self._pipeline(deduplicate=True, generate=False, max_tokens=None)
+
+    def process_conversation_turn(
+        self,
+        conversation_id: str,
+        query: str | Mapping[str, Any],
+        top_k: int | None = None,
+        enable_deduplication: bool = True,
+        generate_response: bool = False,
+        max_tokens: int | None = None,
+    ) -> dict[str, Any]:
+        """Ask the next question of a conversation; the result is the seed's (see docs/dedup.md).
+
+        Args:
+            conversation_id: any name; a new one begins a conversation.
+            query: the user's words, or a mapping that has them as "text", "query" or "question".
+            top_k: documents to retrieve, and to show.
+            enable_deduplication: False shows everything in full, and keeps count all the same.
+            generate_response: whether to answer.
+            max_tokens: the longest answer of this turn.
+        """
+        text = _text(query)
+        deduplicate = enable_deduplication and self.use_ragboost
+        pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
+        plan = Plan(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
+        with self._turns.hold(conversation_id):
+            conversation = self.conversations.open(conversation_id, "default")
+            with conversation.lock:
+                record = pipeline.answer(conversation.question(text), plan)
+                if record.error:
+                    raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
+                totals = self._ledger.add(conversation, record.evidence.trace)
+                conversation.add(turn_of(record))
+                try:
+                    self.conversations.save(conversation)
+                except BaseException:
+                    conversation.history.pop()
+                    raise
+        result = _described(record) | {"conversation_stats": totals}
+        return result | _generated(record) if generate_response else result
+
+    def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
+        """The totals of a conversation, or None for an unknown one; without an id, those of all together."""
+        if conversation_id is None:
+            found = [stats for name in self.conversations.ids() if (stats := self.get_conversation_stats(name))]
+            return totals_of_all(found)
+        with self._turns.hold(conversation_id):
+            conversation = self.conversations.get(conversation_id)
+            if conversation is None or not conversation.history:
+                return None
+            with conversation.lock:
+                return self._ledger.stats(conversation)
+
+    def reset_conversation(self, conversation_id: str) -> None:
+        """Forget a conversation; an unknown one is nothing to forget."""
+        with self._turns.hold(conversation_id):
+            self.conversations.reset(conversation_id)
+            self._ledger.reset(conversation_id)
+
+    def reset_all_conversations(self) -> None:
+        """Forget all conversations."""
+        for conversation_id in self.conversations.ids():
+            self.reset_conversation(conversation_id)
+
+    def _pipeline(self, *, deduplicate: bool, generate: bool, max_tokens: int | None) -> Pipeline:
+        """The pipeline for such a turn; all of them share their stages, but for what they differ in."""
+        wanted = [f"context.hints={str(deduplicate).lower()}", f"context.only_if_present={str(generate).lower()}"]
+        longest = self._max_tokens if max_tokens is None else max_tokens
+        if longest is not None:
+            wanted.append(f"generator.max_tokens={longest}")
+        with self._guard:
+            if (key := tuple(wanted)) not in self._pipelines:
+                self._pipelines[key] = Pipeline.compose(*self._overrides, *wanted)
+            return self._pipelines[key]
+
+
+def _text(query: str | Mapping[str, Any]) -> str:
+    if isinstance(query, str):
+        return query
+    for key in _QUERY_KEYS:
+        if isinstance(query.get(key), str):
+            return str(query[key])
+    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}: {sorted(query)}")
+
+
+def _described(record: TurnRecord) -> dict[str, Any]:
+    items, trace = record.evidence.items, record.evidence.trace
+    return {
+        "query": record.original_query,
+        "search_query": record.rewritten_query,
+        "retrieved_docs": [hit.passage.id for hit in record.hits],
+        "novel_docs": [item.passage.id for item in items if not item.hint],
+        "deduplicated_docs": [item.passage.id for item in items if item.hint],
+        "missing_docs": list(trace["missing"]),
+        "context": joined(item.text for item in items),
+        "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
+    }
+
+
+def _generated(record: TurnRecord) -> dict[str, Any]:
+    usage = asdict(record.usage.get("generator", Usage()))
+    return {
+        "response": record.answer.text,
+        "generation_metadata": {
+            "latency": record.timings["generator"],
+            "model": record.answer.trace.get("model", ""),
+            "citations": list(record.answer.citations),
+            **usage,
+        },
+    }

@@ -1,0 +1,319 @@
+"""context=dedup: what is shown, what is hinted at, and that a hint never points at what is not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import toys
+from convrag.conversation import Conversation, turn_of
+from convrag.errors import ConfigError
+from convrag.pipeline import Pipeline
+from convrag.settings import Settings
+from convrag.stages import Generator, Retriever
+from convrag.testing import ContextContract
+from convrag.turn import Plan
+from convrag.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
+from convrag_basics import FullContext
+from convrag_dedup import DedupContext
+from convrag_dedup.near import NearDuplicates
+from convrag_dedup.overlap import block, counts, normalised, overlap, reference
+
+
+def passage(name: str, version: int = 0) -> Passage:
+    return Passage(name, f"What passage {name} says in version {version} of itself.", title=f"Title {name}")
+
+
+def hits(*names: str) -> list[Hit]:
+    return [Hit(passage(name), 1.0 - place / 100) for place, name in enumerate(names)]
+
+
+def turn(number: int, *names: str) -> Turn:
+    return Turn(f"c<::>{number}", f"Question {number}?", f"Answer {number}.", tuple(passage(name) for name in names))
+
+
+def asked(*history: Turn, memory: dict[object, dict[str, Any]] | None = None) -> Question:
+    return Question(
+        "And?", "c", "c<::>9", number=len(history) + 1, history=history, memory={} if memory is None else memory
+    )
+
+
+def stage(**options: Any) -> DedupContext:
+    return DedupContext(llm=toys.EchoLLM(), **options)
+
+
+def sent(*names: str) -> list[Message]:
+    return [Message("user", f"Earlier: {block(name, passage(name).content)}\n\nWhy?") for name in names]
+
+
+def shown(evidence: Evidence) -> str:
+    """The evidence in short: a hint in brackets."""
+    return " ".join(f"({item.passage.id})" if item.hint else item.passage.id for item in evidence.items)
+
+
+class TestContract(ContextContract):
+    def make(self) -> DedupContext:
+        return stage()
+
+
+class TestBaselineContract(ContextContract):
+    def make(self) -> DedupContext:
+        return stage(hints=False, only_if_present=False)
+
+
+class TestFullEndsContract(ContextContract):
+    def make(self) -> FullContext:
+        return FullContext(order="ends")
+
+
+def test_the_seeds_three_turns() -> None:
+    """Retrieved {1, 2, 4}, then {1, 5, 2}, then {3, 5, 6}: in the seed's words."""
+    context = stage(only_if_present=False)
+    first, second = turn(1, "1", "2", "4"), turn(2, "1", "5", "2")
+    assert shown(context.assemble(asked(), hits("1", "2", "4"), [])) == "1 2 4"
+    found = context.assemble(asked(first), hits("1", "5", "2"), [])
+    assert [item.text for item in found.items] == [
+        "Please refer to [Doc_1] in the previous conversation.",
+        "[Doc_5]: Title 5\nWhat passage 5 says in version 0 of itself.",
+        "Please refer to [Doc_2] in the previous conversation.",
+    ]
+    assert shown(context.assemble(asked(first, second), hits("3", "5", "6"), [])) == "3 (5) 6"
+
+
+def test_a_hint_needs_the_text_in_the_messages() -> None:
+    context, question = stage(), asked(turn(1, "a", "b"))
+    found = context.assemble(question, hits("a", "b", "c"), sent("a"))
+    assert shown(found) == "(a) b c"
+    again = len(block("b", passage("b").content).split())
+    saved = len(block("a", passage("a").content).split()) - len(reference("a").split())
+    assert found.trace == {
+        "num_retrieved": 3,
+        "num_novel": 2,
+        "num_deduplicated": 1,
+        "deduplication_rate": 1 / 3,
+        "num_sent_again": 1,
+        "tokens_saved": saved,
+        "tokens_sent_again": again,
+        "missing": [],
+        "repeated": 0,
+    }
+    assert shown(context.assemble(question, hits("a", "b"), [])) == "a b"
+    half = [Message("user", passage("a").content[:-5])]
+    assert shown(context.assemble(question, hits("a"), half)) == "a"
+
+
+def test_a_message_without_the_label_is_pointed_at_by_its_beginning() -> None:
+    plain = [Message("user", f"[1] {passage('a').content}")]
+    (item,) = stage().assemble(asked(turn(1, "a")), hits("a"), plain).items
+    assert item.text == f'{reference("a")} It begins: "What passage a says in version 0 of"'
+
+
+def test_ids_are_normalised_and_come_once() -> None:
+    history = Turn("c<::>1", "?", "!", (Passage("a ", "Text a."),))
+    found = [Hit(Passage(name, f"Text {name.strip()}."), 1.0) for name in (" a", "b", "b ", "a")]
+    evidence = stage(only_if_present=False).assemble(asked(history), found, [])
+    assert shown(evidence) == "( a) b"
+    assert evidence.items[0].text == reference("a")
+    assert (evidence.trace["num_retrieved"], evidence.trace["repeated"]) == (2, 2)
+    assert [item.number for item in evidence.items] == [1, 2]
+
+
+def test_a_changed_text_is_new_unless_ids_alone_count() -> None:
+    changed = [Hit(passage("a", version=2), 1.0)]
+    question = asked(turn(1, "a"))
+    assert shown(stage(only_if_present=False).assemble(question, changed, [])) == "a"
+    assert shown(stage(only_if_present=False, content_hash=False).assemble(question, changed, [])) == "(a)"
+
+
+def test_an_old_version_is_told_from_the_new_one() -> None:
+    new = Turn("c<::>2", "?", "!", (passage("a", version=2),))
+    messages = [Message("user", block("a", passage("a", version).content)) for version in (0, 2)]
+    (item,) = stage().assemble(asked(turn(1, "a"), new), hits("a"), messages).items
+    assert item.hint
+    assert "version 0" in item.text
+
+
+def test_what_has_no_text_is_reported() -> None:
+    gone = [Hit(Passage("gone", "", title="Gone"), 2.0), Hit(Passage("blank", " \n"), 1.5), *hits("a")]
+    question = asked(Turn("c<::>1", "?", "!", (Passage("gone", ""),)))
+    for context in (stage(), stage(only_if_present=False), stage(hints=False)):
+        found = context.assemble(question, gone, [Message("user", "Gone")])
+        assert shown(found) == "a"
+        assert found.trace["missing"] == ["gone", "blank"]
+        assert (found.trace["num_retrieved"], found.trace["num_novel"]) == (3, 1)
+
+
+def test_the_baseline_has_the_same_format_and_no_hint() -> None:
+    found = stage(hints=False).assemble(asked(turn(1, "a")), hits("a", "b"), sent("a"))
+    assert [item.text for item in found.items] == [block(n, passage(n).content) for n in "ab"]
+    assert found.trace["num_deduplicated"] == 0
+    assert found.trace["num_sent_again"] == 1
+
+
+def test_orders() -> None:
+    history = (turn(1, "c", "a"), turn(2, "b", "c"))
+    found = hits("x", "b", "y", "a", "c")
+    for make in (lambda order: stage(order=order, only_if_present=False), lambda order: FullContext(order=order)):
+        orders = {order: make(order).assemble(asked(*history), found, []) for order in ("retrieval", "stable", "ends")}
+        named = {order: "".join(item.passage.id for item in evidence.items) for order, evidence in orders.items()}
+        assert named == {"retrieval": "xbyac", "stable": "cabxy", "ends": "xycab"}
+        assert all([item.number for item in evidence.items] == [1, 2, 3, 4, 5] for evidence in orders.values())
+
+
+NEAR = "The kettle whistles because steam is forced through two small openings in its lid, " * 3
+
+
+def test_near_duplicates() -> None:
+    history = (Turn("c<::>1", "?", "!", (Passage("old", NEAR + "one two three four"),)),)
+    close, far = Passage("new", NEAR + "one two three five"), Passage("far", "Green tea is brewed at eighty degrees.")
+    found = [Hit(close, 2.0), Hit(far, 1.0)]
+    assert shown(stage(only_if_present=False).assemble(asked(*history), found, [])) == "new far"
+    near = stage(only_if_present=False, near_duplicate=0.8)
+    evidence = near.assemble(asked(*history), found, [])
+    assert shown(evidence) == "(new) far"
+    assert evidence.items[0].text == reference("old")
+    assert shown(stage(near_duplicate=0.8).assemble(asked(*history), found, [])) == "new far"
+    present = [Message("user", block("old", NEAR + "one two three four"))]
+    assert shown(stage(near_duplicate=0.8).assemble(asked(*history), found, present)) == "(new) far"
+    edited = [Hit(Passage("old", NEAR + "one two three five"), 1.0)]
+    assert shown(near.assemble(asked(*history), edited, [])) == "old", "an edited passage must be sent again"
+
+
+@given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=12), max_size=8), st.floats(0.1, 1.0))
+def test_near_duplicates_overlook_nothing(texts: list[list[str]], likeness: float) -> None:
+    def grams(words: list[str]) -> set[str]:
+        return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 3, 0) + 1)}
+
+    index = NearDuplicates(likeness)
+    for number, words in enumerate(texts):
+        alike = []
+        for other in texts[:number]:
+            one, two = grams(words), grams(other)
+            alike.append(len(one & two) / len(one | two))
+        found = index.find(Passage(f"q{number}", " ".join(words)))
+        best = max(alike, default=0.0)
+        assert (found is not None) == (best >= likeness)
+        if found is not None:
+            assert found.id == f"p{alike.index(best)}"
+        index.add(Passage(f"p{number}", " ".join(words)))
+
+
+@pytest.mark.parametrize("value", [0, -0.5, 1.5])
+def test_a_likeness_out_of_range(value: float) -> None:
+    with pytest.raises(ConfigError, match=r"context\.near_duplicate"):
+        stage(near_duplicate=value)
+
+
+def test_a_shorter_or_another_history_is_read_anew() -> None:
+    memory: dict[object, dict[str, Any]] = {}
+    context = stage(only_if_present=False)
+    first, other = turn(1, "a"), turn(1, "b")
+    assert shown(context.assemble(asked(first, turn(2, "c"), memory=memory), hits("a", "c"), [])) == "(a) (c)"
+    assert shown(context.assemble(asked(first, memory=memory), hits("a", "c"), [])) == "(a) c"
+    assert shown(context.assemble(asked(other, memory=memory), hits("a", "b"), [])) == "a (b)"
+
+
+def test_the_place_of_a_text_does_not_matter() -> None:
+    """The guesses where a text stands are no more than guesses."""
+    history = tuple(turn(n, f"p{n}") for n in range(20))
+    texts = [message for n in range(20) for message in sent(f"p{n}")]
+    for messages in (texts, texts[::-1], [Message("system", "s"), *texts[3:]], [Message("user", str(texts))]):
+        for n in (0, 3, 10, 19):
+            present = any(passage(f"p{n}").text in message.content for message in messages)
+            (item,) = stage().assemble(asked(*history), hits(f"p{n}"), messages).items
+            assert item.hint == present
+
+
+@given(st.lists(st.sampled_from(["1", " 1", "2", "3 ", "", "gone"]), max_size=9), st.sets(st.sampled_from("123")))
+def test_the_core_loses_nothing(ids: list[str], seen: set[str]) -> None:
+    keys = [normalised(each) for each in ids]
+    texts = {"1": "one", "2": "two", "3": "three", "": "nameless"}
+    found = overlap(keys, lambda key: texts.get(key, ""), lambda key: reference(key) if key in seen else "")
+    assert [*dict.fromkeys(keys)] == sorted([*found.shown, *found.missing], key=keys.index)
+    assert set(found.hinted) == set(found.shown) & seen
+    numbers = counts(found)
+    assert numbers["num_retrieved"] == numbers["num_novel"] + numbers["num_deduplicated"] + len(found.missing)
+    assert numbers["num_retrieved"] + found.repeated == len(keys)
+    assert 0 <= numbers["deduplication_rate"] <= 1
+
+
+class Planned(Retriever):
+    """Finds what the query says: "a0 b1" are passage a in version 0, and b in version 1."""
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        wanted = queries[0].text.split()
+        return [Hit(passage(word[0], int(word[1])), 1.0 - n / 100) for n, word in enumerate(wanted)]
+
+
+class WindowChat(Generator):
+    """Sends the newest turns along, each passage in full where it first stands among them, and keeps what it sent."""
+
+    def __init__(self, window: int) -> None:
+        self.window = window
+        self.sent: list[tuple[Sequence[Message], Evidence]] = []
+
+    def messages(self, question: Question) -> list[Message]:
+        written: set[tuple[str, str]] = set()
+        messages = [Message("system", "Answer.")]
+        for turn in question.history[max(len(question.history) - self.window, 0) :]:
+            texts = []
+            for each in turn.passages:
+                key = (each.id, each.content)
+                texts.append(reference(each.id) if key in written else block(*key))
+                written.add(key)
+            messages += [Message("user", "\n\n".join([turn.question, *texts])), Message("assistant", turn.answer)]
+        return messages
+
+    def generate(self, question: Question, evidence: Evidence) -> Answer:
+        self.sent.append((self.messages(question), evidence))
+        return Answer("I see.")
+
+
+def _pipeline(context: DedupContext, generator: Generator) -> Pipeline:
+    return toys.pipeline(retriever=Planned(), context=context, generator=generator, settings=Settings(top_k=9, top_n=9))
+
+
+words = st.builds("{}{}".format, st.sampled_from("abcde"), st.integers(0, 1))
+orders = st.sampled_from(["retrieval", "stable", "ends"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(words, max_size=5).map(" ".join), max_size=8), st.integers(0, 4), orders, st.booleans())
+def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
+    turns: list[str], window: int, order: Any, restart: bool
+) -> None:
+    chat = WindowChat(window)
+    context = stage(order=order)
+    going = Conversation("c")
+    for query in turns:
+        if restart:  # as after a crash: the memory is gone, the history is there
+            going = Conversation("c", history=list(going.history))
+        asking = going.question("?")
+        record = _pipeline(context, chat).answer(asking, Plan(query=query or "a0"))
+        assert not record.error
+        messages, evidence = chat.sent[-1]
+        assert evidence == stage(order=order).assemble(anew(asking), record.hits, messages)
+        for item in evidence.items:
+            present = sum(message.content.count(item.passage.text) for message in messages)
+            assert present == (1 if item.hint else 0)
+            assert item.hint or item.text == block(item.passage.id, item.passage.content)
+        going.add(turn_of(record))
+
+
+def anew(question: Question) -> Question:
+    return Question(question.text, question.conversation_id, question.turn_id, history=question.history)
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    heavy = ["numpy", "sklearn", "scipy", "litellm", "bm25s", "torch", "pydantic", "jinja2", "rich", "ir_measures"]
+    found = "import sys, convrag; before = set(sys.modules); import convrag_dedup; " + (
+        f"print(*[m for m in {heavy} if m in sys.modules and m not in before])"
+    )
+    done = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""

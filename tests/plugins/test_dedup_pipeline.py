@@ -1,0 +1,332 @@
+"""The seed's conversation API: its examples, its troubleshooting, restarts and kills."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import SHARED
+from convrag.errors import ConfigError, ConvragError, DataError, UnknownName
+from convrag_dedup import InferenceConfig, RAGPipeline
+
+TEXTS = {
+    "ml": "Machine learning lets programs learn from data instead of following rules that somebody wrote.",
+    "deep": "Deep learning is machine learning with neural networks of many layers, trained on much data.",
+    "test": "Best practices for ML: hold out a test set, watch for leaks, and keep every run.",
+    "python": "Python is a programming language that many people learn first, and much used for data.",
+    "js": "JavaScript is the programming language of browsers, and unrelated to Java.",
+    "ai": "AI is the study of programs that act with a purpose; learning is one part of it.",
+}
+
+
+@pytest.fixture
+def corpus(here: Path) -> Path:
+    rows = [json.dumps({"_id": name, "text": text}) for name, text in TEXTS.items()]
+    (here / "corpus.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    return here / "corpus.jsonl"
+
+
+def ask(
+    pipeline: RAGPipeline, conversation: str = "c", query: str = "What is machine learning?", **options: Any
+) -> Any:
+    return pipeline.process_conversation_turn(conversation, query, **options)
+
+
+def test_a_result_has_every_field_of_the_reference(corpus: Path) -> None:
+    pipeline = RAGPipeline(retriever="bm25", corpus_path="corpus.jsonl", use_ragboost=True)
+    first = ask(pipeline, top_k=2)
+    assert first["retrieved_docs"] == first["novel_docs"] == ["deep", "ml"]
+    assert first["context"] == f"[Doc_deep]: {TEXTS['deep']}\n\n[Doc_ml]: {TEXTS['ml']}\n\n"
+    second = ask(pipeline, query="And how does deep learning differ?", top_k=3)
+    assert second["query"] == "And how does deep learning differ?"
+    assert set(second["deduplicated_docs"]) == {"ml", "deep"}
+    assert len(second["novel_docs"]) == 1
+    assert "Please refer to [Doc_deep] in the previous conversation.\n\n" in second["context"]
+    stats = second["deduplication_stats"]
+    assert (stats["num_retrieved"], stats["num_novel"], stats["num_deduplicated"]) == (3, 1, 2)
+    assert stats["deduplication_rate"] == 2 / 3
+    assert stats["tokens_saved"] > 0
+    assert "response" not in second
+    totals = second["conversation_stats"]
+    assert totals == pipeline.get_conversation_stats("c")
+    assert (totals["conversation_id"], totals["turn_count"]) == ("c", 2)
+    assert (totals["total_retrieved"], totals["total_novel"], totals["total_deduplicated"]) == (5, 3, 2)
+    assert totals["deduplication_rate"] == 2 / 5
+    third = ask(pipeline, query="Is that right?", generate_response=True)
+    assert third["response"]
+    assert third["generation_metadata"]["latency"] > 0
+    assert third["generation_metadata"]["prompt_tokens"] > 0
+
+
+def test_a_generated_turn_sends_again_what_its_messages_lack(corpus: Path) -> None:
+    """A turn without an answer is not sent to the model later: a hint at its context would point at nothing."""
+    pipeline = RAGPipeline(corpus_path=corpus)
+    ask(pipeline, top_k=2)
+    generated = ask(pipeline, top_k=2, generate_response=True)
+    assert generated["deduplicated_docs"] == []
+    assert generated["deduplication_stats"]["num_sent_again"] == 2
+    assert generated["deduplication_stats"]["tokens_sent_again"] > 0
+    after = ask(pipeline, top_k=2, generate_response=True)
+    assert set(after["deduplicated_docs"]) == {"ml", "deep"}
+    alone = RAGPipeline(corpus_path=corpus, generator="direct")  # sends no evidence along
+    for _ in range(2):
+        assert ask(alone, top_k=2, generate_response=True)["deduplicated_docs"] == []
+
+
+def test_baseline_comparison(corpus: Path) -> None:
+    pipeline = RAGPipeline(corpus_path=corpus)
+    for _ in range(2):
+        ask(pipeline, "with", top_k=3)
+        full = ask(pipeline, "without", top_k=3, enable_deduplication=False)
+    assert "refer to" not in full["context"]
+    with_it, without = pipeline.get_conversation_stats("with"), pipeline.get_conversation_stats("without")
+    assert with_it is not None
+    assert without is not None
+    assert without["total_novel"] - with_it["total_novel"] == 3
+    assert ask(pipeline, "without", top_k=3)["deduplication_stats"]["num_deduplicated"] == 3  # what was shown counts
+    never = RAGPipeline(corpus_path=corpus, use_ragboost=False)
+    for _ in range(2):
+        assert ask(never)["deduplicated_docs"] == []
+
+
+def test_troubleshooting(corpus: Path) -> None:
+    """Low rates: other documents, or another id. Resetting: the right id, with deduplication on, in one instance."""
+    pipeline = RAGPipeline(corpus_path=corpus, rewriter="none")
+    ask(pipeline, top_k=2)
+    assert ask(pipeline, query="Which language do browsers run?", top_k=1)["deduplicated_docs"] == []
+    assert ask(pipeline, "C", top_k=2)["deduplicated_docs"] == []
+    assert ask(pipeline, top_k=2)["deduplicated_docs"] == ["deep", "ml"]
+    pipeline.reset_conversation("never heard of")
+    assert ask(pipeline, top_k=2)["deduplicated_docs"] == ["deep", "ml"]
+    pipeline.reset_conversation("c")
+    assert pipeline.get_conversation_stats("c") is None
+    assert ask(pipeline, top_k=2)["deduplicated_docs"] == []
+    assert pipeline.get_conversation_stats()["total_conversations"] == 2  # type: ignore[index]
+    pipeline.reset_all_conversations()
+    everything = pipeline.get_conversation_stats()
+    assert everything is not None
+    assert (everything["total_conversations"], everything["average_deduplication_rate"]) == (0, 0.0)
+    assert ask(RAGPipeline(corpus_path=corpus), "C")["deduplicated_docs"] == []
+
+
+def test_queries_and_mistakes(corpus: Path) -> None:
+    pipeline = RAGPipeline(corpus_path=corpus)
+    result = pipeline.process_conversation_turn("c", {"text": "What is Python?", "id": 7})
+    assert result["query"] == "What is Python?"
+    with pytest.raises(ConfigError, match="text, query, question"):
+        pipeline.process_conversation_turn("c", {"id": 7})
+    with pytest.raises(ConfigError, match="corpus_path"):
+        RAGPipeline()
+    with pytest.raises(ConvragError, match=r"nowhere\.jsonl"):
+        RAGPipeline(corpus_path="nowhere.jsonl")
+    with pytest.raises(ConfigError, match="'bm24'"):
+        RAGPipeline("bm24", corpus)
+    with pytest.raises(UnknownName, match="sglang"):
+        RAGPipeline(corpus_path=corpus, inference=InferenceConfig("m", backend="sgl"))
+
+
+def test_a_path_may_hold_any_sign(corpus: Path) -> None:
+    odd = corpus.parent / "a b,c=d'[e]" / "${x}.jsonl"
+    odd.parent.mkdir()
+    corpus.rename(odd)
+    assert ask(RAGPipeline(corpus_path=odd))["retrieved_docs"]
+
+
+def test_a_turn_that_fails_leaves_no_trace(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from convrag_condense import ChatGenerator
+
+    pipeline = RAGPipeline(corpus_path=corpus, folder="kept")
+    ask(pipeline, top_k=2)
+    before = pipeline.get_conversation_stats("c")
+    with monkeypatch.context() as broken:
+        broken.setattr(ChatGenerator, "generate", lambda self, question, evidence: 1 / 0)
+        with pytest.raises(ConvragError, match="generator: ZeroDivisionError"):
+            ask(pipeline, query="Something that nobody asked before?", top_k=3, generate_response=True)
+    assert pipeline.get_conversation_stats("c") == before
+    full = RAGPipeline(corpus_path=corpus, folder="kept")
+    with monkeypatch.context() as broken:
+        broken.setattr(type(pipeline.conversations), "save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        with pytest.raises(OSError, match="disk full"):
+            ask(pipeline, top_k=3)
+    assert pipeline.get_conversation_stats("c") == before == full.get_conversation_stats("c")
+    assert ask(pipeline, top_k=3)["conversation_stats"]["turn_count"] == 2
+
+
+def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
+    first = RAGPipeline(corpus_path=corpus, folder="kept")
+    for name in ("a/b", "c", "d"):
+        ask(first, name, top_k=2)
+        ask(first, name, top_k=3)
+    second = RAGPipeline(corpus_path=corpus, folder="kept", max_conversations=1)
+    assert second.get_conversation_stats() == first.get_conversation_stats()
+    result = ask(second, "a/b", top_k=3)
+    assert len(result["deduplicated_docs"]) == 3
+    assert (result["conversation_stats"]["turn_count"], result["conversation_stats"]["total_retrieved"]) == (3, 8)
+    second.reset_all_conversations()
+    assert not list(Path("kept").glob("**/*.json*"))
+    forgetful = RAGPipeline(corpus_path=corpus, max_conversations=1)
+    for name in ("a", "b", "a"):
+        assert ask(forgetful, name)["deduplicated_docs"] == []
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from convrag.conversation import Conversations
+from convrag_dedup import RAGPipeline
+moment, turns = sys.argv[1], 0
+pipeline = RAGPipeline(corpus_path="corpus.jsonl", folder="kept", rewriter="none")
+
+def killed_in(function):
+    def wrapper(*args, **kwargs):
+        if turns == 3:
+            os._exit(9)
+        return function(*args, **kwargs)
+    return wrapper
+
+if moment == "before the line":
+    pipeline._ledger.add = killed_in(pipeline._ledger.add)
+elif moment == "in the line":
+    def half(conversation, stats):
+        if turns == 3:
+            with open("kept/deduplication/c.jsonl", "a") as file:
+                file.write('\\n{"turn": 3, "num_retr')
+            os._exit(9)
+        return add(conversation, stats)
+    add = pipeline._ledger.add
+    pipeline._ledger.add = half
+elif moment == "before the file":
+    pipeline.conversations.save = killed_in(pipeline.conversations.save)
+else:
+    Path.replace = killed_in(Path.replace)
+for turns in (1, 2, 3):
+    pipeline.process_conversation_turn("c", "What is machine learning?", top_k=turns)
+"""
+
+
+@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the file", "before the rename"])
+def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
+    (corpus.parent / "killed.py").write_text(KILLED, encoding="utf-8")
+    done = subprocess.run([sys.executable, "killed.py", moment], cwd=corpus.parent, capture_output=True, check=False)
+    assert done.returncode == 9, done.stderr.decode()
+    pipeline = RAGPipeline(corpus_path=corpus, folder="kept", rewriter="none")
+    stats = pipeline.get_conversation_stats("c")
+    assert stats is not None
+    assert (stats["turn_count"], stats["total_retrieved"], stats["total_deduplicated"]) == (2, 3, 1)
+    again = ask(pipeline, top_k=3)
+    assert len(again["deduplicated_docs"]) == 2
+    assert len(again["novel_docs"]) == 1
+    assert again["conversation_stats"]["total_retrieved"] == 6
+    restarted = RAGPipeline(corpus_path=corpus, folder="kept", rewriter="none")
+    assert restarted.get_conversation_stats("c") == again["conversation_stats"]
+
+
+def test_a_broken_conversation_file_is_named(corpus: Path) -> None:
+    Path("kept").mkdir()
+    Path("kept/c.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"c\.json"):
+        ask(RAGPipeline(corpus_path=corpus, folder="kept"))
+
+
+@pytest.mark.parametrize("folder", [None, "kept"])
+def test_turns_from_many_threads_are_all_counted(corpus: Path, folder: str | None) -> None:
+    pipeline = RAGPipeline(corpus_path=corpus, folder=folder, rewriter="none")
+    jobs = [f"c{number}" for _ in range(5) for number in range(20)]
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda name: ask(pipeline, name, top_k=2), jobs))
+    stats = pipeline.get_conversation_stats()
+    assert stats is not None
+    assert (stats["total_conversations"], stats["total_turns"]) == (20, 100)
+    assert (stats["total_retrieved"], stats["total_novel"], stats["total_deduplicated"]) == (200, 40, 160)
+
+
+class Model(BaseHTTPRequestHandler):
+    """Answers every chat request, and keeps what it was asked."""
+
+    asked: list[dict[str, Any]] = []  # noqa: RUF012
+
+    def do_POST(self) -> None:
+        self.asked.append(json.loads(self.rfile.read(int(self.headers["content-length"]))) | {"path": self.path})
+        message = {"role": "assistant", "content": "Hold out a test set. [1]"}
+        reply = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 50, "completion_tokens": 7, "total_tokens": 57},
+        }
+        data = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def model() -> Iterator[list[dict[str, Any]]]:
+    """The server of the seed's example, at its address."""
+    pytest.importorskip("litellm")
+    try:
+        server = ThreadingHTTPServer(("localhost", 30000), Model)
+    except OSError:
+        pytest.skip("port 30000 is taken")
+    Model.asked.clear()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield Model.asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
+def test_the_seeds_examples_run(corpus: Path, model: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
+    seed = SHARED / "seeds" / "ragboost_multi_turn.md"
+    if not seed.is_file():
+        pytest.skip("the seed is not here")
+    examples = re.findall(r"^```python\n(.*?)^```", seed.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"corpus_dict": {"1": {"text": "one"}, "2": {"text": "two"}, "3": {"text": "three"}}}
+    for example in examples:
+        exec(example.replace("from ragboost.pipeline import", "from convrag_dedup import"), names)
+    printed = capsys.readouterr().out
+    assert len(examples) == 5
+    assert int(re.findall(r"Deduplicated: (\d+) docs", printed)[0]) > 0
+    assert "Response: Hold out a test set. [1]" in printed
+    assert re.search(r"Generation time: 0?\.?\d", printed)
+    assert "Total conversations: 5" in printed
+    assert "Deduplication saved: 0 docs" in printed  # one turn each: there is nothing to save
+    assert names["conv_stats"]["total_novel"] == 3
+    (request,) = model
+    assert (request["path"], request["model"], request["max_tokens"]) == (
+        "/v1/chat/completions",
+        "Qwen/Qwen2.5-7B-Instruct",
+        200,
+    )
+
+
+@pytest.mark.integration
+@pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
+def test_max_tokens_of_one_turn(corpus: Path, model: list[dict[str, Any]]) -> None:
+    inference = InferenceConfig("m", backend="vllm", base_url="http://localhost:30000/v1/", max_tokens=200)
+    pipeline = RAGPipeline(corpus_path=corpus, inference=inference)
+    ask(pipeline, generate_response=True)
+    ask(pipeline, query="And then?", generate_response=True, max_tokens=33)
+    assert [request["max_tokens"] for request in model] == [200, 33]
+    sent = "\n".join(message["content"] for message in model[1]["messages"])
+    assert sent.count(TEXTS["ml"]) == 1
