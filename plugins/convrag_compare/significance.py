@@ -1,0 +1,103 @@
+"""Whether a difference is more than chance: tests whose unit is the conversation, for its turns hang together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+EXACT = 16
+"""Up to so many conversations that differ, every way to flip their signs is tried."""
+
+FLIPS = 19_999
+"""Beyond, so many at random: with the one observed, 20,000."""
+
+RESAMPLES = 10_000
+_CHUNK = 500
+_SEED = 0
+_ROUNDING = 1e-9
+
+
+def sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
+    """The p-values of k paired randomisation tests, two-sided.
+
+    Were two systems alike, a conversation could as well have had its difference the other way round. The p-value is the
+    share of such worlds whose total is at least as far from zero as the one observed.
+
+    Args:
+        differences: (n, k) for each conversation, the sum of its turns' differences.
+    """
+    observed = np.abs(differences.sum(axis=0)) - _ROUNDING * np.abs(differences).sum(axis=0)
+    exact = is_exact(differences)
+    sampled = _sampled(differences[:, ~exact], observed[~exact])
+    found = np.empty(differences.shape[1])
+    found[~exact] = sampled
+    for column in np.flatnonzero(exact):
+        differing = differences[differences[:, column] != 0, column]  # flipping the others changes nothing
+        totals = np.abs(_all_signs(len(differing)) @ differing)
+        found[column] = np.mean(totals >= observed[column])
+    return [float(p) for p in found]
+
+
+def is_exact(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(n, k) -> (k,) whether every way to flip the signs is tried."""
+    return np.asarray(np.count_nonzero(differences, axis=0) <= EXACT)
+
+
+def _sampled(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+    generator = np.random.default_rng(_SEED)
+    extreme = np.zeros(differences.shape[1])
+    for start in range(0, FLIPS if differences.shape[1] else 0, _CHUNK):
+        size = min(_CHUNK, FLIPS - start), len(differences)
+        signs = generator.integers(0, 2, size=size) * 2.0 - 1.0
+        extreme += np.sum(np.abs(signs @ differences) >= observed, axis=0)
+    return (extreme + 1) / (FLIPS + 1)
+
+
+def intervals(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The 95 % intervals of k means over turns: a bootstrap that draws whole conversations, with replacement.
+
+    Args:
+        sums: (n, k) for each conversation, the sum over its turns.
+        sizes: (n, k) the number of those turns.
+
+    Returns:
+        (k, 2) the 2.5th and the 97.5th percentile; NaN where fewer than two conversations have turns.
+    """
+    count = len(sums)
+    if count < 2:
+        return np.full((sums.shape[1], 2), nan)
+    generator = np.random.default_rng(_SEED)
+    means = np.empty((RESAMPLES, sums.shape[1]))
+    for start in range(0, RESAMPLES, _CHUNK):
+        weights = generator.multinomial(count, np.full(count, 1 / count), size=_CHUNK).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            means[start : start + _CHUNK] = (weights @ sums) / (weights @ sizes)
+    found = np.full((sums.shape[1], 2), nan)
+    for column in np.flatnonzero((sizes > 0).sum(axis=0) > 1):
+        drawn = means[:, column]
+        found[column] = np.quantile(drawn[~np.isnan(drawn)], [0.025, 0.975])
+    return found
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for there being several (Holm's step-down); NaN are no tests, and stay."""
+    tested = sorted((p, index) for index, p in enumerate(p_values) if not isnan(p))
+    corrected = [nan] * len(p_values)
+    highest = 0.0
+    for done, (p, index) in enumerate(tested):
+        highest = max(highest, min(1.0, p * (len(tested) - done)))
+        corrected[index] = highest
+    return corrected
+
+
+def _all_signs(count: int) -> NDArray[np.float64]:
+    """Every combination of signs but for the mirror images, whose totals are as far from zero."""
+    numbers = np.arange(2 ** max(count - 1, 0))[:, None]
+    negative = (numbers >> np.arange(count)) & 1
+    return np.where(negative, -1.0, 1.0)

@@ -1,0 +1,84 @@
+"""A grid's report: its cells are read from their folders and compared."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from convrag.errors import ConfigError, DataError
+from convrag.options import MARK
+from convrag.types import Cell, Report, Sweep
+from convrag_compare.factors import find_baseline
+from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
+from convrag_compare.reporting import TITLE, report, terminal_table
+
+log = logging.getLogger(__name__)
+
+
+def warn_of_baseline(sweep: Sweep) -> None:
+    """Say so at once where `sweep.baseline` names no cell: the grid may take hours."""
+    if _concerns_runs(sweep):
+        outcomes = [Outcome(cell.id, choices_of(cell.overrides)) for cell in sweep.cells]
+        try:
+            find_baseline(outcomes, sweep.config["sweep"]["baseline"])
+        except ConfigError as error:
+            log.warning("%s\nThe first cell will stand in for it.", error)
+
+
+def report_on(sweep: Sweep, stored: Mapping[str, int] | None) -> Report | None:
+    """Compare the cells; None for a grid of something else than runs.
+
+    Args:
+        sweep: with the states of its cells.
+        stored: what the store gained meanwhile, by kind.
+    """
+    if not _concerns_runs(sweep) or not sweep.folder.exists():
+        return None
+    outcomes = [_outcome(cell) for cell in sweep.cells]
+    baseline, remarks = _baseline(outcomes, sweep.config["sweep"]["baseline"])
+    states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
+    metric = str(sweep.config["sweep"]["metric"])
+    return report(outcomes, metric, baseline, sweep.folder, remarks=remarks, states=states, stored=stored)
+
+
+def show(sweep: Sweep, reports: Sequence[Report]) -> None:
+    """Print the leaderboard, with the cells that were reused marked as such."""
+    from rich.console import Console
+
+    if board := next((each for each in reports if each.title == TITLE), None):
+        console = Console()
+        states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
+        console.print(terminal_table(board, states, console.width))
+
+
+def _outcome(cell: Cell) -> Outcome:
+    choices = choices_of(cell.overrides)
+    if cell.state not in ("ok", "reused"):
+        return Outcome(cell.id, choices, FAILED if cell.state == "failed" else NOT_RUN, cell.error)
+    try:
+        return read_outcome(cell.folder, cell.id, choices)
+    except DataError as error:
+        return Outcome(cell.id, choices, FAILED, str(error))
+
+
+def _baseline(outcomes: Sequence[Outcome], wanted: str | None) -> tuple[Outcome | None, list[str]]:
+    """The run to compare with, if there is one, and what must be said about it."""
+    remarks = []
+    try:
+        found = find_baseline(outcomes, wanted)
+    except ConfigError as error:
+        remarks.append(f"{error}\nThe first cell stands in for it.")
+        found = outcomes[0]
+    if found.state == OK:
+        return found, remarks
+    if wanted and not remarks:
+        return None, [f"The baseline ({wanted}) did not end well: nothing is compared with it."]
+    stand_in = next((outcome for outcome in outcomes if outcome.state == OK), None)
+    if stand_in:
+        remarks.append("The first cell did not end well: the first one that did is the baseline.")
+    return stand_in, remarks
+
+
+def _concerns_runs(sweep: Sweep) -> bool:
+    task = sweep.config.get("task")
+    return bool(sweep.cells) and isinstance(task, Mapping) and task.get(MARK) == "run"

@@ -1,0 +1,49 @@
+"""`task=compare`: finished runs side by side, without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.errors import ConfigError
+from convrag.stages import Task
+
+
+class CompareTask(Task):
+    """Compare finished runs: leaderboard, significance, effects, costs and plots, as after a grid.
+
+    `sweep.metric` is the measure that decides; `sweep.baseline` the overrides, or the name, of the run to compare with
+    (the first one unless given). A factor is whatever the runs' command lines say that is not the same for all. The
+    files are those that a grid leaves, in this command's own folder.
+
+    Args:
+        runs: folders of runs, folders of grids (all their finished cells), globs of such, or MLflow run ids (of a
+            grid's parent: all its finished runs).
+        tracking_uri: MLflow's tracking address, for runs that are given by their ids.
+    """
+
+    def __init__(self, *, runs: list[str], tracking_uri: str = "sqlite:///outputs/mlflow.db") -> None:
+        if not runs:
+            raise ConfigError("task.runs is empty: task.runs=[outputs/sweeps/*] compares all cells of all grids")
+        self.runs = list(runs)
+        self.tracking_uri = tracking_uri
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Read the runs, write the files and print the leaderboard."""
+        from rich.console import Console
+
+        from convrag_compare.factors import find_baseline
+        from convrag_compare.finding import find
+        from convrag_compare.reporting import report, terminal_table
+
+        outcomes = find(self.runs, folder / "mlflow", self.tracking_uri)
+        baseline = find_baseline(outcomes, config.sweep.baseline)
+        made = report(outcomes, str(config.sweep.metric), baseline, folder)
+        for name, text in made.files.items():
+            (folder / name).write_text(text, encoding="utf-8")
+        console = Console()
+        console.print(terminal_table(made, {}, console.width))
+        for line in made.lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        return 0

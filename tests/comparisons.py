@@ -1,0 +1,48 @@
+"""Runs made up for comparisons: their scores are given, all else is the same for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from convrag.types import RunSummary, Usage
+from convrag_compare.outcome import Outcome, Scores, choices_of
+
+Values = dict[str, list[float]]
+
+
+def outcome(
+    overrides: str, values: Values, name: str = "", *, domains: tuple[str, ...] = ("a",), **summary: Any
+) -> Outcome:
+    """A run with these scores, conversation -> turns; conversations take turns in the domains."""
+    scores = Scores()
+    for index, (conversation, turns) in enumerate(values.items()):
+        for position, value in enumerate(turns, 1):
+            who = f"{conversation}:{position}", conversation, domains[index % len(domains)], position
+            scores.add(*who, {"nDCG@5": value, "R@5": value / 2})
+    places: dict[str, list[float]] = {}
+    for place, value in zip(scores.domains, scores.measures["nDCG@5"], strict=True):
+        places.setdefault(place, []).append(value)
+    every = [value for turns in values.values() for value in turns]
+    made: dict[str, Any] = {
+        "overall": {"nDCG@5": sum(every) / len(every), "R@5": sum(every) / len(every) / 2},
+        "domains": {place: {"nDCG@5": sum(v) / len(v), "R@5": sum(v) / len(v) / 2} for place, v in places.items()},
+        "scored": {"overall": len(every)},
+        "turns": len(every),
+        "failed": 0,
+        "fallbacks": {},
+        "usage": {"generator": Usage(calls=3, reused=1, prompt_tokens=100, completion_tokens=10)},
+        "timings": {"generator": 0.5},
+        "seconds": 1.0,
+    }
+    choices = choices_of(overrides.split())
+    return Outcome(name or overrides, choices, summary=RunSummary(**(made | summary)), scores=scores)
+
+
+GOOD: Values = {f"c{n}": [0.9, 0.8] for n in range(6)}
+BAD: Values = {f"c{n}": [0.2, 0.1 + 0.1 * n] for n in range(6)}
+MIXED: Values = {f"c{n}": [0.5, 0.9 * (n % 2)] for n in range(6)}
+
+
+def grid() -> list[Outcome]:
+    values = {("a", "x"): BAD, ("a", "y"): GOOD, ("b", "x"): MIXED, ("b", "y"): GOOD}
+    return [outcome(f"rewriter={r} ranker={k} limit=3", values[r, k]) for r, k in values]

@@ -1,0 +1,314 @@
+"""Comparing runs: what the tables say, and that they say it again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import subprocess
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from comparisons import BAD, GOOD, MIXED, grid, outcome
+from convrag.errors import ConfigError
+from convrag.types import Cell, Sweep
+from convrag_compare import convrag_sweep_report, convrag_sweep_started
+from convrag_compare.factors import find_baseline, label
+from convrag_compare.finding import find
+from convrag_compare.leaderboard import rank
+from convrag_compare.outcome import FAILED, Outcome, Scores
+from convrag_compare.reporting import report, terminal_table
+from convrag_compare.tables import Table, number, p_value, signed
+
+
+@pytest.fixture(autouse=True)
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take a second each, and have tests of their own."""
+    monkeypatch.setattr("convrag_compare.reporting.draw", lambda board, folder: [])
+
+
+def board_rows(outcomes: list[Outcome], folder: Path, **more: Any) -> list[dict[str, str]]:
+    made = report(outcomes, "nDCG@5", find_baseline(outcomes, None), folder, **more)
+    return list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
+
+
+def test_the_leaderboard_is_sorted_and_compared_with_the_baseline(tmp_path: Path) -> None:
+    rows = board_rows(grid(), tmp_path)
+    assert [(row["rewriter"], row["ranker"]) for row in rows] == [("a", "y"), ("b", "y"), ("b", "x"), ("a", "x")]
+    assert "limit" not in rows[0]
+    best, *_, baseline = rows
+    assert float(best["nDCG@5"]) == pytest.approx(0.85)
+    assert float(best["difference"]) == pytest.approx(0.85 - float(baseline["nDCG@5"]))
+    assert float(best["p"]) == 2 / 2**6  # all six conversations are better: this way and its mirror image
+    assert float(best["p_holm"]) == pytest.approx(3 * 2 / 2**6)
+    assert [float(best["low"]), float(best["high"])] == pytest.approx([0.85, 0.85])
+    assert baseline["difference"] == baseline["p_holm"] == ""
+
+
+def test_files_are_the_same_again_and_hold_no_times(tmp_path: Path) -> None:
+    again = [replace(each, summary=replace(each.summary, seconds=99.0, timings={"generator": 7.0})) for each in grid()]
+    one, other = (report(runs, "nDCG@5", runs[0], tmp_path).files for runs in (grid(), again))
+    for name in ("leaderboard.md", "leaderboard.csv", "leaderboard.tex", "effects.md"):
+        assert one[name] == other[name]
+    assert one["costs.md"] != other["costs.md"]
+
+
+def test_a_failed_cell_stands_last_and_nothing_is_said_of_it(tmp_path: Path) -> None:
+    outcomes = grid()
+    outcomes[1] = Outcome("bad", outcomes[1].choices, FAILED, "no key")
+    made = report(outcomes, "nDCG@5", outcomes[0], tmp_path)
+    rows = list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
+    assert [row["state"] for row in rows] == ["ok", "ok", "ok", "failed"]
+    assert rows[-1]["nDCG@5"] == rows[-1]["p"] == ""
+    assert float(rows[0]["p_holm"]) == pytest.approx(2 * float(rows[0]["p"]))  # two were compared, not three
+    assert "`rewriter=a ranker=y`: failed (cell bad)." in made.files["leaderboard.md"]
+
+
+def test_nothing_ended_well(tmp_path: Path) -> None:
+    made = report([Outcome("one", {"rewriter": "a"}, FAILED, "no")], "nDCG@5", None, tmp_path)
+    assert "Nothing was measured" in made.files["leaderboard.md"]
+    assert "effects.md" not in made.files
+
+
+def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> None:
+    bare = [replace(each, scores=Scores(), summary=replace(each.summary, overall={}, domains={})) for each in grid()]
+    made = report(bare, "nDCG@5", bare[0], tmp_path)
+    assert "Nothing was measured" in made.files["leaderboard.md"]
+    assert "calls made" in made.files["costs.md"]
+
+
+def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:
+    outcomes = [outcome("rewriter=a", BAD), outcome("rewriter=b", GOOD, failed=2, fallbacks={"rewriter": 4})]
+    text = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files["leaderboard.md"]
+    assert "* `rewriter=b`: 2 of 12 turns failed." in text
+    assert "* `rewriter=b`: turns in which a stage fell back: rewriter 4." in text
+
+
+def test_only_shared_turns_are_compared(tmp_path: Path) -> None:
+    fewer = {name: turns[:1] for name, turns in GOOD.items()}
+    outcomes = [outcome("rewriter=a", BAD), outcome("rewriter=b", fewer), outcome("rewriter=c", {"z": [1.0]})]
+    board = rank(outcomes, "nDCG@5", outcomes[0])
+    by_name = {row.outcome.name: row for row in board.rows}
+    assert by_name["rewriter=b"].difference.turns == 6
+    assert by_name["rewriter=b"].difference.mean == pytest.approx(0.7)
+    assert by_name["rewriter=c"].difference is None
+    text = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files["leaderboard.md"]
+    assert "`rewriter=c`: shares no scored turn with the baseline" in text
+    assert "different numbers of turns (1, 6, 12)" in text
+
+
+def test_several_domains_have_a_table(tmp_path: Path) -> None:
+    outcomes = [outcome(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
+    files = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files
+    assert "## nDCG@5 by domain" in files["leaderboard.md"]
+    row = next(csv.DictReader(io.StringIO(files["leaderboard.csv"])))
+    assert float(row["law:R@5"]) == pytest.approx(0.425)
+
+
+def test_effects_hold_all_else_equal(tmp_path: Path) -> None:
+    text = report(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
+    means = {name: sum(map(sum, values.values())) / 12 for name, values in (("bad", BAD), ("mixed", MIXED))}
+    assert f"| x | {number((means['bad'] + means['mixed']) / 2)} |" in text
+    (line,) = re.findall(r"^\| a - b \|.*$", text, re.MULTILINE)
+    expected = (means["bad"] - means["mixed"]) / 2  # with ranker=y they are alike
+    assert f"| {signed(expected)} |" in line
+    assert line.endswith("| 2 |")
+
+
+def test_an_unmeasured_metric_is_answered_with_those_that_are_there(tmp_path: Path) -> None:
+    made = report(grid(), "BLEU", None, tmp_path)
+    assert "sweep.metric=BLEU was not measured; nDCG@5 decides. There are nDCG@5, R@5." in made.lines
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (None, "rewriter=a ranker=x"),
+        ("rewriter=b", "rewriter=b ranker=x"),
+        ("rewriter=b+ranker=y", "rewriter=b ranker=y"),
+        ("ranker=y+rewriter=b", "rewriter=b ranker=y"),
+    ],
+)
+def test_baselines(wanted: str | None, found: str) -> None:
+    assert label(find_baseline(grid(), wanted), ["rewriter", "ranker"]) == found
+
+
+def test_a_plus_in_a_value_of_the_baseline() -> None:
+    outcomes = [outcome("dataset.domain=x", GOOD), outcome("dataset.domain=x+y +system=mmr", GOOD)]
+    assert find_baseline(outcomes, "dataset.domain=x+y+system=mmr") is outcomes[1]
+    assert find_baseline(outcomes, "dataset.domain=x+y++system=mmr") is outcomes[1]
+
+
+def test_an_unknown_baseline_lists_the_cells() -> None:
+    with pytest.raises(ConfigError, match="rewriter=b\\+ranker=y\\+limit=3"):
+        find_baseline(grid(), "rewriter=c")
+
+
+def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    made = report(grid(), "nDCG@5", None, tmp_path)
+    states = {each.name: "reused" for each in grid()}
+    console = Console(width=80, file=io.StringIO())
+    console.print(terminal_table(made, states, 80))
+    shown = console.file.getvalue()
+    assert shown.count("reused") == 4
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "reused" not in made.files["leaderboard.md"]
+
+
+def test_latex_and_markdown_are_escaped() -> None:
+    table = Table(["a_b", "95 %"], [["x|y & $z", "-0.1"]])
+    assert r"x\textbar{}y \& \$z & $-$0.1 \\" in table.latex()
+    assert r"a\_b & 95 \%" in table.latex()
+    assert "| x&#124;y & $z | -0.1 |" in table.markdown()
+
+
+def test_numbers() -> None:
+    assert [number(0.12345), number(-0.0001), number(math.nan), signed(0.5), signed(-0.5), signed(0.0001)] == [
+        "0.123",
+        "0.000",
+        "",
+        "+0.500",
+        "-0.500",
+        "0.000",
+    ]
+    assert (p_value(0.00001), p_value(0.05)) == ("<0.0001", "0.0500")
+
+
+# Finished runs on disk ------------------------------------------------------------------------------------------
+
+
+def write(run: Outcome, folder: Path, overrides: list[str]) -> Path:
+    """A run's folder as the runner leaves it."""
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
+    (folder / "metrics.json").write_text(json.dumps(asdict(run.summary)))
+    scores = run.scores
+    columns = zip(scores.turns, scores.conversations, scores.domains, scores.numbers, strict=True)
+    with (folder / "scores.jsonl").open("w") as file:
+        for index, (turn, conversation, domain, position) in enumerate(columns):
+            row = {"turn_id": turn, "conversation_id": conversation, "domain": domain, "turn": position}
+            values = {name: column[index] for name, column in scores.measures.items()}
+            file.write(json.dumps({**row, "scores": values}) + "\n")
+    return folder
+
+
+def swept(folder: Path, **settings: Any) -> Sweep:
+    """A grid of two cells that ended well and one that failed."""
+    cells = []
+    for name, values in (("none", BAD), ("mmr", GOOD)):
+        overrides = (f"rewriter={name}", "limit=3")
+        write(outcome(" ".join(overrides), values), folder / f"id-{name}", list(overrides))
+        cells.append(Cell(f"id-{name}", overrides, folder / f"id-{name}", "ok"))
+    cells.append(Cell("id-bad", ("rewriter=bad", "limit=3"), folder / "id-bad", "failed", "no key"))
+    sweep = {"metric": "nDCG@5", "baseline": None, "sample": None, "seed": 0} | settings
+    config = {"sweep": sweep, "task": {"_option_": "run"}, "store": {"path": str(folder / "store")}}
+    return Sweep("s", folder, tuple(cells), config)
+
+
+def test_a_grid_is_reported_on(tmp_path: Path) -> None:
+    sweep = swept(tmp_path)
+    convrag_sweep_started(sweep)
+    made = convrag_sweep_report(sweep)
+    assert made is not None
+    assert "6 calls were made, 2 results were reused. Meanwhile the store gained 0" in made.files["costs.md"]
+    assert "6 of the calls made were made before" in made.files["costs.md"]
+    assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
+    assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
+    reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
+    assert convrag_sweep_report(replace(sweep, cells=reused)).files["leaderboard.md"] == made.files["leaderboard.md"]
+
+
+def test_an_unknown_baseline_is_told_at_once_and_the_first_cell_stands_in(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sweep = swept(tmp_path, baseline="rewriter=dhrag")
+    convrag_sweep_started(sweep)
+    assert "no cell has these overrides" in caplog.text
+    made = convrag_sweep_report(sweep)
+    assert any("The first cell stands in for it." in line for line in made.lines)
+    assert "`difference` is to the baseline, `rewriter=none`" in made.files["leaderboard.md"]
+
+
+def test_a_baseline_that_failed_is_replaced_only_where_nobody_chose_it(tmp_path: Path) -> None:
+    sweep = swept(tmp_path)
+    first_bad = replace(sweep, cells=tuple(reversed(sweep.cells)))
+    assert "`rewriter=mmr`" in convrag_sweep_report(first_bad).files["leaderboard.md"]
+    config = {**sweep.config, "sweep": {**sweep.config["sweep"], "baseline": "rewriter=bad"}}
+    made = convrag_sweep_report(replace(sweep, config=config))
+    assert "nothing is compared with it" in made.lines[0]
+    assert "`difference`" not in made.files["leaderboard.md"]
+
+
+def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
+    sweep = swept(tmp_path / "grid")
+    listed = {"id": "s", "cells": [{"id": cell.id, "overrides": list(cell.overrides)} for cell in sweep.cells]}
+    (tmp_path / "grid/sweep.json").write_text(json.dumps(listed))
+    whole = find([str(tmp_path / "grid")], tmp_path, "")
+    assert [run.choices["rewriter"] for run in whole] == ["none", "mmr"]
+    assert find([str(tmp_path / "grid/id-*")], tmp_path, "")[0].choices["rewriter"] == "mmr"
+    assert len(find([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")], tmp_path, "")) == 2
+    with pytest.raises(ConfigError, match=r"no finished run"):
+        find([str(tmp_path / "nowhere")], tmp_path, "")
+
+
+def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) -> None:
+    one = write(outcome("x", BAD), tmp_path / "one", ["rewriter=mmr", "top_k=5"])
+    other = write(outcome("x", GOOD), tmp_path / "two/run", ["top_k=5"])
+    (other / ".hydra/config.yaml").write_text("rewriter:\n  _option_: full_history\ntop_k: 5\n")
+    assert [run.choices["rewriter"] for run in find([str(one), str(other)], tmp_path, "")] == ["mmr", "full_history"]
+    twin = write(outcome("x", GOOD), tmp_path / "three/run", ["rewriter=mmr", "top_k=5"])
+    runs = find([str(one), str(twin)], tmp_path, "")
+    assert [run.choices["run"] for run in runs] == ["one", "run"]
+
+
+def test_the_task_compares_without_running(tmp_path: Path) -> None:
+    sweep = swept(tmp_path / "grid")
+    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
+    command = ["-m", "convrag", "task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
+    command += ["sweep.baseline='rewriter=mmr'", "tracker=none"]
+    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
+    assert [row["rewriter"] for row in rows] == ["mmr", "none"]
+    assert float(rows[1]["difference"]) < 0
+    assert "Leaderboard" in done.stdout
+
+
+def test_the_package_is_light() -> None:
+    code = (
+        "import sys, convrag_compare; print([m for m in ('numpy', 'rich', 'matplotlib', 'mlflow') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_runs_are_found_by_their_ids_in_mlflow(tmp_path: Path) -> None:
+    mlflow = pytest.importorskip("mlflow")
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.create_experiment("x", artifact_location=(tmp_path / "files").as_uri())
+    parent = client.create_run(experiment).info.run_id
+    ids = []
+    for name, values in (("none", BAD), ("mmr", GOOD)):
+        run = client.create_run(experiment, tags={"mlflow.parentRunId": parent})
+        folder = write(outcome(name, values), tmp_path / name, [f"rewriter={name}"])
+        client.log_artifacts(run.info.run_id, str(folder))
+        client.set_terminated(run.info.run_id)
+        ids.append(run.info.run_id)
+    assert [run.choices["rewriter"] for run in find([parent], tmp_path / "got", uri)] == ["none", "mmr"]
+    (one,) = find([ids[1]], tmp_path / "one", uri)
+    assert one.overall["nDCG@5"] == pytest.approx(0.85)
+    assert len(one.scores.turns) == 12
+    with pytest.raises(ConfigError, match="does not give run"):
+        find(["0" * 32], tmp_path, uri)
+    with pytest.raises(ConfigError, match="no MLflow database"):
+        find(["0" * 32], tmp_path, f"sqlite:///{tmp_path}/none.db")

@@ -1,0 +1,118 @@
+"""The tests of significance, against brute force and scipy."""
+
+from __future__ import annotations
+
+import itertools
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convrag_compare.significance import EXACT, FLIPS, holm, intervals, is_exact, sign_flip_p
+
+sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
+
+
+def brute_force(differences: list[float]) -> float:
+    """Every way to flip every sign, zeros and mirror images included."""
+    observed = abs(sum(differences)) - 1e-9
+    totals = [
+        abs(sum(map(float.__mul__, s, differences))) for s in itertools.product((1.0, -1.0), repeat=len(differences))
+    ]
+    return sum(total >= observed for total in totals) / len(totals)
+
+
+@given(sums)
+@settings(max_examples=60, deadline=None)
+def test_few_conversations_are_tested_exactly(differences: list[float]) -> None:
+    (p,) = sign_flip_p(np.array(differences)[:, None])
+    assert p == pytest.approx(brute_force(list(map(float, differences))))
+
+
+def test_scipy_says_the_same() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    differences = np.random.default_rng(3).normal(0.3, 1, size=12)
+    theirs = stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf)
+    assert sign_flip_p(differences[:, None])[0] == pytest.approx(theirs.pvalue)
+
+
+def test_many_conversations_are_sampled() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    differences = np.random.default_rng(4).normal(0.15, 1, size=(120, 3))
+    assert not is_exact(differences).any()
+    p_values = sign_flip_p(differences)
+    for column, p in enumerate(p_values):
+        theirs = stats.permutation_test(
+            (differences[:, column],),
+            np.sum,
+            permutation_type="samples",
+            n_resamples=20000,
+            rng=np.random.default_rng(0),
+        )
+        assert p == pytest.approx(theirs.pvalue, abs=0.015)
+    assert sign_flip_p(differences) == p_values
+    assert sign_flip_p(np.full((40, 1), 0.1)) == [1 / (FLIPS + 1)]
+
+
+def test_exact_and_sampled_ones_stand_side_by_side() -> None:
+    wide = np.zeros((EXACT + 4, 3))
+    wide[:5, 0] = 1.0
+    wide[:, 1] = np.random.default_rng(0).normal(size=len(wide))
+    assert list(is_exact(wide)) == [True, False, True]
+    p_values = sign_flip_p(wide)
+    assert p_values[0] == 2 / 2**5
+    assert 0 < p_values[1] < 1
+    assert p_values[2] == 1.0
+
+
+def test_alike_systems_are_rarely_called_different() -> None:
+    """The share of p <= .05 among worlds without a difference is at most about .05."""
+    differences = np.random.default_rng(5).standard_t(3, size=(12, 400))
+    share = np.mean(np.array(sign_flip_p(differences)) <= 0.05)
+    assert 0.02 <= share <= 0.08
+
+
+@given(st.lists(st.floats(0, 1) | st.just(nan), max_size=8))
+def test_holm(p_values: list[float]) -> None:
+    corrected = holm(p_values)
+    tested = [(p, c) for p, c in zip(p_values, corrected, strict=True) if not isnan(p)]
+    assert [isnan(p) for p in p_values] == [isnan(c) for c in corrected]
+    assert all(p <= c <= 1 for p, c in tested)
+    rejected = {index for index, c in enumerate(corrected) if c <= 0.05}
+    by_definition = set()
+    order = sorted((p, index) for index, p in enumerate(p_values) if not isnan(p))
+    for done, (p, index) in enumerate(order):
+        if p * (len(order) - done) > 0.05:
+            break
+        by_definition.add(index)
+    assert rejected == by_definition
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_intervals_are_those_of_whole_conversations() -> None:
+    """Turns that repeat each other bring no certainty: ten equal turns per conversation change nothing."""
+    means = np.random.default_rng(6).random((30, 1))
+    once = intervals(means, np.ones((30, 1)))
+    assert intervals(10 * means, np.full((30, 1), 10.0)) == pytest.approx(once)
+    error = means.std() / np.sqrt(30)
+    assert once[0, 1] - once[0, 0] == pytest.approx(2 * 1.96 * error, rel=0.06)
+
+
+def test_scipy_draws_the_same_interval() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    means = np.random.default_rng(7).random(40)
+    theirs = stats.bootstrap((means,), np.mean, n_resamples=10000, method="percentile", rng=np.random.default_rng(0))
+    ((low, high),) = intervals(means[:, None], np.ones((40, 1)))
+    assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
+
+
+def test_a_single_conversation_has_no_interval() -> None:
+    assert np.isnan(intervals(np.ones((1, 1)), np.ones((1, 1)))).all()
+    one_of_two = intervals(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]]))
+    assert np.isnan(one_of_two[0]).all()
+    assert not np.isnan(one_of_two[1]).any()
