@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
-from convrag.errors import ConfigError, ConvragError, MissingExtra
+from convrag.errors import ConfigError, MissingExtra
 from convrag.options import operational
 from convrag.stages import Embedder
-from convrag_neural.models import files_hash, local_folder, missing_model
+from convrag_neural.loading import LocalModel
+from convrag_neural.models import files_hash
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,15 +53,11 @@ class SentenceTransformersEmbedder(Embedder):
         self.batch_size = batch_size
         self.device = device
         self.max_length = max_length
-        self._lock = threading.Lock()
-        self._loaded: SentenceTransformer | None = None
+        self._local = LocalModel(model, self._missing_library, self._load)
 
     def check(self) -> Iterable[str]:
         """Whether the library and the model are there."""
-        if find_spec(_LIBRARY) is None:
-            yield str(self._missing_extra())
-        elif problem := missing_model(self.model):
-            yield problem
+        return self._local.problems()
 
     def contents(self) -> str:
         """The files of a model in a folder: another model in its place is another embedder."""
@@ -69,8 +65,8 @@ class SentenceTransformersEmbedder(Embedder):
 
     def prepare(self) -> None:
         """Load the model."""
-        with self._lock:
-            self._ready()
+        with self._local.held():
+            pass
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit rows, (n, d) float32; blank texts are zero rows."""
@@ -78,8 +74,7 @@ class SentenceTransformersEmbedder(Embedder):
 
         prefix = self.query_prefix if query else ""
         spoken = [index for index, text in enumerate(texts) if text.strip()]
-        with self._lock:  # its tokenizer must not be used by two threads at once
-            model = self._ready()
+        with self._local.held() as model:
             vectors = self._encode(model, [prefix + texts[index] for index in spoken] or [""])
         rows = np.zeros((len(texts), vectors.shape[1]), dtype=np.float32)
         rows[spoken] = vectors[: len(spoken)]
@@ -93,22 +88,15 @@ class SentenceTransformersEmbedder(Embedder):
         )
         return np.asarray(vectors, dtype=np.float32)
 
-    def _ready(self) -> SentenceTransformer:
-        """The model, loaded; called with the lock held."""
-        if self._loaded is None:
-            if find_spec(_LIBRARY) is None:
-                raise self._missing_extra()
-            from sentence_transformers import SentenceTransformer
+    def _load(self, model: str) -> SentenceTransformer:
+        from sentence_transformers import SentenceTransformer
 
-            try:
-                loaded = SentenceTransformer(str(local_folder(self.model) or self.model), device=self.device)
-            except Exception as error:  # the libraries below raise whatever they like
-                problem = missing_model(self.model) or f"the model {self.model!r} cannot be loaded: {error}"
-                raise ConvragError(problem) from error
-            if self.max_length is not None:
-                loaded.max_seq_length = self.max_length
-            self._loaded = loaded
-        return self._loaded
+        loaded = SentenceTransformer(model, device=self.device)
+        if self.max_length is not None:
+            loaded.max_seq_length = self.max_length
+        return loaded
 
-    def _missing_extra(self) -> MissingExtra:
+    def _missing_library(self) -> MissingExtra | None:
+        if find_spec(_LIBRARY) is not None:
+            return None
         return MissingExtra("sentence-transformers", "convrag[neural]", "embedder=sentence_transformers")

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from convrag.identity import file_hash
 
+TOKENIZER_FILES = "tokenizer.json", "spiece.model"
+"""What a tokenizer of T5 may be kept in: converted for the library tokenizers, or as it was trained."""
+
 _PATIENCE = 10  # seconds for the hub to say whether it has a model
 
 
@@ -38,6 +41,13 @@ def missing_model(model: str) -> str:
             "give the path of a model's folder, or download it where there is a network"
         )
     return ""
+
+
+def missing_tokenizer(tokenizer: str) -> str:
+    """The same of a tokenizer, which in a folder needs no model beside it."""
+    if (folder := local_folder(tokenizer)) is None:
+        return missing_model(tokenizer)
+    return "" if any((folder / name).is_file() for name in TOKENIZER_FILES) else f"{folder} holds no tokenizer"
 
 
 def files_hash(model: str) -> str:

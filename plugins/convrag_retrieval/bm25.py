@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
-from convrag.corpus import Corpus
-from convrag.errors import ConfigError, DataError
+from convrag.errors import ConfigError
 from convrag.identity import digest
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Query
 from convrag_retrieval.bm25_settings import BM25Settings, Method
+from convrag_retrieval.located import LocatedCorpus
+from convrag_retrieval.per_domain import PerDomain, missing_passages
 
 if TYPE_CHECKING:
     from convrag_retrieval.bm25_index import BM25Index
@@ -59,16 +59,10 @@ class BM25Retriever(Retriever):
         self.dataset = dataset
         self.store = store
         self.settings = BM25Settings(method, k1, b, delta, stopwords, stemmer)
-        self._opened: dict[str, tuple[Corpus, BM25Index]] = {}
-        self._locks: dict[str, threading.Lock] = {}
+        self._open = PerDomain(self._load)
 
     def check(self) -> Iterator[str]:
-        for domain in self.dataset.domains():
-            try:
-                if next(iter(self.dataset.corpus(domain)), None) is None:
-                    yield f"the data set has no passages to search for the domain {domain!r}."
-            except DataError as error:
-                yield str(error)
+        yield from missing_passages(self.dataset)
 
     def prepare(self) -> None:
         for domain in self.dataset.domains():
@@ -86,18 +80,18 @@ class BM25Retriever(Retriever):
         passages = corpus.at([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
-    def _open(self, domain: str) -> tuple[Corpus, BM25Index]:
-        """The domain's passages and index, built first where the store has none; the first thread does it for all."""
-        if (opened := self._opened.get(domain)) is None:
-            with self._locks.setdefault(domain, threading.Lock()):
-                if (opened := self._opened.get(domain)) is None:
-                    opened = self._opened[domain] = self._load(domain)
-        return opened
+    def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
+        """Passage id -> score, found or not; ids that the corpus lacks are left out."""
+        if not (searched := [query for query in queries if query.weight]):
+            return dict.fromkeys(ids, 0.0)
+        corpus, index = self._open(searched[0].domain)
+        scores = index.scores([query.text for query in searched], [query.weight for query in searched])
+        return {id_: float(scores[position]) for id_, position in corpus.positions(ids).items()}
 
-    def _load(self, domain: str) -> tuple[Corpus, BM25Index]:
+    def _load(self, domain: str) -> tuple[LocatedCorpus, BM25Index]:
         from convrag_retrieval.bm25_index import BM25Index
 
-        corpus = Corpus(self.dataset, domain, self.store)
+        corpus = LocatedCorpus(self.dataset, domain, self.store)
         key = digest(["bm25", corpus.fingerprint, self.settings, _versions()])
         folder = self.store.folder("indexes", key, lambda path: BM25Index.build(corpus, self.settings, path))
         return corpus, BM25Index(folder, self.settings)

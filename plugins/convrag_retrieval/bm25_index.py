@@ -43,11 +43,16 @@ class BM25Index:
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Weighted queries -> at most k (position, summed score), best first; equal scores by position."""
+        total = self.scores(texts, weights)
+        return [(int(position), float(total[position])) for position in _top(total, k)]
+
+    def scores(self, texts: Sequence[str], weights: Sequence[float]) -> NDArray[np.float64]:
+        """Weighted queries -> the summed score of each passage."""
         total = np.zeros(self._index.scores["num_docs"])
         for found, weight in zip(words(texts, self.settings), weights, strict=True):
             if ids := self._index.get_tokens_ids(found):
                 total += weight * self._index.get_scores_from_ids(ids).astype(np.float64)
-        return [(int(position), float(total[position])) for position in _top(total, k)]
+        return total
 
 
 def words(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]]:

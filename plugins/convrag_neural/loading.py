@@ -1,0 +1,60 @@
+"""A model in memory: loaded at first use, and used by one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+from convrag.errors import ConvragError, MissingExtra
+from convrag_neural.models import local_folder, missing_model
+
+T = TypeVar("T")
+
+
+class LocalModel(Generic[T]):
+    """What all stages of this package have: a model that must be there, and is loaded once for all threads.
+
+    Args:
+        name: a folder, or a name on the Hugging Face hub.
+        missing_library: says which library is not installed, if any.
+        load: folder or name -> the model, ready for use; may raise anything.
+    """
+
+    def __init__(self, name: str, missing_library: Callable[[], MissingExtra | None], load: Callable[[str], T]) -> None:
+        self._name = name
+        self._missing_library = missing_library
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: T | None = None
+
+    def problems(self) -> Iterator[str]:
+        """What is missing, the library before the model; for `check`."""
+        if missing := self._missing_library():
+            yield str(missing)
+        elif problem := missing_model(self._name):
+            yield problem
+
+    @contextmanager
+    def held(self) -> Iterator[T]:
+        """The model, for this thread alone: tokenizers must not be used by two at once.
+
+        Raises:
+            MissingExtra, ConvragError: the library is not installed, the model cannot be loaded.
+        """
+        with self._lock:
+            if self._loaded is None:
+                if missing := self._missing_library():
+                    raise missing
+                self._loaded = self._read()
+            yield self._loaded
+
+    def _read(self) -> T:
+        try:
+            return self._load(str(local_folder(self._name) or self._name))
+        except ConvragError:
+            raise
+        except Exception as error:  # the libraries below raise whatever they like
+            problem = missing_model(self._name) or f"the model {self._name!r} cannot be loaded: {error}"
+            raise ConvragError(problem) from error

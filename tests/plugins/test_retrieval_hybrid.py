@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.config import compose
+from convrag.errors import ConfigError
+from convrag.pipeline import Pipeline
+from convrag.stages import Dataset, Retriever
+from convrag.store import Store
+from convrag.testing import RetrieverContract
+from convrag.testing.samples import passages
+from convrag.types import Conversation, Hit, Passage, Query
+from convrag.wiring import Wiring
+from convrag_retrieval import BM25Retriever, DenseRetriever, HybridRetriever
+from convrag_retrieval.fusion import normalised, reciprocal_ranks
+from convrag_retrieval.scoring import ScoresPassages
+
+
+class Listed(Retriever):
+    """Finds these passages with these scores, whatever the query; remembers how it was asked."""
+
+    def __init__(self, **scores: float) -> None:
+        self.found = [Hit(Passage(id_, f"text of {id_}"), score) for id_, score in scores.items()]
+        self.asked: list[tuple[Sequence[Query], int]] = []
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        self.asked.append((queries, k))
+        return self.found[:k]
+
+
+class Knowing(Listed):
+    """Scores passages that it did not find, too."""
+
+    def __init__(self, others: dict[str, float], **scores: float) -> None:
+        super().__init__(**scores)
+        self.others = others
+
+    def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
+        return {id_: self.others[id_] for id_ in ids if id_ in self.others}
+
+
+class Tea(Dataset):
+    """The sample passages."""
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(passages())
+
+
+QUERIES = [Query("one", 1.0), Query("two", 0.5)]
+
+
+def fused(lexical: Retriever, dense: Retriever, k: int = 10, **parameters: Any) -> dict[str, float]:
+    hits = HybridRetriever(lexical=lexical, dense=dense, **parameters).retrieve(QUERIES, k)
+    assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    assert all(hit.passage.text == f"text of {hit.passage.id}" for hit in hits)
+    return {hit.passage.id: hit.score for hit in hits}
+
+
+class TestContract(RetrieverContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, tmp_path: Path) -> None:
+        self.store = Store(tmp_path)
+
+    def make(self) -> HybridRetriever:
+        from convrag_offline import LsaEmbedder
+
+        dataset = Tea()
+        embedder = LsaEmbedder(dataset=dataset, store=self.store)
+        embedder.fingerprint = "lsa of tea"
+        return HybridRetriever(
+            lexical=BM25Retriever(dataset=dataset, store=self.store),
+            dense=DenseRetriever(dataset=dataset, embedder=embedder, store=self.store),
+        )
+
+
+# Linear -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_fusion_by_hand() -> None:
+    """Lists that are cut off at depth 3: what is missing may have their lowest score at most."""
+    found = fused(Listed(a=9.0, b=6.0, c=3.0), Listed(b=0.9, d=0.7, a=0.5), weight=0.25, depth=3, k=3)
+    # lexical: a 1, b .5, c 0, d 0 (missing); dense: b 1, d .5, a 0, c 0 (missing)
+    assert found == pytest.approx({"b": 0.25 * 0.5 + 0.75, "d": 0.75 * 0.5, "a": 0.25})
+    assert list(found) == ["b", "d", "a"]
+
+
+def test_a_short_list_says_that_the_rest_is_no_match() -> None:
+    found = fused(Listed(a=9.0, b=6.0), Listed(b=0.9, d=0.7, a=0.5), weight=0.25, depth=3, k=3)
+    # lexical: a 1, b 2/3, d 0, because 6 is not the least that a passage can have
+    assert found == pytest.approx({"b": 0.25 * 2 / 3 + 0.75, "d": 0.75 * 0.5, "a": 0.25})
+    alone = fused(Listed(a=2.0), Listed(b=0.9, a=0.8), weight=0.6)
+    # the only lexical hit has all of that credit; dense: b 1, a 0, since both are scored
+    assert alone == pytest.approx({"a": 0.6, "b": 0.4})
+
+
+def test_what_one_did_not_find_it_scores_all_the_same() -> None:
+    lexical = Knowing({"d": 1.0}, a=9.0, b=5.0)
+    dense = Knowing({}, b=0.9, d=0.7, a=0.5)
+    # lexical: a 1, b .5, d 0 by its own score of 1; dense: b 1, d .5, a 0
+    assert fused(lexical, dense, weight=0.5) == pytest.approx({"b": 0.75, "a": 0.5, "d": 0.25})
+
+
+def test_weights_at_their_ends_are_one_retriever() -> None:
+    lexical, dense = Knowing({"d": 0.5}, a=3.0, b=2.0, c=1.0), Knowing({"c": -0.5}, d=0.9, b=0.4, a=0.1)
+    assert list(fused(lexical, dense, weight=0.0)) == ["d", "b", "a", "c"]
+    assert list(fused(lexical, dense, weight=1.0)) == ["a", "b", "c", "d"]
+
+
+def test_one_that_finds_nothing_changes_nothing() -> None:
+    assert list(fused(Listed(), Listed(z=0.9, b=0.7, a=0.5))) == ["z", "b", "a"]
+    assert list(fused(Listed(z=9.0, a=1.0), Listed())) == ["z", "a"]
+    assert fused(Listed(), Listed()) == {}
+
+
+@given(st.dictionaries(st.text(max_size=3), st.floats(-1e6, 1e6)))
+def test_normalised_scores_reach_from_0_to_1_in_the_same_order(scores: dict[str, float]) -> None:
+    found = normalised(scores)
+    assert all(0 <= score <= 1 for score in found.values())
+    assert [found[a] <= found[b] for a in scores for b in scores if scores[a] <= scores[b]].count(False) == 0
+    if len(set(scores.values())) > 1:
+        assert (min(found.values()), max(found.values())) == (0, 1)
+    else:
+        assert set(found.values()) <= {0.0}
+
+
+# By ranks ---------------------------------------------------------------------------------------------------------
+
+
+def test_reciprocal_ranks_by_hand() -> None:
+    found = fused(Listed(a=9.0, b=8.0, c=0.1), Listed(c=0.9, a=0.1), fusion="rrf")
+    assert found == pytest.approx({"a": 1 / 61 + 1 / 62, "c": 1 / 63 + 1 / 61, "b": 1 / 62})
+    assert list(found) == ["a", "c", "b"]
+    assert fused(Listed(a=1.0), Listed(a=1.0), fusion="rrf", rrf_k=0) == pytest.approx({"a": 2.0})
+
+
+def test_equal_scores_are_in_the_order_of_their_ids() -> None:
+    assert list(fused(Listed(b=1.0, c=0.5), Listed(a=1.0, d=0.5), fusion="rrf")) == ["a", "b", "c", "d"]
+
+
+@given(st.lists(st.permutations("abcdef"), max_size=4), st.integers(0, 100))
+def test_reciprocal_ranks_reward_each_better_rank(rankings: list[list[str]], k: int) -> None:
+    found = reciprocal_ranks(rankings, k)
+    assert set(found) == {id_ for ranking in rankings for id_ in ranking}
+    for a in found:
+        for b in found:
+            if a != b and all(ranking.index(a) < ranking.index(b) for ranking in rankings):
+                assert found[a] > found[b]
+
+
+# What it asks of the two ------------------------------------------------------------------------------------------
+
+
+def test_both_get_the_weighted_queries_as_they_are() -> None:
+    lexical, dense = Listed(a=1.0), Listed(b=1.0)
+    fused(lexical, dense, k=5, depth=40)
+    assert lexical.asked == dense.asked == [(QUERIES, 40)]
+    fused(lexical, dense, k=50, depth=40)
+    assert lexical.asked[-1] == (QUERIES, 50)
+
+
+def test_no_more_than_k_are_returned() -> None:
+    lexical, dense = Listed(a=3.0, b=2.0, c=1.0), Listed(d=0.9, e=0.8)
+    assert [len(fused(lexical, dense, k=k)) for k in (0, 1, 4, 9)] == [0, 1, 4, 5]
+
+
+def test_ours_score_passages_that_they_did_not_find(tmp_path: Path) -> None:
+    retriever = BM25Retriever(dataset=Tea(), store=Store(tmp_path))
+    assert isinstance(retriever, ScoresPassages)
+    queries = [Query("copper kettle", 2.0), Query("tea")]
+    found = {hit.passage.id: hit.score for hit in retriever.retrieve(queries, 4)}
+    ids = ["tea-4", "no-such-passage", "tea-3", "tea-1", "tea-2"]
+    assert retriever.scores(queries, ids) == {id_: found.get(id_, 0.0) for id_ in ids if id_ != "no-such-passage"}
+    assert retriever.scores([Query("copper", 0.0)], ["tea-1"]) == {"tea-1": 0.0}
+
+
+@pytest.mark.parametrize("parameters", [{"weight": -0.1}, {"weight": 1.1}, {"rrf_k": -1}, {"depth": 0}])
+def test_impossible_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=f"{next(iter(parameters))}="):
+        HybridRetriever(lexical=Listed(), dense=Listed(), **parameters)
+
+
+# On the command line ----------------------------------------------------------------------------------------------
+
+
+def test_its_retrievers_are_chosen_by_place(here: Path) -> None:
+    wiring = Wiring(compose("retriever=hybrid", "retriever.dense.batch_size=7", "retriever.lexical.k1=0.9"))
+    retriever = wiring.get("retriever")
+    assert isinstance(retriever.lexical, BM25Retriever)
+    assert isinstance(retriever.dense, DenseRetriever)
+    assert (retriever.dense.batch_size, retriever.lexical.settings.k1) == (7, 0.9)
+    assert retriever.dense.embedder is wiring.get("embedder")
+    other = Wiring(compose("retriever=hybrid", "retriever@retriever.dense=bm25", "retriever.dense.b=0.3"))
+    assert other.get("retriever").dense.settings.b == 0.3
+    own = compose("retriever=hybrid", "+embedder@retriever.dense.embedder=lsa", "retriever.dense.embedder.dimensions=5")
+    assert Wiring(own).get("retriever").dense.embedder.dimensions == 5
+
+
+@pytest.mark.parametrize("retriever", ["dense", "hybrid"])
+def test_a_turn_on_the_sample(here: Path, retriever: str) -> None:
+    (first, *_) = Wiring(compose()).get("dataset").conversations()
+    record = Pipeline.compose(f"retriever={retriever}", "top_k=4").turn("c", first.turns[0].question)
+    assert not record.error
+    assert len(record.hits) == 4
