@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import struct
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 
@@ -54,17 +55,23 @@ class Claims:
             yield
             return
         offset = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, offset)
-        except OSError:
-            # Two processes whose threads hold what the other wants look like a deadlock to the system, which sees no
-            # threads. Going on without the lock costs at most a call made twice.
-            yield
-            return
+        self._lock(fcntl.F_WRLCK, offset)
         try:
             yield
         finally:
-            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, offset)
+            self._lock(fcntl.F_UNLCK, offset)
+
+    def _lock(self, kind: int, offset: int) -> None:
+        """Lock or unlock a byte for this open file; the older kind of lock knows processes, and no threads in them.
+
+        With the older one, two processes whose threads hold what the other wants look like a deadlock to the system.
+        """
+        if hasattr(fcntl, "F_OFD_SETLKW"):
+            wanted = struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0)  # struct flock
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, wanted)
+            return
+        with suppress(OSError):  # a supposed deadlock: going on without the lock costs at most a call made twice
+            fcntl.lockf(self._file, fcntl.LOCK_EX if kind == fcntl.F_WRLCK else fcntl.LOCK_UN, 1, offset)
 
 
 _known: dict[Path, Claims] = {}

@@ -25,8 +25,12 @@ from convrag.stages import GROUPS, SEVERAL
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"
 CONFIG_NAME = "config"
-PRESETS = "system"
-"""The group of YAML files that choose options of several groups: `+system=mmr`."""
+PRESETS = {
+    "system": "what a published system chose",
+    "seed": "the five systems' stages, with the llm and the retriever that the run has",
+    "grid": "ready grids",
+}
+"""Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
 
 _configured: list[plugins.Plugins] = []
 _composing = threading.Lock()
@@ -87,14 +91,19 @@ def check_choices(choices: Mapping[str, Any]) -> None:
 
 
 def variants(group: str) -> dict[str, str]:
-    """The YAML variants of a group's options, ours and the plugins': name -> the first line of the file, a comment."""
+    """The YAML variants of a group's options, ours and the plugins': name -> the comment at the head of the file."""
     found = {}
     for package in (CONFIG_MODULE, *plugins.load().config_packages):
         for (of, name), file in _yaml_files(package).items():
             if of == group:
-                first = file.read_text(encoding="utf-8").partition("\n")[0]
-                found[name] = first.removeprefix("#").strip() if first.startswith("#") else ""
+                found[name] = _described(file.read_text(encoding="utf-8"))
     return found
+
+
+def _described(text: str) -> str:
+    """The first line of a YAML file's comment; Hydra wants a `# @package` line before it."""
+    lines = [line.removeprefix("#").strip() for line in text.splitlines() if not line.startswith("# @")]
+    return lines[0] if lines and text.startswith("#") else ""
 
 
 def settings_of(config: DictConfig) -> Settings:
@@ -126,7 +135,7 @@ def _claim_yaml_names(loaded: plugins.Plugins) -> None:
 def _yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
     """Group and name -> the file of each variant that a package holds, in alphabetical order."""
     root = resources.files(package)
-    groups = [group for group in (*GROUPS, PRESETS) if root.joinpath(group).is_dir()]
+    groups = [group for group in (*GROUPS, *PRESETS) if root.joinpath(group).is_dir()]
     files = [(group, file) for group in groups for file in root.joinpath(group).iterdir()]
     named = {(group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")}
     return dict(sorted(named.items()))

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from convrag.errors import DataError
-from convrag.types import Passage, Question, Turn, TurnRecord
+from convrag.types import EvidenceItem, Passage, Question, Turn, TurnRecord
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Conversation:
 def turn_of(record: TurnRecord) -> Turn:
     """What a later turn sees of this one: the question, and the answer that was given (none where it failed)."""
     passages = tuple(item.passage for item in record.evidence.items)
-    return Turn(record.turn_id, record.original_query, record.answer.text, passages)
+    return Turn(record.turn_id, record.original_query, record.answer.text, passages, shown=record.evidence.items)
 
 
 class Conversations:
@@ -125,13 +125,15 @@ class Conversations:
         return self.folder / f"{quote(conversation_id, safe='')}.json"
 
 
+def _turn(row: dict[str, Any]) -> Turn:
+    passages = tuple(Passage(**passage) for passage in row["passages"])
+    shown = tuple(EvidenceItem(**{**item, "passage": Passage(**item["passage"])}) for item in row["shown"])
+    return Turn(row["id"], row["question"], row["answer"], passages, shown=shown)
+
+
 def _read(path: Path) -> Conversation:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
-        turns = [
-            Turn(turn["id"], turn["question"], turn["answer"], tuple(Passage(**p) for p in turn["passages"]))
-            for turn in row["turns"]
-        ]
-        return Conversation(row["id"], row["domain"], turns)
+        return Conversation(row["id"], row["domain"], [_turn(turn) for turn in row["turns"]])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"this is no saved conversation ({error!r}); move it away", path=path) from error

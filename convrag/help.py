@@ -33,9 +33,9 @@ def help_text() -> str:
         elif options:
             offered = {name: option.help for name, option in options.items()} | variants(group)
             lines += ["", f"  {group}", *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
-    if presets := variants(PRESETS):
-        lines += ["", f"  presets (+{PRESETS}=...): what a published system chose"]
-        lines += [f"    {name:<22} {text}" for name, text in presets.items()]
+    for group, what in PRESETS.items():
+        lines += ["", f"  +{group}=...: {what}"]
+        lines += [f"    {name:<22} {text}" for name, text in variants(group).items()]
     lines += ["", "Settings (key=value):", ""]
     lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
     lines += [f"\n{failure}" for failure in registry.failures]

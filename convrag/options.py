@@ -107,7 +107,7 @@ class Option:
             else:
                 fields.append((parameter.name, _schema_type(parameter.type), _schema_default(parameter)))
         if nested:
-            fields.append(("defaults", list[Any], field(default_factory=lambda: [*nested, "_self_"])))
+            fields.append(("defaults", list[Any], field(default_factory=lambda: ["_self_", *nested])))
         return make_dataclass(f"{self.cls.__name__}Options", fields)
 
     def values(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -46,8 +46,7 @@ def summarize(
             usage[stage] += spent
         for stage, took in record.timings.items():
             timings[stage] += took
-        for scores in measured:
-            means.add(record.domain, scores.get(record.turn_id, {}))
+        means.add(record.domain, _scores_of(record, measured))
     return RunSummary(
         overall=means.of(OVERALL),
         domains={domain: means.of(domain) for domain in means.domains()},
@@ -66,10 +65,13 @@ def summarize(
 def score_lines(records: Iterable[TurnRecord], measured: Sequence[Mapping[str, Mapping[str, float]]]) -> Iterator[str]:
     """A line of JSON for each turn that has scores: who it is, and its `scores` by measure."""
     for record in records:
-        scores = {name: value for metric in measured for name, value in metric.get(record.turn_id, {}).items()}
-        if scores:
+        if scores := _scores_of(record, measured):
             who = {"turn_id": record.turn_id, "conversation_id": record.conversation_id, "domain": record.domain}
             yield json.dumps({**who, "turn": record.number, "scores": scores})
+
+
+def _scores_of(record: TurnRecord, measured: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, float]:
+    return {name: value for metric in measured for name, value in metric.get(record.turn_id, {}).items()}
 
 
 def read_summary(path: Path) -> RunSummary:

@@ -18,12 +18,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+from hydra._internal.utils import create_config_search_path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.config import settings_of
+from convrag.config import CONFIG_MODULE, settings_of
 from convrag.errors import ConvragError
 from convrag.identity import digest
 from convrag.observers import Observers
@@ -61,7 +63,7 @@ class SweepInProgress:
         """Name the cells and tell the observers; what goes wrong is kept in `error`, and no cell is run."""
         try:
             folder = Path(str(config.hydra.sweep.dir)).absolute()
-            cells = _cells(list(config.hydra.overrides.task), folder)
+            cells = _cells([*_of_grid(config), *config.hydra.overrides.task], folder)
             config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
             settings = settings_of(config).sweep
             if settings.sample is not None:
@@ -153,9 +155,15 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int])
 
 def _cells(arguments: list[str], folder: Path) -> list[Cell]:
     """Every combination, as Hydra's own sweeper makes them."""
-    overrides = OverridesParser.create().parse_overrides(arguments)
+    loader = ConfigLoaderImpl(create_config_search_path(f"pkg://{CONFIG_MODULE}"))
+    overrides = OverridesParser.create(loader).parse_overrides(arguments)
     (combinations,) = BasicSweeper.split_arguments(overrides, None)
     return [Cell(cell_id(each), tuple(each), folder / cell_id(each)) for each in combinations]
+
+
+def _of_grid(config: DictConfig) -> list[str]:
+    """The overrides that a ready grid (conf/grid/) brings; those of the command line come after, and win."""
+    return [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
 
 
 def _drawn(cells: list[Cell], number: int, seed: int) -> list[Cell]:

@@ -37,8 +37,8 @@ class Passage:
 class Turn:
     """A user's utterance and the answer to it: a row of a data set, or an exchange in a question's history.
 
-    `passages` are those that the answer rests on. `labels` (say, answerability) are the data set's; a turn in the
-    history of a question carries none.
+    `passages` are those that the answer rests on; `shown` is how the model saw them, where that is known. `labels`
+    (say, answerability) are the data set's; a turn in the history of a question carries none.
     """
 
     id: str
@@ -46,6 +46,7 @@ class Turn:
     answer: str = ""
     passages: tuple[Passage, ...] = ()
     labels: Mapping[str, Any] = field(default_factory=dict)
+    shown: tuple[EvidenceItem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

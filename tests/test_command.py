@@ -86,7 +86,7 @@ def test_the_scores_of_the_run_file_are_those_of_the_run(
         (["store.path=/proc/nowhere"], ["store.path"]),
         (["task=plugins", "task.stage=stages"], ["task.stage"]),
         (["hydra.run.dir=/proc/nowhere"], ["/proc/nowhere", "hydra.run.dir"]),
-        (["metrics=[ranking,nope]"], ["metrics 'nope' does not exist", "Choose from: ranking"]),
+        (["metrics=[ranking,nope]"], ["metrics 'nope' does not exist", "Choose from: ", "ranking"]),
         (["-m", "rewriter=nosuch,none"], ["nosuch"]),
         (["history=gold", "dataset=jsonl", "dataset.queries=q.jsonl", "dataset.corpus=q.jsonl"], ["history=gold"]),
     ],

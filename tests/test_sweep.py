@@ -172,3 +172,14 @@ def convrag_sweep_finished(sweep, reports):
     assert "all is well" in done.stderr
     (board,) = environment.work.glob("outputs/sweeps/*/board.md")
     assert board.read_text() == "# Board\n"
+
+
+def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(tmp_path: Path) -> None:
+    done = convrag("+grid=rewriters", "rewriter=none,last_n", "limit=1", "tracker=none", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ended = cells(tmp_path)
+    assert {name.split()[0] for name in ended} == {"rewriter=none", "rewriter=last_n"}
+    assert all("generator=none" in name for name in ended)
+    (listed,) = tmp_path.glob("outputs/sweeps/*/sweep.json")
+    named = {" ".join(cell["overrides"]) for cell in json.loads(listed.read_text())["cells"]}
+    assert named == set(ended)

@@ -71,7 +71,7 @@ def test_the_schema_is_typed_and_defaulted(option: Option) -> None:
     assert config.alpha == 0.6
     assert config.files == ["a"]
     assert OmegaConf.is_missing(config, "path")
-    assert config.defaults == [{"/clusterer@clusterer": "kmeans"}, "_self_"]
+    assert config.defaults == ["_self_", {"/clusterer@clusterer": "kmeans"}]
     with pytest.raises(Exception, match="could not be converted to Float"):
         config.alpha = "much"
     with pytest.raises(Exception, match="nosuch"):

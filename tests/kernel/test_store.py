@@ -122,3 +122,28 @@ def test_processes_write_side_by_side(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", WRITE, str(tmp_path), str(n)]) for n in (0, 50, 100)]
     assert [writer.wait(timeout=120) for writer in writers] == [0, 0, 0]
     assert len(Store(tmp_path).get(map(str, range(150)))) == 150
+
+
+CROSSED = """
+import sys, threading, time
+from convrag.store import Store
+store = Store(sys.argv[1])
+def hold(first, second):
+    with store.claim([first]):
+        time.sleep(0.5)
+    with store.claim([second]):
+        time.sleep(0.5)
+threads = [threading.Thread(target=hold, args=pair) for pair in (("a", "b"), ("c", "d"), ("b", "a"), ("d", "c"))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+with store.claim(["count"]):
+    with open(sys.argv[2], "a") as file: file.write("done ")
+"""
+
+
+def test_threads_of_two_processes_are_no_deadlock(tmp_path: Path) -> None:
+    """Each process holds what a thread of the other waits for, while no thread waits for itself."""
+    count = tmp_path / "count"
+    pair = [subprocess.Popen([sys.executable, "-c", CROSSED, str(tmp_path / "s"), str(count)]) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in pair] == [0, 0]
+    assert count.read_text() == "done done "

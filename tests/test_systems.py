@@ -1,0 +1,72 @@
+"""Parts of different systems together: what one plugin promises and another one must keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag import Conversations, Pipeline
+
+QUESTIONS = (
+    "why does the moon have phases",
+    "and why do the phases of the moon follow each other?",
+    "how far away is the moon?",
+    "what are the phases of the moon called?",
+    "which phases of the moon come first?",
+    "how far away is the moon at most?",
+)
+
+
+@pytest.mark.parametrize("window", [16000, 6000, 5200])
+def test_a_hint_of_dedup_points_at_text_that_chat_sends(window: int, here: Path) -> None:
+    """Each hinted passage stands in the messages that were really sent, exactly once; trimming brings texts back."""
+    chat = Pipeline.compose(
+        "context=dedup", "generator=chat", f"generator.window={window}", "generator.max_tokens=500", "rewriter=none"
+    )
+    hinted = 0
+    for question in QUESTIONS * 2:
+        record = chat.turn("c", question)
+        assert not record.error
+        sent = "\n".join(message.content for message in record.replies[-1][0].messages)
+        for item in record.evidence.items:
+            if item.hint:
+                hinted += 1
+                assert sent.count(item.passage.text) == 1, f"{item.passage.id} in {question}"
+    assert hinted > 3
+
+
+def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
+    """The messages of a conversation that was read from disk are those that it would have had."""
+    overrides = ("context=dedup", "generator=chat", "rewriter=none")
+
+    def sent(record: Any) -> Any:
+        return record.replies[-1][0].messages
+
+    kept = Pipeline.compose(*overrides, conversations=Conversations(here / "kept"))
+    for question in QUESTIONS[:4]:
+        kept.turn("c", question)
+    again = Pipeline.compose(*overrides, conversations=Conversations(here / "kept"))
+    whole = Pipeline.compose(*overrides)
+    for question in QUESTIONS[:4]:
+        whole.turn("c", question)
+    assert sent(again.turn("c", QUESTIONS[4])) == sent(whole.turn("c", QUESTIONS[4]))
+
+
+@pytest.mark.parametrize("preset", ["mmr", "dhrag", "perplexity", "ginger", "ragboost"])
+def test_each_preset_composes(preset: str) -> None:
+    from convrag.config import compose
+
+    config = compose(f"+system={preset}")
+    assert config.rewriter._option_
+    assert compose(f"+system={preset}", "rewriter=last_n").rewriter._option_ == "last_n"
+
+
+@pytest.mark.parametrize("seed", ["mmr", "dhrag", "condense", "ginger", "ragboost"])
+def test_each_seed_runs_with_the_extractive_llm(seed: str, here: Path) -> None:
+    chat = Pipeline.compose(f"+seed={seed}")
+    for question in QUESTIONS[:3]:
+        record = chat.turn("c", question)
+        assert not record.error
+        assert record.answer.text
