@@ -12,13 +12,14 @@ from typing import Any
 from hydra import compose as hydra_compose
 from hydra import initialize_config_module
 from hydra.core.config_search_path import ConfigSearchPath
-from hydra.core.config_store import ConfigStore
+from hydra.core.config_store import ConfigNode, ConfigStore
 from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import plugins
 from convrag.config_errors import explained
+from convrag.options import Option
 from convrag.settings import Settings
 from convrag.stages import GROUPS, SEVERAL
 
@@ -34,6 +35,26 @@ PRESETS = {
 
 _configured: list[plugins.Plugins] = []
 _composing = threading.Lock()
+
+
+class OptionNode(ConfigNode):
+    """An option in Hydra's store, whose schema is made when Hydra loads it: making all of them takes longer than Hydra.
+
+    Args:
+        group: where it is offered: rerankers are the rankers.
+        option: what is offered.
+    """
+
+    def __init__(self, group: str, option: Option) -> None:
+        package = f"{group}.{option.name}" if group in SEVERAL else None
+        super().__init__(f"{option.name}.yaml", None, group, package, option.distribution)  # type: ignore[arg-type]
+        self.option = option
+
+    def __getattribute__(self, name: str) -> Any:
+        """`node` is made at its first use; Hydra copies what it gets before it changes it."""
+        if name == "node" and object.__getattribute__(self, "node") is None:
+            self.node = OmegaConf.structured(self.option.schema)
+        return object.__getattribute__(self, name)
 
 
 class ConvragSearchPath(SearchPathPlugin):
@@ -58,9 +79,8 @@ def configure() -> None:
     store = ConfigStore.instance()
     store.store(name="settings", node=_root_schema(), provider=plugins.FIRST_PARTY)
     for group in GROUPS:
-        for name, option in loaded.registry.options(group).items():
-            package = f"{group}.{name}" if group in SEVERAL else None
-            store.store(group=group, name=name, node=option.schema, package=package, provider=option.distribution)
+        nodes = {f"{name}.yaml": OptionNode(group, option) for name, option in loaded.registry.options(group).items()}
+        store.repo.setdefault(group, {}).update(nodes)
     _claim_yaml_names(loaded)
 
 

@@ -63,7 +63,7 @@ class Plugins:
     def _collect(self, plugin: object, entry_point: metadata.EntryPoint) -> None:
         """Call this one plugin's registering hooks: a failure must not reach those of the others."""
         name, distribution = entry_point.name, _distribution(entry_point)
-        version = entry_point.dist.version if entry_point.dist else ""
+        version = _described(entry_point.dist)[1] if entry_point.dist else ""
 
         def register(group: str, option: str, cls: type[Stage]) -> None:
             try:
@@ -102,4 +102,11 @@ def _first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[meta
 
 
 def _distribution(entry_point: metadata.EntryPoint) -> str:
-    return entry_point.dist.name if entry_point.dist else "an unknown distribution"
+    return _described(entry_point.dist)[0] if entry_point.dist else "an unknown distribution"
+
+
+@lru_cache
+def _described(distribution: metadata.Distribution) -> tuple[str, str]:
+    """Name and version; the library parses the metadata anew for each of them."""
+    described = distribution.metadata
+    return described["Name"], described["Version"]

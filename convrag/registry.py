@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from convrag.errors import ConvragError, PluginError, UnknownName
+from convrag.errors import PluginError, UnknownName
 from convrag.options import Option
 from convrag.stages import GROUPS, options_group
 
@@ -22,7 +22,7 @@ class Registry:
         """Register an option.
 
         Raises:
-            PluginError: it is no stage of its group, its signature cannot be read, or its name is taken.
+            PluginError: it is no stage of its group, or its name is taken. Its signature is read when it is chosen.
         """
         _check(option)
         key = (option.group, option.name)
@@ -80,7 +80,3 @@ def _check(option: Option) -> None:
         raise refuse(f"{option.cls!r} is no subclass of convrag.{expected.__name__}")
     if missing := sorted(getattr(option.cls, "__abstractmethods__", ())):
         raise refuse(f"{option.cls.__name__} lacks the method {missing[0]}")
-    try:
-        _ = option.schema
-    except ConvragError as error:
-        raise refuse(str(error)) from error

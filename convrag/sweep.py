@@ -22,7 +22,6 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra._internal.utils import create_config_search_path
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.config import CONFIG_MODULE, settings_of
@@ -37,18 +36,6 @@ log = logging.getLogger(__name__)
 
 OPERATIONAL = ("hydra", "store.", "workers=", "tracker", "sweep.")
 """Beginnings of overrides that have no bearing on results, and so none on the ids of sweeps and cells."""
-
-
-class SweepCallback(Callback):
-    """What Hydra calls before the first cell and after the last one. Hydra swallows errors here, so they are kept."""
-
-    def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
-        """Begin the grid."""
-        _current.begin(config)
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
-        """End it."""
-        _current.end()
 
 
 class SweepInProgress:

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from convrag.hookspecs import Register, hookimpl
 from convrag_dedup.context import DedupContext
-from convrag_dedup.inference import InferenceConfig
-from convrag_dedup.manager import MultiTurnManager
 from convrag_dedup.measures import DedupMetrics
-from convrag_dedup.pipeline import RAGPipeline
 from convrag_dedup.report import convrag_report
 from convrag_dedup.reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
-from convrag_dedup.state import ConversationState
-from convrag_dedup.tracker import ConversationTracker, DeduplicationResult
+
+if TYPE_CHECKING:
+    from convrag_dedup.inference import InferenceConfig
+    from convrag_dedup.manager import MultiTurnManager
+    from convrag_dedup.pipeline import RAGPipeline
+    from convrag_dedup.state import ConversationState
+    from convrag_dedup.tracker import ConversationTracker, DeduplicationResult
+
+# The seed's classes, which no option needs, are imported when somebody asks for them.
+_SEED = {
+    "ConversationState": "state",
+    "ConversationTracker": "tracker",
+    "DeduplicationResult": "tracker",
+    "InferenceConfig": "inference",
+    "MultiTurnManager": "manager",
+    "RAGPipeline": "pipeline",
+}
 
 __all__ = [
     "ConversationState",
@@ -36,3 +51,9 @@ def convrag_register(register: Register) -> None:
     register("context", "dedup", DedupContext)
     register("metrics", "dedup", DedupMetrics)
     register("metrics", "prefix_reuse", PrefixReuse)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _SEED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_SEED[name]}"), name)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from convrag.hookspecs import Register, hookimpl
-from convrag_offline.answering import NOT_FOUND
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_offline.lsa import LsaEmbedder
 
-__all__ = ["NOT_FOUND", "ExtractiveLLM", "LsaEmbedder"]
+__all__ = ["ExtractiveLLM", "LsaEmbedder"]
 
 
 @hookimpl

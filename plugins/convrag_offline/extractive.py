@@ -4,36 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from convrag.errors import LLMError
 from convrag.stages import LLM, Dataset
 from convrag.store import Store
 from convrag.types import Completion, Prompt
-from convrag_offline.answering import answer
-from convrag_offline.corpora import corpora
-from convrag_offline.fluency import fluency
-from convrag_offline.frequencies import Frequencies, frequencies
-from convrag_offline.nuggets import nuggets
-from convrag_offline.rewriting import rewrite
-from convrag_offline.summarizing import summarize
-from convrag_offline.words import count_tokens
 
-_TASKS: dict[str, Callable[..., str]] = {
-    "answer": answer,
-    "rewrite": rewrite,
-    "nuggets": nuggets,
-    "summarize": summarize,
-    "fluency": fluency,
-}
-_INPUTS = {
-    "answer": ("question", "history", "evidence"),
-    "rewrite": ("question", "history"),
-    "nuggets": ("question", "passage"),
-    "summarize": ("question", "nuggets", "words"),
-    "fluency": ("text",),
-}
-_OPTIONAL = {"rewrite": ("question_weight",), "nuggets": ("title",)}
+if TYPE_CHECKING:
+    from convrag_offline.frequencies import Frequencies
 
 
 class ExtractiveLLM(LLM):
@@ -66,31 +44,25 @@ class ExtractiveLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Answer from the inputs. Raises LLMError for a task or inputs that it does not know."""
+        from convrag_offline.tasks import perform
+
         start = time.perf_counter()
-        if prompt.task not in _TASKS:
-            raise _failure(
-                f"knows the tasks {', '.join(_TASKS)}, not {prompt.task!r}: choose a language model for it "
-                "(llm=litellm llm.model=...)"
-            )
-        if lacking := [name for name in _INPUTS[prompt.task] if name not in prompt.inputs]:
-            raise _failure(f"reads a prompt's inputs, and this one for {prompt.task!r} lacks {', '.join(lacking)}")
-        known = (*_INPUTS[prompt.task], *_OPTIONAL.get(prompt.task, ()))
-        inputs = {name: prompt.inputs[name] for name in known if name in prompt.inputs}
-        text = _TASKS[prompt.task](**inputs, frequencies=self._counted())
-        read = sum(count_tokens(message.content) for message in prompt.messages)
+        text = perform(prompt.task, prompt.inputs, self._counted())
+        read = sum(self.count_tokens(message.content) for message in prompt.messages)
         seconds = time.perf_counter() - start
-        return Completion(text, read, count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
+        return Completion(text, read, self.count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
 
     def count_tokens(self, text: str) -> int:
         """Words and punctuation marks."""
+        from convrag_offline.words import count_tokens
+
         return count_tokens(text)
 
     def _counted(self) -> Frequencies:
         with self._lock:
             if self._frequencies is None:
+                from convrag_offline.corpora import corpora
+                from convrag_offline.frequencies import frequencies
+
                 self._frequencies = frequencies(corpora(self.dataset, self.store), self.store)
             return self._frequencies
-
-
-def _failure(what: str) -> LLMError:
-    return LLMError(f"llm=extractive is no language model: it {what}", provider="convrag", model="extractive")

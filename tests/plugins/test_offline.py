@@ -18,8 +18,9 @@ from convrag.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag.types import Conversation, Message, Passage, Prompt
-from convrag_offline import NOT_FOUND, ExtractiveLLM, LsaEmbedder
+from convrag_offline import ExtractiveLLM, LsaEmbedder
 from convrag_offline import lsa_model as lsa_model_module
+from convrag_offline.answering import NOT_FOUND
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.rewriting import lacking_words, rewrite
 from convrag_offline.sentences import sentences

@@ -1,0 +1,72 @@
+"""Replies of language models in a file: a line of JSON for each, found again by the prompt and the attempt.
+
+The prompt itself is not in it, so that a recording is small; its hash is, and its ends, for people who look. Which
+model replied does not matter, and nothing of convrag's own version does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from convrag.errors import DataError
+from convrag.types import Completion, Prompt
+
+_SHOWN = 60  # characters of either end of a prompt
+
+
+def key_of(prompt: Prompt) -> str:
+    """A hash of messages, sampling and attempt. It must never change: recordings are kept in repositories."""
+    messages = [[message.role, message.content] for message in prompt.messages]
+    asked = [messages, dict(prompt.sampling), prompt.attempt]
+    plain = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return blake2b(plain.encode(), digest_size=16).hexdigest()
+
+
+def ends_of(prompt: Prompt) -> str:
+    """How the last message of a prompt begins and ends, for people."""
+    text = " ".join(prompt.messages[-1].content.split()) if prompt.messages else ""
+    return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}"
+
+
+def to_line(prompt: Prompt, completion: Completion) -> str:
+    """One line of a recording."""
+    row = {"key": key_of(prompt), "task": prompt.task, "prompt": ends_of(prompt), **asdict(completion)}
+    return json.dumps(row, ensure_ascii=False)
+
+
+def read(path: Path) -> dict[str, Completion]:
+    """Key -> reply. Raises DataError, naming the line, for what is no recording."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"this recording cannot be read ({error})", path=path) from error
+    replies: dict[str, Completion] = {}
+    for number, line in _lines(text):
+        key, completion = _reply(line, path, number)
+        if key in replies:
+            raise DataError(f"the prompt {key} has a reply already", path=path, line=number)
+        replies[key] = completion
+    if not replies:
+        raise DataError("it holds no reply", path=path)
+    return replies
+
+
+def _lines(text: str) -> Iterable[tuple[int, str]]:
+    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
+def _reply(line: str, path: Path, number: int) -> tuple[str, Completion]:
+    try:
+        row: dict[str, Any] = json.loads(line)
+        key = row["key"]
+        completion = Completion(**{name: row[name] for name in Completion.__slots__ if name in row})
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"this is no recorded reply ({error!r})", path=path, line=number) from error
+    if not isinstance(key, str) or not isinstance(completion.text, str):
+        raise DataError("a recorded reply needs a key and a text, both of them strings", path=path, line=number)
+    return key, completion
