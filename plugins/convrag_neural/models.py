@@ -28,11 +28,13 @@ def missing_model(model: str) -> str:
             if (folder / "config.json").is_file() or (folder / "modules.json").is_file()
             else f"{folder} holds no model"
         )
+    if Path(model).is_absolute() or model.startswith(("~", ".")):
+        return f"there is no folder {model}: give the path of a model's folder, or a name on the Hugging Face hub"
     from huggingface_hub import HfApi, try_to_load_from_cache
 
-    if isinstance(try_to_load_from_cache(model, "config.json"), str):
-        return ""
     try:
+        if isinstance(try_to_load_from_cache(model, "config.json"), str):
+            return ""
         HfApi().model_info(model, timeout=_PATIENCE)
     except Exception as error:  # offline, no such model, no access: libraries below raise whatever they like
         why = str(error).partition("\n")[0]
