@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -48,15 +49,17 @@ def pipeline(generator: Any, **settings: Any) -> Pipeline:
 
 
 def seconds(command: list[str], folder: Path) -> float:
+    """Of a process that finds its bytecode, as everybody's second start does."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     start = time.perf_counter()
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     return time.perf_counter() - start
 
 
 def test_help_within_one_and_a_half_times_a_bare_hydra_app(tmp_path: Path) -> None:
     (tmp_path / "bare.py").write_text(BARE)
     ours, bare = [sys.executable, "-m", "convrag", "--help"], [sys.executable, "bare.py", "--help"]
-    seconds(ours, tmp_path)
+    seconds(ours, tmp_path), seconds(bare, tmp_path)
     ratio = statistics.median(seconds(ours, tmp_path) / seconds(bare, tmp_path) for _ in range(7))
     print(f"--help: {ratio:.2f} times a bare Hydra app")  # noqa: T201
     assert ratio < 1.5
