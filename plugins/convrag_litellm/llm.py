@@ -2,158 +2,170 @@
 
 from __future__ import annotations
 
-import os
-import re
+import copy
 import time
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-from convrag.errors import ConfigError, LLMError, MissingExtra
+from convrag.errors import MissingExtra, RunStopped
+from convrag.meter import count
 from convrag.options import operational
 from convrag.stages import LLM
-from convrag.types import Completion, Prompt
+from convrag.types import Completion, Prompt, Usage
+from convrag_litellm import _litellm
+from convrag_litellm.call import Call, Limits
 from convrag_litellm.failures import explain
-from convrag_litellm.retrying import EmptyReply, with_retries
-from convrag_litellm.secrets import public_address
+from convrag_litellm.parameters import check_extra, check_least, check_variable
+from convrag_litellm.prices import Prices
+from convrag_litellm.purse import Purse
+from convrag_litellm.reply import Reply
+from convrag_litellm.server import Server
+from convrag_litellm.throttle import Throttle
 
 _LIBRARIES = ("litellm", "tenacity")
-_PLACEHOLDER = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
 
 
 class LiteLLM(LLM):
     """Ask a language model through litellm: a hosted one, or any server that speaks the OpenAI protocol.
 
-    Requests that may succeed later (limits reached, timeouts, server errors, empty replies) are repeated with growing
-    waits, or after as long as the server says.
+    Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty replies) are repeated
+    with growing waits, or after as long as the server says. A stage that asks may override temperature, top_p,
+    max_tokens, seed and stop.
 
     Args:
         model: as litellm names it: provider/model, such as openai/gpt-4o; openai/<name> for a server of your own.
-        api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own.
+        api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own. It is written into
+            the run's files: one with a password goes into a variable that api_base_env names.
+        api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None takes the provider's usual one
-            (OPENAI_API_KEY) or, with an api_base, none at all.
-        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the model. A stage
-            that asks may override this and the next three.
+            (OPENAI_API_KEY) or, with an address of your own, none at all (azure: AZURE_API_KEY).
+        temperature: 0 gives the likeliest reply, more gives more varied ones; None leaves it to the model.
         top_p: share of the likeliest tokens to draw from, 0 to 1; None leaves it to the model.
         max_tokens: the longest reply, in tokens; None leaves it to the model.
         seed: for servers that can repeat a draw; None sends none.
-        timeout: seconds for each try.
-        retries: how often a failed request is repeated.
+        stop: texts at which a reply ends; None or none at all sends none.
+        extra: what else litellm or this provider takes, by name (num_ctx, api_version, reasoning_effort, ...), sent
+            as it is. Prices of a model that litellm does not know go here as well: input_cost_per_token and
+            output_cost_per_token, in US dollars.
+        timeout: seconds for each try, from the request to the last byte of the reply.
+        concurrency: requests on their way at a time; None does not limit them.
+        requests_per_minute: requests begun in any 60 seconds; None does not limit them.
+        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, and up to a second of
+            chance with each, outlast half a minute's trouble.
+        retry_seconds: seconds that a call may wait between its tries in all; a server that asks for more fails it.
+        max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
+            kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 
     Raises:
-        ConfigError: api_key_env is no name of an environment variable; timeout or retries make no sense.
+        ConfigError: a parameter makes no sense, or would put a key into the configuration.
     """
+
+    streams = True
 
     def __init__(
         self,
         *,
         model: str,
         api_base: str | None = None,
+        api_base_env: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
         top_p: float | None = None,
         max_tokens: int | None = 512,
         seed: int | None = None,
+        stop: list[str] | None = None,
+        extra: dict[str, Any] | None = None,
         timeout: Annotated[float, operational] = 60.0,
-        retries: Annotated[int, operational] = 3,
+        concurrency: Annotated[int | None, operational] = None,
+        requests_per_minute: Annotated[int | None, operational] = None,
+        retries: Annotated[int, operational] = 5,
+        retry_seconds: Annotated[float, operational] = 120.0,
+        max_cost_usd: Annotated[float | None, operational] = None,
     ) -> None:
-        if api_key_env is not None and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", api_key_env):
-            # It may be the key itself, so it is not repeated here.
-            raise ConfigError("llm.api_key_env must be the name of an environment variable, such as OPENAI_API_KEY")
-        if timeout <= 0 or retries < 0:
-            raise ConfigError(f"llm.timeout={timeout} must be above 0, and llm.retries={retries} at least 0")
+        for name, variable in (("api_key_env", api_key_env), ("api_base_env", api_base_env)):
+            if variable is not None:
+                check_variable(variable, name)
+        check_extra(extra or {})
+        check_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
+        check_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
+        check_least(0.001, timeout=timeout)
         self.model = model
-        self.api_base = api_base
-        self.api_key_env = api_key_env
-        self.sampling = {"temperature": temperature, "top_p": top_p, "max_tokens": max_tokens, "seed": seed}
-        self.timeout = timeout
-        self.retries = retries
+        self.extra = dict(extra or {})
+        self.sampling = {
+            "temperature": temperature,
+            "top_p": top_p,
+            "max_tokens": max_tokens,
+            "seed": seed,
+            "stop": list(stop) if stop else None,
+        }
+        self.server = Server(model, api_base, api_base_env, api_key_env)
+        self.limits = Limits(
+            timeout,
+            retries,
+            retry_seconds,
+            Throttle(concurrency, requests_per_minute),
+            Purse(max_cost_usd, model),
+            Prices(model, self.extra),
+        )
 
     def check(self) -> Iterable[str]:
-        """Whether the libraries and the key are there; the server is not asked."""
+        """Whether libraries, key, address and prices are there; a server of one's own must take a connection."""
         if missing := _missing_extra():
             yield str(missing)
             return
-        for name in self._missing_keys():
-            yield f"the environment variable {name} is not set: put the key for {self.model} there (export {name}=...)"
+        yield from self.server.problems()
+        limit = self.limits.purse.limit
+        if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
+            yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
         """The request as sent, without key, and without what in the address may be secret (user, password, query)."""
-        address = {} if self.api_base is None else {"api_base": public_address(self.api_base)}
-        return self._body(prompt) | address
+        address = self.server.public_address()
+        return self._body(prompt) | ({"api_base": address} if address else {})
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Ask, at most 1 + `retries` times. Raises LLMError, and MissingExtra where litellm is not installed."""
-        from convrag_litellm import _litellm
-
+        """Ask, at most 1 + `retries` times. Raises LLMError, MissingExtra, and RunStopped at the cost limit."""
         if missing := _missing_extra():
             raise missing
-        key = self._key()
-        request = self._body(prompt) | {"api_base": self.api_base, "api_key": key, "timeout": self.timeout}
+        call = Call(self._body(prompt), prompt.messages, self.server, self.limits)
         start = time.perf_counter()
         try:
-            response, text = with_retries(lambda: self._ask(request), self.retries)
+            reply = call.ask()
+        except RunStopped:
+            raise
         except Exception as error:
-            failure = explain(
-                error,
-                model=self.model,
-                address=self.api_base,
-                key=key,
-                key_variable=self.api_key_env,
-                timeout=self.timeout,
-            )
+            failure = explain(error, call)
         else:
-            usage = getattr(response, "usage", None)
-            return Completion(
-                text,
-                getattr(usage, "prompt_tokens", 0) or 0,
-                getattr(usage, "completion_tokens", 0) or 0,
-                cost_usd=_litellm.cost(response, self.model),
-                seconds=time.perf_counter() - start,
-                model=getattr(response, "model", None) or self.model,
-            )
+            return self._completion(reply, call, time.perf_counter() - start)
+        seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
+        count(Usage(calls=1, cost_usd=call.wasted, spent_usd=call.wasted, seconds=seconds, retries=retries))
         raise failure  # out here, since the original error may hold the key and would come along as its context
 
     def count_tokens(self, text: str) -> int:
         """As litellm counts them for this model: approximate where it has no tokenizer of its own."""
-        from convrag_litellm import _litellm
-
         return _litellm.count_tokens(self.model, text)
-
-    def _ask(self, request: Mapping[str, Any]) -> tuple[Any, str]:
-        from convrag_litellm import _litellm
-
-        response = _litellm.complete(request)
-        choice = response.choices[0] if response.choices else None
-        text = (choice.message.content or "").strip() if choice else ""
-        if not text:
-            raise EmptyReply(f"the reply is empty (finish_reason: {choice.finish_reason if choice else 'no choices'})")
-        return response, text
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
         sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
         messages = [{"role": message.role, "content": message.content} for message in prompt.messages]
-        return {"model": self.model, "messages": messages, **sampling}
+        return {"model": self.model, "messages": messages, **copy.deepcopy(self.extra), **sampling}
 
-    def _key(self) -> str | None:
-        """The key; None lets litellm look where the provider's usually is."""
-        if self.api_key_env is None:
-            return _PLACEHOLDER if self.api_base else None
-        if key := os.environ.get(self.api_key_env):
-            return key
-        raise LLMError(
-            f"the environment variable {self.api_key_env} is not set: put the key for {self.model} there",
-            provider=self.model.partition("/")[0],
-            model=self.model,
+    def _completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
+        read, written = reply.prompt_tokens, reply.completion_tokens
+        if read is None:  # the server does not say
+            read = self.count_tokens("\n".join(message.content for message in call.messages))
+        return Completion(
+            text=reply.text,
+            prompt_tokens=read,
+            completion_tokens=self.count_tokens(reply.text) if written is None else written,
+            cached_tokens=reply.cached_tokens,
+            cost_usd=None if reply.cost is None else reply.cost + call.wasted,
+            seconds=seconds,
+            retries=call.tries - 1,
+            model=reply.model,
         )
-
-    def _missing_keys(self) -> Iterable[str]:
-        from convrag_litellm import _litellm
-
-        if self.api_key_env is not None:
-            return [] if os.environ.get(self.api_key_env) else [self.api_key_env]
-        return [] if self.api_base else _litellm.missing_keys(self.model)
 
 
 @cache

@@ -82,7 +82,7 @@ def test_a_single_run_is_logged(here: Path) -> None:
 
 def test_prompts_and_long_values_are_kept(here: Path) -> None:
     (here / "long.jsonl").write_text(json.dumps({"id": "c", "turns": [{"question": "what?", "note": "x" * 7000}]}))
-    (here / "c.jsonl").write_text('{"_id": "1", "text": "what is what"}')
+    (here / "c.jsonl").write_text('{"_id": "1", "text": "A kettle boils water for green tea."}')
     name = "d" * 6500
     arguments = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl", f"+note={name}")
     done = convrag(*arguments, folder=here)

@@ -158,8 +158,11 @@ def test_the_search_is_that_of_brute_force(folder: Path, rows: Any, vector: Any,
     rows, vector = unit(np.array(rows)).astype(np.float32), unit(np.array(vector))
     found = vectors_of(rows, folder, block).search(vector, k)
     expected = brute_force(rows, vector, k)
-    assert [position for position, _ in found] == [position for position, _ in expected]
-    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-12)
+    assert [score for _, score in found] == pytest.approx([score for _, score in expected], abs=1e-6)
+    positions = [position for position, _ in found]
+    assert len(set(positions)) == len(positions)
+    # Different rows may be equally near but for rounding, so positions are compared by how near they are.
+    assert [float(rows[position] @ vector) for position in positions] == pytest.approx([s for _, s in found], abs=1e-6)
 
 
 @pytest.mark.parametrize("block", [7, 100, 5000])

@@ -1,0 +1,69 @@
+"""What can be known about a model's provider before anything is asked: its key, and whether its server is there."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "azure": ("AZURE_API_KEY",),
+    "cohere": ("COHERE_API_KEY", "CO_API_KEY"),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "fireworks_ai": ("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY"),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "together_ai": ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
+    "xai": ("XAI_API_KEY",),
+}
+"""Provider -> the variables of which it reads one, the usual one first: what litellm knows, without importing it."""
+
+KEYLESS = frozenset(
+    {"bedrock", "hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "sagemaker", "vertex_ai"}
+)
+"""Providers that need no key, or find their credentials elsewhere too (files, the machine's own role)."""
+
+ACCOUNT_ADDRESSES = frozenset({"azure", "azure_ai"})
+"""Providers that give each account an address of its own: one given for them takes the provider's key."""
+
+PATIENCE = 2.0
+"""Seconds for a server of one's own to take a connection."""
+
+
+def provider_of(model: str) -> str:
+    """The provider in litellm's provider/model; empty where it is left to litellm to guess."""
+    return model.partition("/")[0] if "/" in model else ""
+
+
+def missing_keys(model: str) -> Sequence[str]:
+    """Variables that this model's provider needs and that are not set."""
+    provider = provider_of(model)
+    if provider in KEYLESS:
+        return []
+    if names := KEYS.get(provider):
+        return [] if any(os.environ.get(name) for name in names) else names[:1]
+    from convrag_litellm import _litellm
+
+    return _litellm.missing_keys(model)
+
+
+def unreachable(address: str) -> str:
+    """Why nothing takes a connection at an address; empty where something does, or where a proxy stands before it."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(address)
+    if not parts.hostname or parts.scheme not in ("http", "https"):
+        return "it is no address such as http://localhost:8000/v1"
+    if parts.scheme in getproxies() and not proxy_bypass(parts.hostname):
+        return ""
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), PATIENCE).close()
+    except (OSError, ValueError) as error:
+        return getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return ""

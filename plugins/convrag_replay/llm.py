@@ -1,0 +1,73 @@
+"""`llm=replay`: recorded replies, by prompt."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from convrag import recording
+from convrag.errors import DataError, LLMError
+from convrag.identity import file_hash
+from convrag.stages import LLM
+from convrag.types import Completion, Prompt
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class ReplayLLM(LLM):
+    """Recorded replies (task=record): run again without a model, a key or a network, and without paying.
+
+    A reply is found by the prompt's messages, its sampling and its attempt, whichever model gave it; one that is not
+    there fails, and what needed it falls back or fails as it would without a model. Tokens of recorded replies are
+    those that the model counted; other texts are counted roughly, so a stage that cuts its prompt to a number of tokens
+    may ask for what was not recorded.
+
+    Args:
+        path: the recording.
+    """
+
+    def __init__(self, *, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._loaded: Mapping[str, Completion] | None = None
+
+    def check(self) -> Iterator[str]:
+        """Whether the recording can be read."""
+        try:
+            self._replies()
+        except DataError as error:
+            yield f"{error}"
+
+    def contents(self) -> str:
+        """The recording, wherever it lies."""
+        return file_hash(self.path)
+
+    def describe(self) -> str:
+        """Says that no model was asked."""
+        return f"The replies are replayed from {self.path}; no model was asked."
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """The recorded reply, which costs nothing now. Raises LLMError where there is none."""
+        if (found := self._replies().get(recording.key_of(prompt))) is None:
+            raise LLMError(
+                f"{self.path} has no reply to this prompt (task {prompt.task!r}, attempt {prompt.attempt}): "
+                f"{recording.ends_of(prompt)!r}. It was recorded with other questions, passages, prompts or sampling: "
+                "record again (task=record)",
+                provider="convrag",
+                model="replay",
+            )
+        return replace(found, cost_usd=0.0, seconds=0.0, retries=0)
+
+    def count_tokens(self, text: str) -> int:
+        """Words and punctuation marks: a rough count, since the model that counted is not here."""
+        return len(_TOKEN.findall(text))
+
+    def _replies(self) -> Mapping[str, Completion]:
+        """Key -> recorded reply. Raises DataError."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = recording.read(self.path)
+            return self._loaded
