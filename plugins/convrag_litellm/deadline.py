@@ -40,4 +40,4 @@ def install() -> None:
             timeout = left if timeout is None else min(timeout, left)
         return bytes(plain(self, max_bytes, timeout))
 
-    SyncStream.read = read  # type: ignore[method-assign]
+    SyncStream.read = read
