@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from convrag.errors import DataError
 from convrag.types import Completion, Prompt
 
+_KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters of either end of a prompt
 
 
@@ -34,13 +34,13 @@ def ends_of(prompt: Prompt) -> str:
 
 
 def to_line(prompt: Prompt, completion: Completion) -> str:
-    """One line of a recording."""
-    row = {"key": key_of(prompt), "task": prompt.task, "prompt": ends_of(prompt), **asdict(completion)}
-    return json.dumps(row, ensure_ascii=False)
+    """One line of a recording: without what a call took at the time, so that it is the same whenever it was made."""
+    row = {"key": key_of(prompt), "task": prompt.task, "prompt": ends_of(prompt)}
+    return json.dumps(row | {name: getattr(completion, name) for name in _KEPT}, ensure_ascii=False)
 
 
 def read(path: Path) -> dict[str, Completion]:
-    """Key -> reply. Raises DataError, naming the line, for what is no recording."""
+    """Key -> reply, which costs nothing now. Raises DataError, naming the line, for what is no recording."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -64,7 +64,7 @@ def _reply(line: str, path: Path, number: int) -> tuple[str, Completion]:
     try:
         row: dict[str, Any] = json.loads(line)
         key = row["key"]
-        completion = Completion(**{name: row[name] for name in Completion.__slots__ if name in row})
+        completion = Completion(**{name: row[name] for name in _KEPT if name in row}, cost_usd=0.0)
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(f"this is no recorded reply ({error!r})", path=path, line=number) from error
     if not isinstance(key, str) or not isinstance(completion.text, str):

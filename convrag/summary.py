@@ -126,25 +126,62 @@ def remarks(run: Run, summary: RunSummary) -> list[str]:
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
-    total = sum(summary.usage.values(), Usage())
-    tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
-    spent = f", ${total.spent_usd:.4f} spent" if total.spent_usd else ""
-    lines.append(f"Stage calls: {total.calls} made, {total.reused} reused; {tokens}{spent}.")
+    lines.append(_calls(sum(summary.usage.values(), Usage())))
     reported = [line for report in summary.reports.values() for line in report["lines"]]
     return [*lines, *reported, *run.notes]
+
+
+def _calls(total: Usage) -> str:
+    """What all calls took, in a sentence."""
+    cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
+    parts = [
+        f"Stage calls: {total.calls} made, {total.reused} reused",
+        f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens",
+        f"${total.spent_usd:.4f} spent" if total.spent_usd else "",
+        f"${total.cost_usd:.4f} with what was reused" if total.cost_usd > total.spent_usd else "",
+        f"{total.unpriced} replies of unknown price" if total.unpriced else "",
+        f"{total.retries} retries" if total.retries else "",
+    ]
+    return f"{'; '.join(part for part in parts if part)}."
+
+
+def usage_rows(summary: RunSummary) -> list[list[str]]:
+    """What language models took, a row for each stage that asked one; a price that nobody knows is a question mark."""
+    heading = ["stage", "calls", "reused", "prompt tokens", "cached", "completion tokens", "cost USD", "spent USD"]
+    body = []
+    for stage, usage in summary.usage.items():
+        if usage.prompt_tokens or usage.retries or usage.spent_usd:
+            money = [_money(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)]
+            counts = [usage.calls, usage.reused, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens]
+            took = [f"{usage.seconds:.1f}", str(usage.retries)]
+            body.append([stage, *(f"{number:,}" for number in counts), *money, *took])
+    return [[*heading, "seconds", "retries"], *body] if body else []
 
 
 def markdown(run: Run, summary: RunSummary) -> str:
     """The summary as a page: the scores, the remarks, the stages that were chosen and the time that they took."""
     heading, body = rows(summary)
-    scores = [f"| {' | '.join(row)} |" for row in (heading, ["---"] * len(heading), *body)] if body else []
+    scores = _page_table([heading, *body]) if body else []
     chosen = [
         f"* {group}: {node[MARK]}{_time_of(group, summary)}"
         for group, node in run.config.items()
         if isinstance(node, Mapping) and MARK in node
     ]
-    parts = (["# Summary of a run"], scores, [f"* {line}" for line in remarks(run, summary)], ["Stages:", "", *chosen])
+    usage = _page_table(usage_rows(summary))
+    said = [f"* {line}" for line in remarks(run, summary)]
+    parts = (["# Summary of a run"], scores, said, usage, ["Stages:", "", *chosen])
     return "\n\n".join("\n".join(part) for part in parts if part)
+
+
+def _money(value: float, unpriced: int) -> str:
+    known = f"{value:.4f}" if value or not unpriced else ""
+    return " + ".join(filter(None, [known, "?" if unpriced else ""]))
+
+
+def _page_table(lines: list[list[str]]) -> list[str]:
+    """Rows, the first of them the heading, as Markdown; nothing for none."""
+    ruled = [*lines[:1], ["---"] * len(lines[0]), *lines[1:]] if lines else []
+    return [f"| {' | '.join(row)} |" for row in ruled]
 
 
 def _time_of(stage: str, summary: RunSummary) -> str:

@@ -76,7 +76,7 @@ class LiteLLM(LLM):
         max_tokens: int | None = 512,
         seed: int | None = None,
         stop: list[str] | None = None,
-        extra: dict[str, Any] | None = None,
+        extra: dict[str, Any] = {},  # noqa: B006 - read only
         timeout: Annotated[float, operational] = 60.0,
         concurrency: Annotated[int | None, operational] = None,
         requests_per_minute: Annotated[int | None, operational] = None,
@@ -87,12 +87,12 @@ class LiteLLM(LLM):
         for name, variable in (("api_key_env", api_key_env), ("api_base_env", api_base_env)):
             if variable is not None:
                 check_variable(variable, name)
-        check_extra(extra or {})
+        check_extra(extra)
         check_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_least(0.001, timeout=timeout)
         self.model = model
-        self.extra = dict(extra or {})
+        self.extra = dict(extra)
         self.sampling = {
             "temperature": temperature,
             "top_p": top_p,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from convrag import recording
@@ -59,7 +58,7 @@ class ReplayLLM(LLM):
                 provider="convrag",
                 model="replay",
             )
-        return replace(found, cost_usd=0.0, seconds=0.0, retries=0)
+        return found
 
     def count_tokens(self, text: str) -> int:
         """Words and punctuation marks: a rough count, since the model that counted is not here."""

@@ -1,0 +1,136 @@
+"""Keys that are planted in the environment stand in nothing that a run leaves behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from llm_server import Server, Step, failing, said
+
+pytest.importorskip("litellm")
+pytest.importorskip("tenacity")
+pytestmark = pytest.mark.integration
+
+PASSWORD = "hunter2-planted-password"
+PLANTED = {
+    "OPENAI_API_KEY": "sk-planted-openai-0123456789",
+    "ANTHROPIC_API_KEY": "sk-ant-planted-0123456789",
+    "TOGETHER_API_KEY": "planted-together-0123456789",
+    "AZURE_API_KEY": "planted-azure-0123456789",
+    "ES_API_KEY": "planted-elastic-0123456789",
+    "MY_SERVER_KEY": "planted-of-my-server-0123456789",
+}
+SECRETS = [*PLANTED.values(), PASSWORD, b64encode(f"me:{PASSWORD}".encode()).decode()]
+ARGUMENTS = ["limit=2", "llm=openai_compatible", "llm.retries=1", "rewriter=full_history", "generator=direct"]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    """The command with the keys in its environment, and the server's address with a password."""
+    address = server.address.replace("http://", f"http://me:{PASSWORD}@")
+    command = [sys.executable, "-m", "convrag", *ARGUMENTS, *arguments]
+    environment = {**os.environ, **PLANTED, "MY_SERVER": address}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=300, check=False)
+
+
+def leaks(folder: Path, done: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """Where a secret is found: in what was printed, in a file, or in what a database keeps compressed."""
+    places = [("the terminal", done.stdout + done.stderr)]
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        places.append((str(path), path.read_bytes()))
+        if path.read_bytes().startswith(b"SQLite format 3"):
+            places.append((f"{path}, read", _values(path)))
+    assert any(path.endswith("config.yaml") for path, _ in places) or done.returncode == 2
+    return [f"{secret} in {place}" for secret in SECRETS for place, content in places if secret.encode() in content]
+
+
+def _values(path: Path) -> bytes:
+    """All values of all tables, those of the store unpacked."""
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        values = [value for table in tables for row in database.execute(f"SELECT * FROM '{table}'") for value in row]
+    database.close()
+    return b"\n".join(_unpacked(value) if isinstance(value, bytes) else str(value).encode() for value in values)
+
+
+def _unpacked(value: bytes) -> bytes:
+    try:
+        return zlib.decompress(value)
+    except zlib.error:
+        return value
+
+
+def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("a: 1")
+    store = tmp_path / "store.sqlite"
+    with sqlite3.connect(store) as database:
+        database.execute("CREATE TABLE entries (value BLOB)")
+        database.execute("INSERT INTO entries VALUES (?)", [zlib.compress(PASSWORD.encode() * 9)])
+    database.close()
+    nothing = subprocess.CompletedProcess([], 0, b"", b"")
+    assert leaks(tmp_path, nothing) == [f"{PASSWORD} in {store}, read"]
+
+
+@pytest.mark.parametrize("tracker", ["none", "mlflow"])
+def test_a_run_that_goes_well(server: Server, tracker: str, tmp_path: Path) -> None:
+    if tracker == "mlflow":
+        pytest.importorskip("mlflow")
+    done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", f"tracker={tracker}")
+    assert done.returncode == 0, done.stderr.decode()
+    assert set(server.keys) == {f"Basic {SECRETS[-1]}"}
+    assert list(tmp_path.glob("outputs/store/store.sqlite"))
+    assert leaks(tmp_path, done) == []
+
+
+def test_a_key_that_is_sent(server: Server, tmp_path: Path) -> None:
+    base = f"llm.api_base={server.address}"
+    done = run(tmp_path, server, base, "llm.api_key_env=MY_SERVER_KEY", "tracker=none", "hydra.verbose=true")
+    assert done.returncode == 0, done.stderr.decode()
+    assert set(server.keys) == {f"Bearer {PLANTED['MY_SERVER_KEY']}"}
+    assert leaks(tmp_path, done) == []
+
+
+@pytest.mark.parametrize("status", [401, 400, 429, 500])
+def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_path: Path) -> None:
+    server.answers(failing(status, f"you, {' '.join(SECRETS)}, are not welcome"))
+    quick = ["limit=1", "llm.retries=0", "tracker=none"]
+    done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", *quick)
+    assert done.returncode == 1, done.stderr.decode()
+    assert leaks(tmp_path, done) == []
+    assert "are not welcome" in "".join(path.read_text("utf-8") for path in tmp_path.rglob("intermediate/*.jsonl"))
+
+
+def test_a_server_that_fails_in_other_ways(server: Server, tmp_path: Path) -> None:
+    server.answers(Step(reset=True), Step(body=b"<html>" + PASSWORD.encode()), Step(502, SECRETS[0].encode()), said())
+    done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", "limit=1", "tracker=none")
+    assert leaks(tmp_path, done) == []
+
+
+def test_a_password_on_the_command_line_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
+    address = server.address.replace("http://", f"http://me:{PASSWORD}@")
+    done = run(tmp_path, server, f"llm.api_base={address}", "tracker=none")
+    assert done.returncode == 2
+    assert b"llm.api_base_env" in done.stderr
+    assert leaks(tmp_path, done) == []
+
+
+def test_nor_is_a_key_on_the_command_line(server: Server, tmp_path: Path) -> None:
+    for argument in (f"llm.api_key_env={SECRETS[0]}", f"+llm.extra.api_key={SECRETS[0]}"):
+        done = run(tmp_path, server, f"llm.api_base={server.address}", argument, "tracker=none")
+        assert done.returncode == 2, done.stdout
+        assert leaks(tmp_path, done) == []
+    assert server.requests == []
