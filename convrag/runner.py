@@ -22,7 +22,8 @@ from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.settings import Settings
 from convrag.stages import Dataset
-from convrag.summary import markdown, read_summary, score_lines, summarize
+from convrag.summary import read_summary, score_lines, summarize
+from convrag.summary_page import markdown
 from convrag.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.wiring import Wiring
 from convrag.writers import RunFolder, Writers

@@ -30,7 +30,7 @@ class RecordTask(Task):
         from rich.console import Console
 
         from convrag.runner import run
-        from convrag.summary import remarks, table
+        from convrag.summary_page import remarks, table
         from convrag.sweep import sweep_of
 
         if sweep_of(folder):

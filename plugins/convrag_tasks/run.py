@@ -17,7 +17,7 @@ class RunTask(Task):
         from rich.console import Console
 
         from convrag.runner import run
-        from convrag.summary import remarks, table
+        from convrag.summary_page import remarks, table
         from convrag.sweep import sweep_of
 
         sweep = sweep_of(folder)
