@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 from convrag import conversation as state
 from convrag.errors import RunStopped
@@ -60,7 +61,7 @@ class Conversing:
                 self._stop.set()
                 break
             going.add(turn if self.settings.history == "gold" else state.turn_of(record))
-            records.append(record)
+            records.append(replace(record, labels=turn.labels))
             advance()
         return records
 

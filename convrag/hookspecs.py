@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import pluggy
 
 from convrag.stages import Stage
-from convrag.types import Report, Run, RunSummary, Sweep, TurnRecord
+from convrag.types import Completion, Prompt, Report, Run, RunSummary, Sweep, TurnRecord
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
@@ -59,6 +59,16 @@ def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
     Args:
         run: the run that the turn belongs to.
         record: what happened.
+    """
+
+
+@hookspec
+def convrag_run_measured(run: Run, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+    """Called once when the metrics have measured the turns of a run.
+
+    Args:
+        run: the run.
+        replies: what they asked of language models, and were told.
     """
 
 

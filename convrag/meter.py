@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,15 @@ class Meter:
     """Collects for one turn. `timings` and `usage` are keyed by stage; `replies` are those of the llm."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()  # a stage may ask from several threads
         self.timings: dict[str, float] = {}
         self.usage: dict[str, Usage] = {}
         self.replies: list[tuple[Prompt, Completion]] = []
+
+    def add(self, name: str, usage: Usage) -> None:
+        """Add to the usage of a stage."""
+        with self._lock:
+            self.usage[name] = self.usage.get(name, Usage()) + usage
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -36,7 +43,7 @@ def count(usage: Usage) -> None:
     """Add to the usage of the stage that runs now in this thread, if a turn is being measured."""
     if current := _current.get():
         meter, name = current
-        meter.usage[name] = meter.usage.get(name, Usage()) + usage
+        meter.add(name, usage)
 
 
 def note(prompt: Prompt, completion: Completion) -> None:

@@ -33,6 +33,7 @@ def to_json(record: TurnRecord) -> str:
         "usage": {stage: asdict(usage) for stage, usage in record.usage.items()},
         "fallbacks": record.fallbacks,
         "error": record.error,
+        "labels": record.labels,
     }
     return json.dumps(fields, ensure_ascii=False, default=_plain)
 
@@ -72,6 +73,7 @@ def from_json(line: str) -> TurnRecord:
         usage={stage: Usage(**usage) for stage, usage in row["usage"].items()},
         fallbacks=row["fallbacks"],
         error=row["error"],
+        labels=row["labels"],
     )
 
 

@@ -6,10 +6,11 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
+from typing import Protocol
 
 from omegaconf import DictConfig
 
@@ -17,11 +18,13 @@ from convrag.config import settings_of
 from convrag.conversing import Conversing
 from convrag.errors import ConfigError, ConvragError
 from convrag.identity import digest
+from convrag.measuring import measure
 from convrag.observers import Observers
 from convrag.pipeline import Pipeline
 from convrag.records import read_records
+from convrag.scoring import Scores
 from convrag.settings import Settings
-from convrag.stages import Dataset
+from convrag.stages import Dataset, Metrics
 from convrag.summary import read_summary, score_lines, summarize
 from convrag.summary_page import markdown
 from convrag.types import Conversation, Run, RunSummary, TurnRecord
@@ -58,33 +61,91 @@ def run(
     wiring.check()
     conversations = _conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
-    this = Run(
+    this = _run(wiring, folder, len(conversations), turns, sweep)
+    if reuse and (summary := finished(this)):
+        return this, summary
+    wiring.prepare()
+    return this, _carry_out(this, Conversing(pipeline, conversations, settings), metrics, tracker, *watching)
+
+
+def evaluate(config: DictConfig, folder: Path, records: Sequence[TurnRecord]) -> tuple[Run, RunSummary]:
+    """Measure turns that are there already as a run would be measured, and write the same files below `folder`.
+
+    Args:
+        config: as composed; its data set, metrics and tracker are used.
+        folder: where the files go.
+        records: the turns, conversation by conversation.
+
+    Raises:
+        ConvragError: for whatever is wrong with the configuration or the data.
+    """
+    wiring = Wiring(config)
+    wiring.get("dataset")
+    metrics = wiring.several("metrics")
+    tracker = wiring.get("tracker")
+    wiring.check()
+    wiring.prepare()
+    conversations = len({record.conversation_id for record in records})
+    this = _run(wiring, folder, conversations, len(records))
+    return this, _carry_out(this, _Given(records), metrics, tracker)
+
+
+def _run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
+    return Run(
         folder=folder,
         config=wiring.config,
-        conversations=len(conversations),
+        conversations=conversations,
         turns=turns,
         fingerprints=wiring.fingerprints(),
         notes=tuple(wiring.notes()),
         prompts=wiring.prompts(),
         sweep=sweep,
     )
-    if reuse and (summary := finished(this)):
-        return this, summary
-    wiring.prepare()
 
-    files = RunFolder(folder)
-    observers = Observers(Writers(files), tracker, *watching)
+
+class _Source(Protocol):
+    """Where the records of a run come from; `stopped` says why there are no more, where there should be."""
+
+    stopped: str
+
+    def records(self) -> Iterator[TurnRecord]: ...
+
+
+class _Given:
+    """Records that are there."""
+
+    stopped = ""
+
+    def __init__(self, records: Sequence[TurnRecord]) -> None:
+        self._records = records
+
+    def records(self) -> Iterator[TurnRecord]:
+        return iter(self._records)
+
+
+def _carry_out(this: Run, source: _Source, metrics: Mapping[str, Metrics], *watching: object) -> RunSummary:
+    """Gather the records, measure them, and put all files into their places when everything has ended well."""
+    files = RunFolder(this.folder)
+    observers = Observers(Writers(files), *watching)
     try:
         observers.notify("convrag_run_started", run=this)
         start = time.perf_counter()
-        conversing = Conversing(pipeline, conversations, settings)
-        for record in conversing.records():
+        for record in source.records():
             observers.notify("convrag_turn_finished", run=this, record=record)
         records = _Records(files.unfinished / "intermediate")
-        measured = [metric.measure(records) for metric in metrics.values()]
+        measured = measure(metrics, records)
+        observers.notify("convrag_run_measured", run=this, replies=measured.replies)
         reports = observers.collect("convrag_report", run=this, records=records)
-        summary = summarize(records, measured, reports, time.perf_counter() - start, conversing.stopped)
-        files.append("scores.jsonl", score_lines(records, measured))
+        scores = Scores(records, measured.values)
+        summary = summarize(
+            records,
+            scores,
+            reports,
+            measuring=measured.usage,
+            seconds=time.perf_counter() - start,
+            stopped=source.stopped or measured.stopped,
+        )
+        files.append("scores.jsonl", score_lines(scores))
         for name, text in (item for report in reports for item in report.files.items()):
             files.append(name, text.splitlines())
         files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
@@ -98,7 +159,7 @@ def run(
     finally:
         files.discard()
     observers.notify("convrag_run_finished", run=this, summary=summary)
-    return this, summary
+    return summary
 
 
 def finished(this: Run) -> RunSummary | None:

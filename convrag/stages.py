@@ -231,6 +231,15 @@ class Metrics(Stage):
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Records -> turn id -> measure -> value. Turns that a measure does not apply to are absent from its means."""
 
+    def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
+        """The means of a set of turns -> the numbers to show for it, which need not be means of turns.
+
+        Called for all turns, and for those of each domain, turn position and label. A ratio of totals (an F1, a corpus
+        BLEU) is one of the means of its counts; return it instead of them. A measure that no turn of the set has is
+        absent from `means`.
+        """
+        return means
+
 
 class Tracker(Stage):
     """Keeps runs. A tracker is an observer: it implements any of the observing hooks of convrag.hookspecs."""

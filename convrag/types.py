@@ -217,8 +217,9 @@ class Usage:
 class TurnRecord:
     """All that happened in one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
 
-    A turn that could not be answered has an `error`, and what had been done until then. `replies` are the prompts that
-    were answered for it, with their answers; files hold them only where a run is recorded.
+    A turn that could not be answered has an `error`, and what had been done until then. `labels` are the data set's.
+    `replies` are the prompts that were answered for it, with their answers; files hold them only where a run is
+    recorded.
     """
 
     conversation_id: str
@@ -235,6 +236,7 @@ class TurnRecord:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     fallbacks: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
+    labels: Mapping[str, Any] = field(default_factory=dict)
     replies: tuple[tuple[Prompt, Completion], ...] = field(default=(), repr=False)
 
     @property
@@ -276,10 +278,20 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class Slice:
+    """Some of a run's turns: how many of them are scored, and what their scores come to."""
+
+    turns: int
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """What a run came to: scores overall and per domain, counts, and what plugins report under their titles.
 
-    `stopped` says why the run ended before its last turn (say, at a cost limit); it is empty where it did not.
+    `intervals` are the 95 % intervals of the overall scores. `slices` are the scores by turn position ("turn") and by
+    the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
+    where it did not.
     """
 
     overall: Mapping[str, float]
@@ -293,6 +305,8 @@ class RunSummary:
     seconds: float
     reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     stopped: str = ""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from convrag.bootstrap import RESAMPLES
 from convrag_compare.factors import label, settings
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.outcome import OK
-from convrag_compare.significance import EXACT, FLIPS, RESAMPLES
+from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, exact, interval, number, p_value, signed
 
 

@@ -57,8 +57,9 @@ class Outcome:
 
     @property
     def usage(self) -> Usage:
-        """All its calls."""
-        return sum(self.summary.usage.values(), Usage()) if self.summary else Usage()
+        """All calls that its turns took; what metrics asked afterwards is no cost of the system."""
+        spent = self.summary.usage if self.summary else {}
+        return sum((usage for stage, usage in spent.items() if not stage.startswith("metrics.")), Usage())
 
     @property
     def latency(self) -> float:

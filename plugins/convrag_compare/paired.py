@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convrag.bootstrap import intervals
 from convrag_compare.outcome import Scores
-from convrag_compare.significance import intervals, is_exact, sign_flip_p
+from convrag_compare.significance import is_exact, sign_flip_p
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

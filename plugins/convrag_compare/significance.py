@@ -17,7 +17,6 @@ EXACT = 16
 FLIPS = 19_999
 """Beyond, so many at random: with the one observed, 20,000."""
 
-RESAMPLES = 10_000
 _CHUNK = 500
 _SEED = 0
 _ROUNDING = 1e-9
@@ -57,32 +56,6 @@ def _sampled(differences: NDArray[np.float64], observed: NDArray[np.float64]) ->
         signs = generator.integers(0, 2, size=size) * 2.0 - 1.0
         extreme += np.sum(np.abs(signs @ differences) >= observed, axis=0)
     return (extreme + 1) / (FLIPS + 1)
-
-
-def intervals(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The 95 % intervals of k means over turns: a bootstrap that draws whole conversations, with replacement.
-
-    Args:
-        sums: (n, k) for each conversation, the sum over its turns.
-        sizes: (n, k) the number of those turns.
-
-    Returns:
-        (k, 2) the 2.5th and the 97.5th percentile; NaN where fewer than two conversations have turns.
-    """
-    count = len(sums)
-    if count < 2:
-        return np.full((sums.shape[1], 2), nan)
-    generator = np.random.default_rng(_SEED)
-    means = np.empty((RESAMPLES, sums.shape[1]))
-    for start in range(0, RESAMPLES, _CHUNK):
-        weights = generator.multinomial(count, np.full(count, 1 / count), size=_CHUNK).astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            means[start : start + _CHUNK] = (weights @ sums) / (weights @ sizes)
-    found = np.full((sums.shape[1], 2), nan)
-    for column in np.flatnonzero((sizes > 0).sum(axis=0) > 1):
-        drawn = means[:, column]
-        found[column] = np.quantile(drawn[~np.isnan(drawn)], [0.025, 0.975])
-    return found
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

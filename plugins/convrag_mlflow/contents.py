@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from functools import cache
@@ -24,12 +22,13 @@ def parameters_of(config: Mapping[str, Any]) -> dict[str, str]:
     return {name.removesuffix("._option_"): str(value) for name, value in _flat(config)}
 
 
-def metrics_of(folder: Path, summary: RunSummary) -> list[tuple[str, float, int]]:
+def metrics_of(summary: RunSummary) -> list[tuple[str, float, int]]:
     """(name, value, step): scores overall and per domain, the mean per turn position as steps, times and counts."""
     found = [(name, value, 0) for name, value in summary.overall.items()]
     for domain, scores in summary.domains.items():
         found += [(f"{domain}/{name}", value, 0) for name, value in scores.items()]
-    found += _by_position(folder / "scores.jsonl")
+    for position, part in summary.slices.get("turn", {}).items():
+        found += [(f"by_turn/{name}", value, int(position)) for name, value in part.scores.items()]
     found += [(f"seconds/{stage}", value, 0) for stage, value in summary.timings.items()]
     for stage, usage in {**summary.usage, "all": sum(summary.usage.values(), Usage())}.items():
         found += [(f"usage/{stage}/{name}", float(value), 0) for name, value in asdict(usage).items()]
@@ -73,14 +72,3 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any
             yield from _flat(inner, f"{name}.")
         else:
             yield name, inner
-
-
-def _by_position(path: Path) -> list[tuple[str, float, int]]:
-    """The mean of each measure at each turn position."""
-    values: dict[tuple[str, int], list[float]] = defaultdict(list)
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
-        row = json.loads(line)
-        for measure, value in row["scores"].items():
-            values[measure, int(row["turn"])].append(float(value))
-    ordered = sorted(values.items(), key=lambda item: item[0])
-    return [(f"by_turn/{measure}", sum(found) / len(found), turn) for (measure, turn), found in ordered]

@@ -63,7 +63,7 @@ class Ledger:
 
     def finish(self, run_id: str, folder: Path, summary: RunSummary, *, files: bool) -> None:
         """Log scores, counts and files, and close the run."""
-        self._log(run_id, metrics=metrics_of(folder, summary))
+        self._log(run_id, metrics=metrics_of(summary))
         if files:
             self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id, "FAILED" if summary.stopped else "FINISHED")

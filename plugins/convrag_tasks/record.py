@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -10,7 +11,7 @@ from convrag.errors import ConfigError
 from convrag.hookspecs import hookimpl
 from convrag.recording import key_of, to_line
 from convrag.stages import Task
-from convrag.types import Run, RunSummary, TurnRecord
+from convrag.types import Completion, Prompt, Run, RunSummary, TurnRecord
 
 
 class RecordTask(Task):
@@ -71,12 +72,13 @@ class Recorder:
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
-        """Append what is new. Of two replies to one prompt, say of two models, the first is kept."""
-        with self.unfinished.open("a", encoding="utf-8") as file:
-            for prompt, completion in record.replies:
-                if (key := key_of(prompt)) not in self._seen:
-                    self._seen.add(key)
-                    file.write(f"{to_line(prompt, completion)}\n")
+        """Append what is new."""
+        self._append(record.replies)
+
+    @hookimpl
+    def convrag_run_measured(self, run: Run, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+        """Append what metrics were told."""
+        self._append(replies)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
@@ -86,3 +88,11 @@ class Recorder:
     def discard(self) -> None:
         """Drop what is unfinished; what was there before stays."""
         self.unfinished.unlink(missing_ok=True)
+
+    def _append(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+        """Of two replies to one prompt, say of two models, the first is kept."""
+        with self.unfinished.open("a", encoding="utf-8") as file:
+            for prompt, completion in replies:
+                if (key := key_of(prompt)) not in self._seen:
+                    self._seen.add(key)
+                    file.write(f"{to_line(prompt, completion)}\n")

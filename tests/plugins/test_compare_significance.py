@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag_compare.significance import EXACT, FLIPS, holm, intervals, is_exact, sign_flip_p
+from convrag_compare.significance import EXACT, FLIPS, holm, is_exact, sign_flip_p
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
 
@@ -92,27 +92,3 @@ def test_holm(p_values: list[float]) -> None:
 
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-
-
-def test_intervals_are_those_of_whole_conversations() -> None:
-    """Turns that repeat each other bring no certainty: ten equal turns per conversation change nothing."""
-    means = np.random.default_rng(6).random((30, 1))
-    once = intervals(means, np.ones((30, 1)))
-    assert intervals(10 * means, np.full((30, 1), 10.0)) == pytest.approx(once)
-    error = means.std() / np.sqrt(30)
-    assert once[0, 1] - once[0, 0] == pytest.approx(2 * 1.96 * error, rel=0.06)
-
-
-def test_scipy_draws_the_same_interval() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    means = np.random.default_rng(7).random(40)
-    theirs = stats.bootstrap((means,), np.mean, n_resamples=10000, method="percentile", rng=np.random.default_rng(0))
-    ((low, high),) = intervals(means[:, None], np.ones((40, 1)))
-    assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
-
-
-def test_a_single_conversation_has_no_interval() -> None:
-    assert np.isnan(intervals(np.ones((1, 1)), np.ones((1, 1)))).all()
-    one_of_two = intervals(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]]))
-    assert np.isnan(one_of_two[0]).all()
-    assert not np.isnan(one_of_two[1]).any()

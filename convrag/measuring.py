@@ -1,0 +1,50 @@
+"""The turns of a run are measured: each metric on its own, so that one that fails costs its numbers alone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from convrag.errors import ConvragError
+from convrag.meter import Meter
+from convrag.scoring import Values
+from convrag.stages import Metrics
+from convrag.types import Completion, Prompt, TurnRecord, Usage
+
+log = logging.getLogger(__name__)
+
+GROUP = "metrics"
+
+
+@dataclass
+class Measured:
+    """What the metrics gave, what they asked of language models, and why one of them had to stop, if it had to."""
+
+    values: list[tuple[Metrics, Values]] = field(default_factory=list)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    replies: Sequence[tuple[Prompt, Completion]] = ()
+    stopped: str = ""
+
+
+def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Measured:
+    """Ask every metric, in order.
+
+    Args:
+        metrics: by name.
+        records: can be gone through as often as the metrics like.
+    """
+    meter = Meter()
+    measured = Measured()
+    for name, metric in metrics.items():
+        place = f"{GROUP}.{name}"
+        try:
+            with meter.stage(place):
+                measured.values.append((metric, metric.measure(records)))
+        except Exception as error:
+            known = isinstance(error, ConvragError)
+            reason = f"{place} failed: {error if known else f'{type(error).__name__}: {error}'}"
+            log.warning("%s", reason, exc_info=None if known else error)
+            measured.stopped = measured.stopped or reason
+    measured.usage, measured.replies = meter.usage, meter.replies
+    return measured

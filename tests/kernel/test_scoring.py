@@ -1,0 +1,143 @@
+"""What the scores of turns come to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from convrag.errors import RunStopped
+from convrag.measuring import measure
+from convrag.meter import count
+from convrag.scoring import Scores
+from convrag.side_by_side import side_by_side
+from convrag.stages import Metrics
+from convrag.types import TurnRecord, Usage
+
+
+class Given(Metrics):
+    """Values from a table."""
+
+    def __init__(self, values: Mapping[str, Mapping[str, float]]) -> None:
+        self.values = values
+
+    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+        return self.values
+
+
+class F1(Given):
+    """A ratio of totals."""
+
+    def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
+        total = means["predicted"] + means["labelled"]
+        return {"F1": 2 * means["hit"] / total} if total else {}
+
+
+def record(conversation: str, number: int, domain: str = "a", **labels: Any) -> TurnRecord:
+    return TurnRecord(conversation, f"{conversation}<::>{number}", domain, number, "?", labels=labels)
+
+
+RECORDS = [
+    record("x", 1, kind="easy", many=[1, 2]),
+    record("x", 2, kind="hard", many=[1, 2]),
+    record("y", 1, "b", kind="easy", many=[1, 2]),
+    record("y", 2, "b", kind="hard"),
+    record("y", 10, "b"),
+]
+
+
+def scores(*metrics: Given) -> Scores:
+    return Scores(RECORDS, [(metric, metric.values) for metric in metrics])
+
+
+def test_means_are_over_the_turns_that_have_the_measure() -> None:
+    found = scores(Given({"x<::>1": {"m": 1.0}, "x<::>2": {"m": 0.0, "n": 0.5}, "y<::>1": {"m": 0.5}}))
+    assert found.overall().scores == {"m": 0.5, "n": 0.5}
+    assert found.overall().turns == 3
+    assert {domain: (part.turns, part.scores) for domain, part in found.by_domain().items()} == {
+        "a": (2, {"m": 0.5, "n": 0.5}),
+        "b": (1, {"m": 0.5}),
+    }
+
+
+def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
+    found = scores(Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})).slices()
+    assert list(found) == ["turn", "kind", "many"]
+    assert [(value, part.turns, part.scores["m"]) for value, part in found["turn"].items()] == [
+        ("1", 2, 1.0),
+        ("2", 2, 2.0),
+        ("10", 1, 10.0),
+    ]
+    assert {value: part.turns for value, part in found["kind"].items()} == {"easy": 2, "hard": 2}
+    assert {value: part.turns for value, part in found["many"].items()} == {"1+2": 3}
+
+
+def test_labels_that_name_every_turn_are_no_slices() -> None:
+    records = [record("x", number, name=f"turn {number}", same="yes") for number in range(1, 40)]
+    metric = Given({each.turn_id: {"m": 1.0} for each in records})
+    assert list(Scores(records, [(metric, metric.values)]).slices()) == ["turn"]
+
+
+def test_what_follows_from_means_follows_in_every_slice_and_has_an_interval() -> None:
+    counts = {
+        "x<::>1": {"hit": 1.0, "predicted": 1.0, "labelled": 1.0},
+        "x<::>2": {"hit": 0.0, "predicted": 1.0, "labelled": 0.0},
+        "y<::>1": {"hit": 0.0, "predicted": 0.0, "labelled": 1.0},
+    }
+    found = scores(F1(counts), Given({"y<::>1": {"m": 1.0}}))
+    assert found.overall().scores == {"F1": pytest.approx(0.5), "m": 1.0}
+    assert found.by_domain()["a"].scores == {"F1": pytest.approx(2 / 3)}
+    low, high = found.intervals()["F1"]
+    assert 0.0 == low < high == pytest.approx(2 / 3)
+    assert "m" not in found.intervals()  # of one conversation
+
+
+def test_no_scores_at_all() -> None:
+    found = scores(Given({}))
+    assert found.overall().scores == {}
+    assert found.by_domain() == found.slices() == found.intervals() == {}
+
+
+def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
+    class Broken(Given):
+        """Fails."""
+
+        def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+            count(Usage(calls=1, cost_usd=0.5))
+            raise RunStopped("the limit of 1 US dollar is reached")
+
+    fine = Given({"x<::>1": {"m": 1.0}})
+    measured = measure({"broken": Broken({}), "fine": fine}, RECORDS)
+    assert measured.values == [(fine, fine.values)]
+    assert measured.stopped == "metrics.broken failed: the limit of 1 US dollar is reached"
+    assert measured.usage == {"metrics.broken": Usage(calls=1, cost_usd=0.5)}
+
+
+def test_calls_side_by_side_keep_their_order_and_count_for_who_asks() -> None:
+    class Asking(Given):
+        """Asks from many threads."""
+
+        def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+            def ask(number: int) -> int:
+                count(Usage(calls=1))
+                return number * 2
+
+            assert list(side_by_side(ask, range(500), "Asking", total=500)) == [2 * n for n in range(500)]
+            return self.values
+
+    assert measure({"asking": Asking({})}, []).usage == {"metrics.asking": Usage(calls=500)}
+
+
+def test_the_first_error_ends_what_runs_side_by_side() -> None:
+    asked = []
+
+    def ask(number: int) -> int:
+        asked.append(number)
+        if number == 3:
+            raise ValueError("no")
+        return number
+
+    with pytest.raises(ValueError, match="no"):
+        list(side_by_side(ask, range(1000), "Asking", workers=2))
+    assert len(asked) < 20
