@@ -20,6 +20,7 @@ from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choic
 from convrag.config_errors import HYDRA_ERRORS, explain
 from convrag.errors import ConvragError
 from convrag.help import register_resolvers
+from convrag.inline import files_in_command
 from convrag.wiring import Wiring
 
 USAGE_ERROR = 2
@@ -35,7 +36,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     interrupted = True
     try:
-        configure()
+        configure(files_in_command(sys.argv[1:]))
         register_resolvers()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
         interrupted = False

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import field, fields, make_dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
+from pathlib import Path
 from typing import Any
 
 from hydra import compose as hydra_compose
@@ -19,6 +21,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import plugins
 from convrag.config_errors import explained
+from convrag.inline import files_in_overrides
 from convrag.options import Option
 from convrag.settings import Settings
 from convrag.stages import GROUPS, SEVERAL
@@ -33,7 +36,7 @@ PRESETS = {
 }
 """Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
 
-_configured: list[plugins.Plugins] = []
+_configured: list[tuple[plugins.Plugins, dict[Path, str]]] = []
 _composing = threading.Lock()
 
 
@@ -50,11 +53,26 @@ class OptionNode(ConfigNode):
         super().__init__(f"{option.name}.yaml", None, group, package, option.distribution)  # type: ignore[arg-type]
         self.option = option
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process go the names, and the files to load there: it cannot import what a file brought."""
+        return _node, (tuple(plugins.load().files), self.group, self.option.group, self.option.name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OptionNode:
+        twin = OptionNode(str(self.group), self.option)
+        twin.node = deepcopy(self.node)
+        return twin
+
     def __getattribute__(self, name: str) -> Any:
         """`node` is made at its first use; Hydra copies what it gets before it changes it."""
         if name == "node" and object.__getattribute__(self, "node") is None:
             self.node = OmegaConf.structured(self.option.schema)
         return object.__getattribute__(self, name)
+
+
+def _node(files: Iterable[Path], group: str, offered: str, name: str) -> OptionNode:
+    for file in files:
+        plugins.load().add_file(file)
+    return OptionNode(group, plugins.load().registry.get(offered, name))
 
 
 class ConvragSearchPath(SearchPathPlugin):
@@ -66,12 +84,17 @@ class ConvragSearchPath(SearchPathPlugin):
             search_path.append(provider=distribution, path=f"pkg://{package}")
 
 
-def configure() -> None:
-    """Make every installed option known to Hydra; called again, it does nothing."""
+def configure(files: Iterable[Path] = ()) -> None:
+    """Make every installed option known to Hydra, and those of plugin files; called again, only what is new.
+
+    Raises ConvragError for a file that is no plugin.
+    """
     loaded = plugins.load()
-    if any(known is loaded for known in _configured):
+    for file in files:
+        loaded.add_file(file)
+    if any(known is loaded and held == loaded.files for known, held in _configured):
         return
-    _configured.append(loaded)
+    _configured[:] = [(loaded, dict(loaded.files))]
     # Hydra deep-copies the whole store for each group that it lists: seconds at eighty options. Nothing writes to the
     # copies, and load() copies each node that it hands out, so the store may as well be its own copy.
     ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
@@ -80,7 +103,8 @@ def configure() -> None:
     store.store(name="settings", node=_root_schema(), provider=plugins.FIRST_PARTY)
     for group in GROUPS:
         nodes = {f"{name}.yaml": OptionNode(group, option) for name, option in loaded.registry.options(group).items()}
-        store.repo.setdefault(group, {}).update(nodes)
+        kept = {name: node for name, node in store.repo.get(group, {}).items() if not isinstance(node, OptionNode)}
+        store.repo[group] = kept | nodes
     _claim_yaml_names(loaded)
 
 
@@ -89,7 +113,7 @@ def compose(*overrides: str) -> DictConfig:
 
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
-    configure()
+    configure(files_in_overrides(overrides))
     with _composing, explained(plugins.load().registry):
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 
 from omegaconf import OmegaConf
 
@@ -48,7 +48,8 @@ def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
         if inspect.isclass(field.default_factory) and is_dataclass(field.default_factory):
             found += _settings(field.default_factory, f"{prefix}{field.name}.")
         else:
-            found.append((f"{prefix}{field.name}={field.default}", field.metadata["help"]))
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            found.append((f"{prefix}{field.name}={default}", field.metadata["help"]))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pluggy
 
 from convrag import hookspecs, plugins
+from convrag.tracing import traced
 
 log = logging.getLogger(__name__)
 
@@ -38,12 +39,17 @@ class Observers:
         given: list[Any] = []
         for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
             try:
-                given.append(implementation.function(*(arguments[name] for name in implementation.argnames)))
+                wanted = {name: arguments[name] for name in implementation.argnames}
+                given.append(traced(hook, self._name(implementation), implementation.function, wanted))
             except Exception as error:
                 if implementation.plugin in self._own:
                     raise
                 self._warn(implementation.plugin_name, hook, error)
         return [each for each in given if each is not None]
+
+    def _name(self, implementation: pluggy.HookImpl) -> str:
+        plugin = implementation.plugin
+        return type(plugin).__name__ if plugin in self._own else str(implementation.plugin_name)
 
     def _warn(self, plugin: str, hook: str, error: Exception) -> None:
         if plugin not in self._warned:

@@ -1,26 +1,42 @@
-"""Discovery: what is installed under the entry-point group `convrag` is loaded lazily, one by one, each on its own."""
+"""Discovery: what is installed under the entry-point group `convrag` is loaded lazily, one by one, each on its own.
+
+Files that a command names join them.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import metadata
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pluggy
 
 from convrag import hookspecs
-from convrag.errors import PluginError
+from convrag.errors import ConvragError, PluginError
+from convrag.files import import_file, module_of
 from convrag.options import Option
 from convrag.registry import Registry
 from convrag.stages import Stage
+from convrag.tracing import traced
 
 GROUP = "convrag"
 FIRST_PARTY = "convrag"
 
 log = logging.getLogger(__name__)
+
+
+class Source(NamedTuple):
+    """Who brings a plugin: a distribution, or a file."""
+
+    plugin: str
+    distribution: str
+    version: str = ""
 
 
 class Plugins:
@@ -32,24 +48,47 @@ class Plugins:
     def __init__(self, entry_points: Iterable[metadata.EntryPoint]) -> None:
         self.registry = Registry()
         self.config_packages: dict[str, str] = {}
+        self.files: dict[Path, str] = {}
+        """The files that were added -> the name of the module that each became."""
         self.manager = pluggy.PluginManager("convrag")
         self.manager.add_hookspecs(hookspecs)
         disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")}
         for entry_point in _first_party_first(entry_points):
-            if not disabled & {entry_point.name, _distribution(entry_point)}:
-                self._load(entry_point)
+            source = _source_of(entry_point)
+            if not disabled & {source.plugin, source.distribution}:
+                self._load(entry_point, source)
+        self._be_strict()
+
+    def add_file(self, path: Path) -> None:
+        """Load a plugin that is a single file; one that is loaded already only where its contents have changed.
+
+        Raises:
+            ConfigError: there is no such file, or it fails when it is imported.
+            PluginError: what it registers cannot be.
+        """
+        path = path.absolute()
+        module = module_of(path)
+        if self.files.get(path) == module:
+            return
+        source = Source(path.stem, path.name)
+        if path in self.files:
+            self._forget(self.files.pop(path), source)
+        plugin = import_file(path, module)
+        failures = len(self.registry.failures)
+        self._register(plugin, source)
+        self.files[path] = module
+        if self.registry.failures[failures:]:
+            raise self.registry.failures[failures]
 
     def contest(self, group: str, name: str, holder: str, distribution: str) -> None:
         """Note, and say, that a distribution claims a name that another one holds."""
         self._failed(self.registry.contest(group, name, holder, distribution))
+        self._be_strict()
 
-    def _load(self, entry_point: metadata.EntryPoint) -> None:
-        name, distribution = entry_point.name, _distribution(entry_point)
+    def _load(self, entry_point: metadata.EntryPoint, source: Source) -> None:
+        name, distribution = source.plugin, source.distribution
         try:
-            plugin = entry_point.load()
-            self.manager.register(plugin, name=f"{distribution}:{name}")
-            self._warn_of_unknown_hooks(plugin, name, distribution)
-            self._collect(plugin, entry_point)
+            self._register(entry_point.load(), source)
         except (Exception, SystemExit) as error:
             self._failed(
                 PluginError(
@@ -60,10 +99,18 @@ class Plugins:
                 )
             )
 
-    def _collect(self, plugin: object, entry_point: metadata.EntryPoint) -> None:
+    def _register(self, plugin: object, source: Source) -> None:
+        self.manager.register(plugin, name=f"{source.distribution}:{source.plugin}")
+        self._warn_of_unknown_hooks(plugin, source.plugin, source.distribution)
+        self._collect(plugin, source)
+
+    def _forget(self, module: str, source: Source) -> None:
+        self.manager.unregister(sys.modules.pop(module, None), f"{source.distribution}:{source.plugin}")
+        self.registry.remove(source.distribution)
+
+    def _collect(self, plugin: object, source: Source) -> None:
         """Call this one plugin's registering hooks: a failure must not reach those of the others."""
-        name, distribution = entry_point.name, _distribution(entry_point)
-        version = _described(entry_point.dist)[1] if entry_point.dist else ""
+        name, distribution, version = source
 
         def register(group: str, option: str, cls: type[Stage]) -> None:
             try:
@@ -71,11 +118,17 @@ class Plugins:
             except PluginError as error:
                 self._failed(error)
 
-        hooks = self.manager.subset_hook_caller
-        others = [other for other in self.manager.get_plugins() if other is not plugin]
-        hooks("convrag_register", others)(register=register)
-        for packages in hooks("convrag_config_packages", others)():
+        self._call("convrag_register", plugin, register=register)
+        for packages in self._call("convrag_config_packages", plugin):
             self.config_packages |= dict.fromkeys(packages, distribution)
+
+    def _call(self, hook: str, plugin: object, **arguments: Any) -> list[Any]:
+        for implementation in getattr(self.manager.hook, hook).get_hookimpls():
+            if implementation.plugin is plugin:
+                wanted = {name: arguments[name] for name in implementation.argnames}
+                given = traced(hook, implementation.plugin_name, implementation.function, wanted)
+                return [] if given is None else [given]
+        return []
 
     def _warn_of_unknown_hooks(self, plugin: object, name: str, distribution: str) -> None:
         known = [hook for hook in vars(hookspecs) if hook.startswith("convrag_")]
@@ -88,7 +141,13 @@ class Plugins:
 
     def _failed(self, error: PluginError) -> None:
         self.registry.failures.append(error)
-        log.warning("%s", error)
+        if not _strict():
+            log.warning("%s", error)
+
+    def _be_strict(self) -> None:
+        if _strict() and self.registry.failures:
+            problems = "\n".join(str(failure) for failure in self.registry.failures)
+            raise ConvragError(f"{problems}\nCONVRAG_STRICT_PLUGINS is set, so nothing runs.")
 
 
 @lru_cache(maxsize=1)
@@ -97,12 +156,21 @@ def load() -> Plugins:
     return Plugins(metadata.entry_points(group=GROUP))
 
 
+def _strict() -> bool:
+    return os.environ.get("CONVRAG_STRICT_PLUGINS", "") not in ("", "0")
+
+
 def _first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    return sorted(entry_points, key=lambda ep: (_distribution(ep) != FIRST_PARTY, _distribution(ep), ep.name))
+    def order(entry_point: metadata.EntryPoint) -> tuple[bool, str, str]:
+        name, distribution, _ = _source_of(entry_point)
+        return distribution != FIRST_PARTY, distribution, name
+
+    return sorted(entry_points, key=order)
 
 
-def _distribution(entry_point: metadata.EntryPoint) -> str:
-    return _described(entry_point.dist)[0] if entry_point.dist else "an unknown distribution"
+def _source_of(entry_point: metadata.EntryPoint) -> Source:
+    distribution, version = _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
+    return Source(entry_point.name, distribution, version)
 
 
 @lru_cache

@@ -32,13 +32,19 @@ class Registry:
 
     def contest(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
         """Note that two distributions claim a name: choosing it is an error from now on, the one returned."""
+        cure = f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}"
+        if distribution.endswith(".py"):
+            cure = f"Choose another name in {distribution}."
         self._contested[group, name] = PluginError(
-            f"{group}={name} is claimed by two distributions, {holder} and {distribution}. "
-            f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}",
+            f"{group}={name} is claimed by two distributions, {holder} and {distribution}. {cure}",
             plugin=name,
             distribution=distribution,
         )
         return self._contested[group, name]
+
+    def remove(self, distribution: str) -> None:
+        """Take back what a distribution has registered."""
+        self._options = {key: each for key, each in self._options.items() if each.distribution != distribution}
 
     def get(self, group: str, name: str) -> Option:
         """The option of that name.

@@ -43,6 +43,9 @@ class Settings:
     )
     workers: int = field(default=4, metadata={"help": "conversations side by side"})
     limit: int | None = field(default=None, metadata={"help": "only the first so many conversations"})
+    plugins: list[str] = field(
+        default_factory=list, metadata={"help": "Python files that are plugins, loaded beside the installed ones"}
+    )
     store: StoreSettings = field(default_factory=StoreSettings)
     sweep: SweepSettings = field(default_factory=SweepSettings)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -47,7 +47,8 @@ def _setting_rows(settings: Any, prefix: str = "") -> Iterator[list[str]]:
         if is_dataclass(field.default_factory):
             yield from _setting_rows(field.default_factory, f"{prefix}{field.name}.")
         else:
-            yield [f"`{prefix}{field.name}`", _default(field.default), field.metadata["help"]]
+            default = field.default if field.default_factory is MISSING else field.default_factory()
+            yield [f"`{prefix}{field.name}`", _default(default), field.metadata["help"]]
 
 
 def _group(group: str) -> Iterator[str]:

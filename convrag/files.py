@@ -1,0 +1,50 @@
+"""A Python file becomes a module, under a name that says what is in it."""
+
+from __future__ import annotations
+
+import sys
+from hashlib import blake2b
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+from convrag.errors import ConfigError
+
+
+def module_of(path: Path) -> str:
+    """The name of a file's module: another one when the contents are others. Raises ConfigError for a missing file."""
+    if path.suffix != ".py":
+        raise ConfigError(f"plugins: {path} is no Python file (*.py). An installed plugin need not be named.")
+    try:
+        contents = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"plugins: {path} cannot be read ({error.strerror})") from error
+    return f"{path.stem}_{blake2b(contents, digest_size=4).hexdigest()}"
+
+
+def import_file(path: Path, name: str) -> ModuleType:
+    """Import a file under this name. Raises ConfigError, naming the line, where it fails."""
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        del sys.modules[name]
+        raise ConfigError(f"plugins: {path}{_line(error, path)} fails: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _line(error: BaseException, path: Path) -> str:
+    """Where in the file it happened."""
+    if isinstance(error, SyntaxError):
+        return f", line {error.lineno}"
+    lines = []
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    return f", line {lines[-1]}" if lines else ""
