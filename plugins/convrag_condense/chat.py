@@ -42,10 +42,9 @@ class ChatGenerator(Generator):
             llm.
         max_tokens: the longest answer, in tokens (2000: the seed's); None leaves it to the llm.
         top_p: share of the likeliest tokens to draw from (.9: the seed's); None leaves it to the llm.
-        top_k: number of the likeliest tokens to draw from, for servers that have it (the seed's is 50); None sends
-            none: hosted models refuse what they do not know.
-        repeat_penalty: above 1 holds repetition back, for servers that have it under this name (the seed's is 1.15);
-            None sends none.
+        top_k: number of the likeliest tokens to draw from (the seed's is 50); None sends none.
+        repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none. llm=litellm says what a
+            provider does not know, and leaves it out.
         prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message, and a <|user|> one
             that is given `question`, `evidence` (a list of `number`, `title`, `authors` and `text`) and `first`.
 

@@ -9,13 +9,14 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Annotated, Any
 
-from convrag.errors import MissingExtra, RunStopped
+from convrag.errors import ConfigError, MissingExtra, RunStopped
 from convrag.meter import count
 from convrag.options import operational
 from convrag.stages import LLM
 from convrag.types import Completion, Prompt, Usage
 from convrag_litellm import _litellm
 from convrag_litellm.call import Call, Limits
+from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
 from convrag_litellm.failures import explain
 from convrag_litellm.parameters import check_extra, check_least, check_variable
 from convrag_litellm.prices import Prices
@@ -49,6 +50,9 @@ class LiteLLM(LLM):
         extra: what else litellm or this provider takes, by name (num_ctx, api_version, reasoning_effort, ...), sent
             as it is. Prices of a model that litellm does not know go here as well: input_cost_per_token and
             output_cost_per_token, in US dollars.
+        cache_prompts: marks prompts of Claude as worth caching at the provider, so that a conversation's next turn pays
+            a tenth for what it repeats, where that is 1,024 tokens or more (writing costs a quarter more). Others
+            cache by themselves.
         timeout: seconds for each try, from the request to the last byte of the reply.
         concurrency: requests on their way at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
@@ -77,6 +81,7 @@ class LiteLLM(LLM):
         seed: int | None = None,
         stop: list[str] | None = None,
         extra: dict[str, Any] = {},  # noqa: B006 - read only
+        cache_prompts: Annotated[bool, operational] = False,
         timeout: Annotated[float, operational] = 60.0,
         concurrency: Annotated[int | None, operational] = None,
         requests_per_minute: Annotated[int | None, operational] = None,
@@ -91,7 +96,10 @@ class LiteLLM(LLM):
         check_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_least(0.001, timeout=timeout)
+        if cache_prompts and "claude" not in model:
+            raise ConfigError(f"llm.cache_prompts=true is for Claude: {model} has no such marks")
         self.model = model
+        self.cache_prompts = cache_prompts
         self.extra = dict(extra)
         self.sampling = {
             "temperature": temperature,
@@ -129,7 +137,10 @@ class LiteLLM(LLM):
         """Ask, at most 1 + `retries` times. Raises LLMError, MissingExtra, and RunStopped at the cost limit."""
         if missing := _missing_extra():
             raise missing
-        call = Call(self._body(prompt), prompt.messages, self.server, self.limits)
+        body = self._body(prompt)
+        if self.cache_prompts:
+            body["messages"] = with_cache_marks(prompt.messages)
+        call = Call(body, prompt.messages, self.server, self.limits)
         start = time.perf_counter()
         try:
             reply = call.ask()
@@ -149,8 +160,8 @@ class LiteLLM(LLM):
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
         sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
-        messages = [{"role": message.role, "content": message.content} for message in prompt.messages]
-        return {"model": self.model, "messages": messages, **copy.deepcopy(self.extra), **sampling}
+        sent = spoken(sampling, self.server.provider, self.server.is_own())
+        return {"model": self.model, "messages": without_marks(prompt.messages), **copy.deepcopy(self.extra), **sent}
 
     def _completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
         read, written = reply.prompt_tokens, reply.completion_tokens

@@ -39,11 +39,15 @@ class Server:
     def key(self) -> str | None:
         """The key; None lets litellm look where the provider's usually is. Raises LLMError where there is none."""
         if self.api_key_env is None:
-            return _PLACEHOLDER if self._is_own() else None
+            return _PLACEHOLDER if self.is_own() else None
         if key := os.environ.get(self.api_key_env):
             return key
         message = f"{self.api_key_env} is not set: export it, with the key for {self.model}"
         raise LLMError(message, provider=self.provider, model=self.model)
+
+    def is_own(self) -> bool:
+        """Whether it is at an address of one's own, rather than the provider's."""
+        return bool(self.api_base or self.api_base_env) and self.provider not in providers.ACCOUNT_ADDRESSES
 
     def problems(self) -> Iterator[str]:
         """What is missing: variables, or the server itself where it is one's own."""
@@ -57,10 +61,7 @@ class Server:
         elif (address := self.address()) and (reason := providers.unreachable(address)):
             yield f"nothing answers at {public_address(address)} ({reason}): start the server, or set llm.api_base"
 
-    def _is_own(self) -> bool:
-        return bool(self.api_base or self.api_base_env) and self.provider not in providers.ACCOUNT_ADDRESSES
-
     def _unset(self) -> list[str]:
         named = [name for name in (self.api_key_env, self.api_base_env) if name and not os.environ.get(name)]
-        usual = [] if self.api_key_env or self._is_own() else providers.missing_keys(self.model)
+        usual = [] if self.api_key_env or self.is_own() else providers.missing_keys(self.model)
         return [*named, *usual]

@@ -120,6 +120,68 @@ class TestReplies:
         assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("A dog.", 7, 3)
         assert completion.cost_usd == pytest.approx(7 * 3e-6 + 3 * 15e-6)
 
+    def test_claude_is_shown_where_to_cache(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        model, base = "anthropic/claude-sonnet-4-5-20250929", server.address.removesuffix("/v1")
+        turns = [*PROMPT.messages, Message("assistant", "A dog."), Message("user", "Whose?")]
+        prompt = Prompt("answer", tuple(turns))
+        plain, marked = (LiteLLM(model=model, api_base=base, cache_prompts=mark) for mark in (False, True))
+        assert plain.request(prompt) == marked.request(prompt)  # what is remembered serves both
+        plain.complete(prompt)
+        assert "cache_control" not in json.dumps(server.requests)
+        marked.complete(prompt)
+        sent = server.requests[-1]
+        mark = {"type": "ephemeral"}
+        assert [block.get("cache_control") for block in sent["system"]] == [mark]
+        blocks = [block for message in sent["messages"] for block in message["content"]]
+        assert [block.get("cache_control") for block in blocks] == [None, None, mark]
+        assert [block["text"] for block in blocks] == ["Who was Laika?", "A dog.", "Whose?"]
+
+    def test_what_the_cache_of_claude_gave(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "output_tokens": 3}
+        reply = {"id": "1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5-20250929"}
+        server.answers(
+            {**reply, "content": [{"type": "text", "text": "A dog."}], "usage": usage, "stop_reason": "end_turn"}
+        )
+        base = server.address.removesuffix("/v1")
+        stage = LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base, cache_prompts=True)
+        completion = stage.complete(PROMPT)
+        assert (completion.prompt_tokens, completion.cached_tokens) == (2010, 2000)
+        assert completion.cost_usd == pytest.approx(10 * 3e-6 + 2000 * 0.3e-6 + 3 * 15e-6)
+
+    def test_only_claude_has_such_marks(self) -> None:
+        with pytest.raises(ConfigError, match="cache_prompts=true is for Claude"):
+            LiteLLM(model="openai/gpt-4o", cache_prompts=True)
+
+    @pytest.mark.parametrize(
+        ("model", "sent"),
+        [
+            ("openai/local", {"top_k": 50, "repetition_penalty": 1.15}),
+            ("together_ai/mistralai/Mixtral-8x7B-Instruct-v0.1", {"top_k": 50, "repetition_penalty": 1.15}),
+            ("ollama_chat/llama3.1", {"top_k": 50, "repeat_penalty": 1.15}),
+            ("anthropic/claude-sonnet-4-5-20250929", {"top_k": 50}),
+        ],
+    )
+    def test_sampling_is_said_in_the_providers_words(
+        self, server: Server, model: str, sent: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+        own = model.startswith(("openai", "together"))
+        stage = LiteLLM(model=model, api_base=server.address if own else server.address.removesuffix("/v1"))
+        stage.complete(Prompt("answer", PROMPT.messages, sampling={"top_k": 50, "repeat_penalty": 1.15}))
+        body = server.requests[-1]
+        found = {**body, **body.get("options", {})}
+        names = ("top_k", "repeat_penalty", "repetition_penalty")
+        assert {name: found[name] for name in names if name in found} == sent
+
+    def test_what_a_provider_does_not_know_is_left_out_and_said_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        stage = LiteLLM(model="azure/mine", api_base="http://localhost")
+        prompt = Prompt("answer", PROMPT.messages, sampling={"top_k": 50, "repeat_penalty": 1.15})
+        assert not {"top_k", "repeat_penalty"} & set(stage.request(prompt))
+        stage.request(prompt)
+        assert caplog.text.count("top_k=50 is left out of requests: azure has no such parameter") == 1
+
     def test_ollama_over_its_own_protocol(self, server: Server) -> None:
         variant = yaml.safe_load((CONF / "ollama.yaml").read_text(encoding="utf-8"))
         del variant["defaults"]
