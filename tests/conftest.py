@@ -24,3 +24,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A fresh working folder, so that outputs/ goes nowhere else."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out what would cost money, unless it is asked for."""
+    if not os.environ.get("CONVRAG_LIVE"):
+        for item in items:
+            if item.get_closest_marker("live"):
+                item.add_marker(pytest.mark.skip(reason="CONVRAG_LIVE=1 asks providers and clusters"))

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 import yaml
 
+from convrag.config import compose
 from convrag.errors import ConfigError, LLMError, MissingExtra
 from convrag.remember import key_of
 from convrag.testing import LLMContract
 from convrag.types import Message, Prompt
+from convrag.wiring import Wiring
 from convrag_litellm import LiteLLM, retrying
 from convrag_litellm import llm as llm_module
 from llm_server import Server, said
@@ -411,3 +413,11 @@ def test_a_request_leaves_no_line_in_the_log(server: Server, caplog: pytest.LogC
     assert not logging.getLogger("LiteLLM").handlers
     assert [record.getMessage() for record in caplog.records] == []
     assert KEY not in json.dumps(server.requests)
+
+
+@needs_extra
+def test_each_stage_may_have_its_own_model() -> None:
+    config = compose("llm=mixtral", "+llm@rewriter.llm=claude", "rewriter=dhrag", "generator=direct")
+    wiring = Wiring(config)
+    assert wiring.get("rewriter").llm.model.startswith("anthropic/claude")
+    assert wiring.get("generator").llm.model.startswith("together_ai/mistralai/Mixtral")
