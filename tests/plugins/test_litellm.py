@@ -419,5 +419,7 @@ def test_a_request_leaves_no_line_in_the_log(server: Server, caplog: pytest.LogC
 def test_each_stage_may_have_its_own_model() -> None:
     config = compose("llm=mixtral", "+llm@rewriter.llm=claude", "rewriter=dhrag", "generator=direct")
     wiring = Wiring(config)
-    assert wiring.get("rewriter").llm.model.startswith("anthropic/claude")
+    wiring.get("rewriter")
     assert wiring.get("generator").llm.model.startswith("together_ai/mistralai/Mixtral")
+    assert wiring.stages["rewriter.llm"].model.startswith("anthropic/claude")
+    assert wiring.stages["llm"] is wiring.get("generator").llm
