@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
+from weakref import WeakValueDictionary
 
 from convrag.errors import DataError
 from convrag.types import EvidenceItem, Passage, Question, Turn, TurnRecord
@@ -63,6 +64,8 @@ class Conversations:
         self.limit = limit
         self.ttl = ttl
         self._held: OrderedDict[str, tuple[Conversation, float]] = OrderedDict()
+        self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+        """All that somebody still has, though they were dropped here: a turn that goes on must not lose its place."""
         self._guard = threading.Lock()
 
     def get(self, conversation_id: str) -> Conversation | None:
@@ -98,6 +101,7 @@ class Conversations:
         """Forget a conversation, also on disk; an unknown id is nothing to forget."""
         with self._guard:
             self._held.pop(conversation_id, None)
+            self._alive.pop(conversation_id, None)
             if self.folder is not None:
                 self._path(conversation_id).unlink(missing_ok=True)
 
@@ -110,10 +114,13 @@ class Conversations:
             del self._held[oldest]
         if conversation_id in self._held:
             return self._hold(self._held[conversation_id][0])
+        if (going := self._alive.get(conversation_id)) is not None:
+            return self._hold(going)
         path = self._path(conversation_id) if self.folder is not None else None
         return self._hold(_read(path)) if path is not None and path.is_file() else None
 
     def _hold(self, conversation: Conversation) -> Conversation:
+        self._alive[conversation.id] = conversation
         self._held[conversation.id] = (conversation, time.monotonic())
         self._held.move_to_end(conversation.id)
         while self.limit is not None and len(self._held) > self.limit:

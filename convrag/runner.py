@@ -192,7 +192,7 @@ def _conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:
     """The conversations to run. Raises ConfigError where there are none, or no answers for `history=gold`."""
     conversations = list(islice(dataset.conversations(), settings.limit))
     if not conversations:
-        raise ConfigError("the data set has no conversations")
+        raise ConfigError("the data set has no conversations to run: task=chat needs none")
     if settings.history == "gold" and not any(turn.answer for each in conversations for turn in each.turns):
         raise ConfigError("history=gold needs reference answers, and the data set has none: use generated or none")
     return conversations

@@ -26,14 +26,14 @@ class JsonlDataset(Dataset):
     {"_id": "p1", "text": "...", "title": "...", "url": "..."}. Files may be packed as .gz or .zip.
 
     Args:
-        conversations: JSONL file of conversations; either this or `queries`.
+        conversations: JSONL file of conversations; either this or `queries`. A corpus to talk about needs neither.
         queries: JSONL file of BEIR queries; ids `conversation<::>turn` make up conversations, others stand alone.
         corpus: JSONL file of the passages to search; without it there is no retrieval.
         qrels: relevance judgements: query-id, corpus-id and score between tabs, or TREC's four columns.
         domain: what the corpus is called in outputs.
 
     Raises:
-        ConfigError: neither `conversations` nor `queries` is given, or both.
+        ConfigError: both `conversations` and `queries` are given, or no file at all.
     """
 
     def __init__(
@@ -45,13 +45,18 @@ class JsonlDataset(Dataset):
         qrels: Path | None = None,
         domain: str = "default",
     ) -> None:
-        if conversations is not None and queries is None:
+        if conversations is not None and queries is not None:
+            raise ConfigError("dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE, not both")
+        if conversations is None and queries is None and corpus is None:
+            files = "dataset.conversations=FILE, dataset.queries=FILE or dataset.corpus=FILE"
+            raise ConfigError(f"dataset=jsonl needs {files}: none is given")
+        self._conversations: Once[tuple[Conversation, ...]]
+        if conversations is not None:
             self._conversations = Once(partial(read_conversations, conversations, domain))
-        elif queries is not None and conversations is None:
+        elif queries is not None:
             self._conversations = Once(partial(read_queries, queries, domain))
         else:
-            given = "both are given" if queries else "neither is given"
-            raise ConfigError(f"dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE: {given}")
+            self._conversations = Once(tuple)
         self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
         self._domain = domain
         self._qrels = Once(self._read_qrels)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,9 @@ class RAGPipeline:
     ) -> None:
         if corpus_path is None:
             raise ConfigError("RAGPipeline needs corpus_path: a JSONL file of passages")
-        one_query = resources.files("convrag_dedup").joinpath("sample", "one_query.jsonl")
         self._overrides = [
             "dataset=jsonl",
             f"dataset.corpus={quoted(corpus_path)}",
-            f"dataset.queries={quoted(one_query)}",
             f"retriever={retriever}",
             f"rewriter={rewriter}",
             f"generator={generator}",

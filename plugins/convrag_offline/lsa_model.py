@@ -76,7 +76,8 @@ def learn(corpora: Sequence[Corpus], dimensions: int, most: int) -> LsaModel:
 def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
     if matrix.shape[1] == 1:  # an SVD wants two words at least
         return np.ones((1, 1), dtype=np.float32)
-    svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(matrix)
+    with np.errstate(invalid="ignore"):  # passages that are all alike have no variance, a share of which it computes
+        svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(matrix)
     return np.ascontiguousarray(svd.components_.T, dtype=np.float32)
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import pytest
 
 from convrag.conversation import Conversations
 from convrag.errors import DataError, UnknownName
+from convrag.types import Turn
 from toys import pipeline
 
 
@@ -84,3 +86,18 @@ def test_a_domain_must_be_said_where_there_are_several() -> None:
         chat.turn("c", "one?")
     assert chat.turn("c", "one?", domain="mars").domain == "mars"
     assert chat.turn("c", "two?").domain == "mars"
+
+
+def test_a_conversation_that_is_dropped_in_the_midst_of_a_turn_keeps_it() -> None:
+    conversations = Conversations(limit=1)
+    going = conversations.open("a", "default")
+    conversations.open("b", "default")  # drops a
+    assert conversations.open("a", "default") is going
+    going.add(Turn("a<::>1", "Tea?"))
+    conversations.open("b", "default")
+    del going
+    gc.collect()
+    assert conversations.get("a") is None  # nobody has it any more
+    kept = conversations.open("c", "default")
+    conversations.reset("c")
+    assert conversations.open("c", "default") is not kept

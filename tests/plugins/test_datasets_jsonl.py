@@ -210,10 +210,16 @@ class TestQueries:
         path = jsonl(tmp_path / "q.jsonl")
         assert problem(queries=path) == f"{path}: this file holds no queries"
 
-    def test_exactly_one_kind_of_question_is_needed(self, talk):
-        with pytest.raises(ConfigError, match="neither is given"):
+    def test_a_corpus_may_stand_alone(self, passages):
+        dataset = JsonlDataset(corpus=passages)
+        assert list(dataset.check()) == []
+        assert list(dataset.conversations()) == []
+        assert len(list(dataset.corpus("default"))) == 2
+
+    def test_not_both_kinds_of_questions_and_not_nothing_at_all(self, talk):
+        with pytest.raises(ConfigError, match="none is given"):
             JsonlDataset()
-        with pytest.raises(ConfigError, match="both are given"):
+        with pytest.raises(ConfigError, match="not both"):
             JsonlDataset(conversations=talk, queries=talk)
 
 
