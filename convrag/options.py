@@ -12,7 +12,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.errors import ConfigError, MissingExtra, UnknownName
+from convrag.libraries import missing
 from convrag.stages import GROUPS, Stage, options_group
 from convrag.store import Store
 
@@ -77,6 +78,10 @@ class Option:
     def help(self) -> str:
         """The first line of the class's docstring."""
         return (inspect.getdoc(self.cls) or "").partition("\n")[0]
+
+    def missing(self, place: str = "") -> MissingExtra | None:
+        """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
+        return missing(self.cls.requires, f"{place or self.group}={self.name}")
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:

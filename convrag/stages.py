@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from convrag.types import (
     Answer,
@@ -56,6 +56,12 @@ class Stage(ABC):
 
     fingerprint: str = ""
     """Identity over option, parameters, injected stages, files read and source; empty for a stage built by hand."""
+
+    requires: ClassVar[Mapping[str, str]] = {}
+    """Modules that are not among its distribution's dependencies -> what to install: `{"torch": "convrag[neural]"}`.
+
+    They are looked for, not imported, before `check` is asked.
+    """
 
     def check(self) -> Iterable[str]:
         """What is missing (a key, a file, a server), one message each, with what to do; asked before the first turn."""

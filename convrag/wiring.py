@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from convrag import plugins
 from convrag.errors import ConfigError, NotReady
 from convrag.identity import digest, file_hash, fingerprint
+from convrag.libraries import missing
 from convrag.options import MARK, Option, Parameter, Use
 from convrag.prompts import PromptTemplate
 from convrag.remember import remember
@@ -63,10 +64,16 @@ class Wiring:
 
     def check(self) -> None:
         """Ask every built stage what is missing. Raises NotReady with all of it."""
-        found = [(place, problem) for place, stage in self._distinct() for problem in stage.check()]
+        found = [(place, problem) for place, _ in self._distinct() for problem in self.problems(place)]
         if found:
             first = {problem: place for place, problem in reversed(found)}  # what two stages miss is said once
-            raise NotReady([f"{place}={self._options[place]}: {problem}" for problem, place in reversed(first.items())])
+            raise NotReady([f"{self.chosen(place)}: {problem}" for problem, place in reversed(first.items())])
+
+    def problems(self, place: str) -> list[str]:
+        """What is missing for the stage that was built at a place: libraries, or else what its own check finds."""
+        stage = self.stages[place]
+        absent = missing(stage.requires, "it")
+        return [str(absent)] if absent else list(stage.check())
 
     def prepare(self) -> None:
         """Let every built stage do what would delay the first turn."""
@@ -80,7 +87,11 @@ class Wiring:
     def notes(self) -> list[str]:
         """What the built stages want the reader of a summary to know."""
         said = [(place, stage.describe()) for place, stage in self._distinct()]
-        return [f"{place}={self._options[place]}: {note}" for place, note in said if note]
+        return [f"{self.chosen(place)}: {note}" for place, note in said if note]
+
+    def chosen(self, place: str) -> str:
+        """A place of a built stage with its option: "rewriter=mmr"."""
+        return f"{place}={self._options[place]}"
 
     def prompts(self) -> dict[str, str]:
         """Place and task ("rewriter.rewrite") -> the template of each prompt that a built stage holds."""
@@ -143,6 +154,8 @@ class _Shared:
         with self._lock:
             try:
                 stage = option.cls(**values, **injected, **stores)
+            except ImportError as error:
+                raise option.missing(place) or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             except (TypeError, ValueError) as error:
                 raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             stage.fingerprint = fingerprint(stage, option.name, _identity(option, values, stage) | injected)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.errors import ConfigError
 from convrag.stages import Clusterer, Embedder
 
 if TYPE_CHECKING:
@@ -37,8 +36,9 @@ class BertopicClusterer(Clusterer):
 
     Raises:
         ConfigError: a number is out of range.
-        MissingExtra: when it is used, the library is not installed.
     """
+
+    requires: ClassVar[Mapping[str, str]] = {"umap": "convrag[bertopic]", "hdbscan": "convrag[bertopic]"}
 
     def __init__(
         self,
@@ -67,11 +67,6 @@ class BertopicClusterer(Clusterer):
         self.min_samples = min_samples
         self.seed = seed
 
-    def check(self) -> Iterator[str]:
-        """Whether the libraries are there; nothing is imported."""
-        if missing := _missing():
-            yield str(missing)
-
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
         import numpy as np
@@ -93,8 +88,6 @@ class BertopicClusterer(Clusterer):
         return labels
 
     def _topics(self, rows: NDArray[np.float32]) -> list[int]:
-        if missing := _missing():
-            raise missing
         from convrag_bertopic.topics import topics
 
         found = topics(
@@ -107,9 +100,3 @@ class BertopicClusterer(Clusterer):
             seed=self.seed,
         )
         return [int(topic) for topic in found]
-
-
-def _missing() -> MissingExtra | None:
-    if all(find_spec(module) is not None for module in ("umap", "hdbscan")):
-        return None
-    return MissingExtra("bertopic", "convrag[bertopic]", "clusterer=bertopic")

@@ -5,11 +5,9 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Mapping
-from functools import cache
-from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from convrag.errors import ConfigError, MissingExtra, RunStopped
+from convrag.errors import ConfigError, RunStopped
 from convrag.meter import count
 from convrag.options import operational
 from convrag.stages import LLM
@@ -24,8 +22,6 @@ from convrag_litellm.purse import Purse
 from convrag_litellm.reply import Reply
 from convrag_litellm.server import Server
 from convrag_litellm.throttle import Throttle
-
-_LIBRARIES = ("litellm", "tenacity")
 
 
 class LiteLLM(LLM):
@@ -66,6 +62,7 @@ class LiteLLM(LLM):
         ConfigError: a parameter makes no sense, or would put a key into the configuration.
     """
 
+    requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]", "tenacity": "convrag[litellm]"}
     streams = True
 
     def __init__(
@@ -119,10 +116,7 @@ class LiteLLM(LLM):
         )
 
     def check(self) -> Iterable[str]:
-        """Whether libraries, key, address and prices are there; a server of one's own must take a connection."""
-        if missing := _missing_extra():
-            yield str(missing)
-            return
+        """Whether key, address and prices are there; a server of one's own must take a connection."""
         yield from self.server.problems()
         limit = self.limits.purse.limit
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
@@ -134,9 +128,7 @@ class LiteLLM(LLM):
         return self._body(prompt) | ({"api_base": address} if address else {})
 
     def complete(self, prompt: Prompt) -> Completion:
-        """Ask, at most 1 + `retries` times. Raises LLMError, MissingExtra, and RunStopped at the cost limit."""
-        if missing := _missing_extra():
-            raise missing
+        """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
         body = self._body(prompt)
         if self.cache_prompts:
             body["messages"] = with_cache_marks(prompt.messages)
@@ -177,9 +169,3 @@ class LiteLLM(LLM):
             retries=call.tries - 1,
             model=reply.model,
         )
-
-
-@cache
-def _missing_extra() -> MissingExtra | None:
-    missing = [name for name in _LIBRARIES if find_spec(name) is None]
-    return MissingExtra(" and ".join(missing), "convrag[litellm]", "llm=litellm") if missing else None

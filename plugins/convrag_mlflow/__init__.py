@@ -1,12 +1,13 @@
 """Keeps runs and grids in MLflow."""
 
 from convrag.hookspecs import Register, hookimpl
-from convrag_mlflow.tracker import MlflowTracker
+from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 
-__all__ = ["MlflowTracker", "convrag_register"]
+__all__ = ["AutoTracker", "MlflowTracker", "convrag_register"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Offer the tracker."""
+    """Offer the trackers."""
+    register("tracker", "auto", AutoTracker)
     register("tracker", "mlflow", MlflowTracker)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from importlib.util import find_spec
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from convrag.errors import MissingExtra
 from convrag.hookspecs import hookimpl
+from convrag.libraries import installed
 from convrag.stages import Tracker
 from convrag.store import Store
 from convrag.types import Cell, Report, Run, RunSummary, Sweep
@@ -29,8 +28,9 @@ class MlflowTracker(Tracker):
         uri: MLflow's tracking address; a database below outputs/ unless given.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
-        required: whether MLflow must be installed; otherwise, without it, nothing is kept.
     """
+
+    requires: ClassVar[Mapping[str, str]] = {"mlflow": "convrag[mlflow]"}
 
     def __init__(
         self,
@@ -39,21 +39,14 @@ class MlflowTracker(Tracker):
         uri: str = "sqlite:///outputs/mlflow.db",
         experiment: str = "convrag",
         files: bool = True,
-        required: bool = True,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
         self.files = files
-        self.required = required
         self._store = store
         self._lock = threading.Lock()
         self._ledger: Ledger | None = None
         self._runs: dict[Path, str] = {}
-
-    def check(self) -> Iterable[str]:
-        """Whether MLflow is there, where it must be."""
-        if self.required and not find_spec("mlflow"):
-            yield str(MissingExtra("mlflow", "convrag[mlflow]", "this tracker"))
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
@@ -95,12 +88,25 @@ class MlflowTracker(Tracker):
             ledger.log_done(sweep, cell, files=self.files)
 
     def _open(self) -> Ledger | None:
-        """The connection, made at its first use; None where MLflow is neither there nor required."""
-        if not find_spec("mlflow"):
-            return None
+        """The connection, made at its first use; None where nothing is to be kept."""
         with self._lock:
             if self._ledger is None:
                 from convrag_mlflow.ledger import Ledger
 
                 self._ledger = Ledger(self.uri, self.experiment, self._store)
             return self._ledger
+
+
+class AutoTracker(MlflowTracker):
+    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
+
+    Args:
+        uri: MLflow's tracking address; a database below outputs/ unless given.
+        experiment: the experiment's name in MLflow.
+        files: whether the run's files are copied to MLflow.
+    """
+
+    requires: ClassVar[Mapping[str, str]] = {}
+
+    def _open(self) -> Ledger | None:
+        return super()._open() if installed("mlflow") else None

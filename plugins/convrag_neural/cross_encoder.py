@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.errors import ConfigError, ConvragError, MissingExtra
+from convrag.errors import ConfigError, ConvragError
 from convrag.options import operational
 from convrag.stages import Ranker
 from convrag_neural.loading import LocalModel
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from sentence_transformers import CrossEncoder
-
-_LIBRARY = "sentence_transformers"
 
 
 class CrossEncoderRanker(Ranker):
@@ -36,8 +33,10 @@ class CrossEncoderRanker(Ranker):
 
     Raises:
         ConfigError: batch_size or max_length is below 1.
-        MissingExtra, ConvragError: when it is used, the library or the model cannot be loaded.
+        ConvragError: when it is used, the model cannot be loaded.
     """
+
+    requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(
         self,
@@ -53,10 +52,10 @@ class CrossEncoderRanker(Ranker):
         self.batch_size = batch_size
         self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, _missing_library, self._load)
+        self._local = LocalModel(model, self._load)
 
     def check(self) -> Iterable[str]:
-        """Whether the library and the model are there."""
+        """Whether the model is there."""
         return self._local.problems()
 
     def contents(self) -> str:
@@ -101,9 +100,3 @@ class CrossEncoderRanker(Ranker):
                 f"the model {self.model!r} tells {loaded.num_labels} classes apart: choose one that gives one score"
             )
         return loaded
-
-
-def _missing_library() -> MissingExtra | None:
-    if find_spec(_LIBRARY) is not None:
-        return None
-    return MissingExtra("sentence-transformers", "convrag[neural]", "a cross-encoder")

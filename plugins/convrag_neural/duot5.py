@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.errors import ConfigError
 from convrag.options import operational, use
 from convrag.stages import Ranker, remembered
 from convrag_neural.aggregation import Aggregation, aggregate
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash, local_folder, missing_model
-from convrag_neural.t5_libraries import missing_t5_library
+from convrag_neural.t5_libraries import T5_LIBRARIES, missing_converter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,8 +46,10 @@ class DuoT5Ranker(Ranker):
 
     Raises:
         ConfigError: a number is out of range.
-        MissingExtra, ConvragError: when it is used, the library or the model cannot be loaded.
+        ConvragError: when it is used, the model cannot be loaded.
     """
+
+    requires: ClassVar[Mapping[str, str]] = T5_LIBRARIES
 
     def __init__(
         self,
@@ -74,12 +76,14 @@ class DuoT5Ranker(Ranker):
         self.batch_tokens = batch_tokens
         self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, self._missing_library, self._load)
+        self._local = LocalModel(model, self._load)
 
     def check(self) -> Iterator[str]:
-        """Whether the libraries, the model and its tokenizer are there."""
+        """Whether the model and its tokenizer are there, and can be read."""
+        if converter := missing_converter(self.tokenizer, "ranker=duot5"):
+            yield str(converter)
         yield from self._local.problems()
-        if self.tokenizer != self.model and not self._missing_library() and (problem := missing_model(self.tokenizer)):
+        if self.tokenizer != self.model and (problem := missing_model(self.tokenizer)):
             yield problem
 
     def contents(self) -> str:
@@ -150,9 +154,6 @@ class DuoT5Ranker(Ranker):
             max_length=self.max_length,
             batch_size=self.batch_tokens,  # the batches are cut here, by tokens
         )
-
-    def _missing_library(self) -> MissingExtra | None:
-        return missing_t5_library(self.tokenizer, "ranker=duot5")
 
 
 def batches(lengths: Sequence[int], most: int) -> list[list[int]]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.errors import ConfigError
 from convrag.options import operational
 from convrag.stages import Embedder
 from convrag_neural.loading import LocalModel
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-
-_LIBRARY = "sentence_transformers"
 
 
 class SentenceTransformersEmbedder(Embedder):
@@ -32,8 +29,10 @@ class SentenceTransformersEmbedder(Embedder):
 
     Raises:
         ConfigError: batch_size or max_length is below 1.
-        MissingExtra, ConvragError: when it is used, the library or the model cannot be loaded.
+        ConvragError: when it is used, the model cannot be loaded.
     """
+
+    requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(
         self,
@@ -53,10 +52,10 @@ class SentenceTransformersEmbedder(Embedder):
         self.batch_size = batch_size
         self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, self._missing_library, self._load)
+        self._local = LocalModel(model, self._load)
 
     def check(self) -> Iterable[str]:
-        """Whether the library and the model are there."""
+        """Whether the model is there."""
         return self._local.problems()
 
     def contents(self) -> str:
@@ -95,8 +94,3 @@ class SentenceTransformersEmbedder(Embedder):
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded
-
-    def _missing_library(self) -> MissingExtra | None:
-        if find_spec(_LIBRARY) is not None:
-            return None
-        return MissingExtra("sentence-transformers", "convrag[neural]", "embedder=sentence_transformers")

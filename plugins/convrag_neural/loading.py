@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
-from convrag.errors import ConvragError, MissingExtra
+from convrag.errors import ConvragError
 from convrag_neural.models import local_folder, missing_model
 
 T = TypeVar("T")
@@ -18,35 +18,28 @@ class LocalModel(Generic[T]):
 
     Args:
         name: a folder, or a name on the Hugging Face hub.
-        missing_library: says which library is not installed, if any.
         load: folder or name -> the model, ready for use; may raise anything.
     """
 
-    def __init__(self, name: str, missing_library: Callable[[], MissingExtra | None], load: Callable[[str], T]) -> None:
+    def __init__(self, name: str, load: Callable[[str], T]) -> None:
         self._name = name
-        self._missing_library = missing_library
         self._load = load
         self._lock = threading.Lock()
         self._loaded: T | None = None
 
     def problems(self) -> Iterator[str]:
-        """What is missing, the library before the model; for `check`."""
-        if missing := self._missing_library():
-            yield str(missing)
-        elif problem := missing_model(self._name):
+        """Why the model cannot be loaded, as far as that can be known; for `check`."""
+        if problem := missing_model(self._name):
             yield problem
 
     @contextmanager
     def held(self) -> Iterator[T]:
         """The model, for this thread alone: tokenizers must not be used by two at once.
 
-        Raises:
-            MissingExtra, ConvragError: the library is not installed, the model cannot be loaded.
+        Raises ConvragError where it cannot be loaded.
         """
         with self._lock:
             if self._loaded is None:
-                if missing := self._missing_library():
-                    raise missing
                 self._loaded = self._read()
             yield self._loaded
 

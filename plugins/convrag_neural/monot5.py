@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.errors import ConfigError
 from convrag.options import operational
 from convrag.stages import Ranker
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash, local_folder, missing_tokenizer
 from convrag_neural.once import scored_once
-from convrag_neural.t5_libraries import missing_t5_library
+from convrag_neural.t5_libraries import T5_LIBRARIES, missing_converter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,8 +38,10 @@ class MonoT5Ranker(Ranker):
 
     Raises:
         ConfigError: batch_size is below 1, or max_length below 32.
-        MissingExtra, ConvragError: when it is used, the library or the model cannot be loaded.
+        ConvragError: when it is used, the model cannot be loaded.
     """
+
+    requires: ClassVar[Mapping[str, str]] = T5_LIBRARIES
 
     def __init__(
         self,
@@ -59,13 +61,15 @@ class MonoT5Ranker(Ranker):
         self.batch_size = batch_size
         self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, self._missing_library, self._load)
+        self._local = LocalModel(model, self._load)
 
     def check(self) -> Iterator[str]:
-        """Whether the libraries, the model and its tokenizer are there."""
+        """Whether the model and its tokenizer are there, and can be read."""
+        if converter := missing_converter(self.tokenizer, "ranker=monot5"):
+            yield str(converter)
         yield from self._local.problems()
         own = self.tokenizer == self.model and local_folder(self.model) is None  # then it is where the model is
-        if not own and not self._missing_library() and (problem := missing_tokenizer(self.tokenizer)):
+        if not own and (problem := missing_tokenizer(self.tokenizer)):
             yield f"{problem}: name one with tokenizer=..."
 
     def contents(self) -> str:
@@ -100,9 +104,6 @@ class MonoT5Ranker(Ranker):
             max_length=self.max_length,
             batch_size=self.batch_size,
         )
-
-    def _missing_library(self) -> MissingExtra | None:
-        return missing_t5_library(self.tokenizer, "monoT5")
 
 
 def _prompt(query: str, text: str) -> str:

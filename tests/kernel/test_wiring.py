@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from omegaconf import OmegaConf
 
 import toys
 from convrag import plugins
-from convrag.errors import ConfigError, NotReady
+from convrag.errors import ConfigError, MissingExtra, NotReady
 from convrag.options import operational, use
 from convrag.plugins import Plugins
 from convrag.stages import LLM, Clusterer, Embedder, Rewriter
@@ -53,12 +53,32 @@ class Keyless(toys.EchoLLM):
         yield "ACME_KEY is not set: export it"
 
 
+class Unequipped(toys.EchoLLM):
+    """Lacks two libraries, and would fail to check anything without them."""
+
+    requires: ClassVar = {"a_library": "acme[gpu]", "another": "acme[gpu]", "json": "nothing"}
+
+    def check(self) -> Any:
+        raise AssertionError("check() needs the libraries")
+
+
+class Importing(toys.EchoLLM):
+    """Imports what it lacks as soon as it is made."""
+
+    requires: ClassVar = {"a_library": "acme[gpu]"}
+
+    def __init__(self) -> None:
+        import a_library  # noqa: F401
+
+
 @pytest.fixture
 def wire(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     hook = toys.registering(
         ("llm", "echo", toys.EchoLLM),
         ("llm", "hungry", Hungry),
         ("llm", "keyless", Keyless),
+        ("llm", "unequipped", Unequipped),
+        ("llm", "importing", Importing),
         ("embedder", "letters", toys.LetterEmbedder),
         ("clusterer", "pairs", toys.PairClusterer),
         ("rewriter", "injected", Injected),
@@ -132,6 +152,19 @@ def test_what_is_missing_is_said_before_the_first_turn(wire: Any) -> None:
     wiring.get("rewriter")
     with pytest.raises(NotReady, match="^llm=keyless: ACME_KEY is not set: export it$"):
         wiring.check()
+
+
+def test_libraries_that_are_missing_are_said_at_once_and_check_is_not_asked(wire: Any) -> None:
+    wiring = wire(llm="unequipped")
+    wiring.get("rewriter")
+    message = "^llm=unequipped: it needs a_library and another, which is not installed: pip install 'acme\\[gpu\\]'$"
+    with pytest.raises(NotReady, match=message):
+        wiring.check()
+
+
+def test_a_constructor_may_import_what_is_missing(wire: Any) -> None:
+    with pytest.raises(MissingExtra, match=r"llm=importing needs a_library, .* 'acme\[gpu\]'"):
+        wire(llm="importing").get("llm")
 
 
 def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) -> None:

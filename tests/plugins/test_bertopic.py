@@ -4,17 +4,17 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag import Pipeline
+from convrag.errors import ConfigError, NotReady
 from convrag.stages import Embedder
 from convrag.testing import ClustererContract
-from convrag.testing.samples import TEXTS
 from convrag_bertopic import BertopicClusterer
-from convrag_bertopic import clusterer as module
 
 needs_bertopic = pytest.mark.skipif(find_spec("bertopic") is None, reason="the extra bertopic is not installed")
 
@@ -121,8 +121,7 @@ class TestClustering:
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "find_spec", lambda name: None)
-    return
+    monkeypatch.setitem(sys.modules, "umap", None)
 
 
 @pytest.mark.usefixtures("absent")
@@ -137,11 +136,9 @@ def test_few_texts_need_no_library() -> None:
 
 
 @pytest.mark.usefixtures("absent")
-def test_what_is_missing_is_said() -> None:
-    (problem,) = BertopicClusterer().check()
-    assert "pip install 'convrag[bertopic]'" in problem
-    with pytest.raises(MissingExtra):
-        BertopicClusterer().cluster(list(TEXTS), Given())
+def test_what_is_missing_is_said(here: Path) -> None:
+    with pytest.raises(NotReady, match=r"umap.*pip install 'convrag\[bertopic\]'"):
+        Pipeline.compose("clusterer=bertopic", "generator=ginger")
 
 
 @pytest.mark.parametrize(

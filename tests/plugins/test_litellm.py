@@ -15,13 +15,12 @@ import pytest
 import yaml
 
 from convrag.config import compose
-from convrag.errors import ConfigError, LLMError, MissingExtra
+from convrag.errors import ConfigError, LLMError
 from convrag.remember import key_of
 from convrag.testing import LLMContract
 from convrag.types import Message, Prompt
 from convrag.wiring import Wiring
 from convrag_litellm import LiteLLM, retrying
-from convrag_litellm import llm as llm_module
 from llm_server import Server, said
 
 pytestmark = pytest.mark.integration
@@ -302,18 +301,6 @@ class TestCheck:
         for name in ("OPENAI", "ANTHROPIC", "TOGETHER", "TOGETHERAI", "TOGETHER_AI", "AZURE", "GEMINI", "GOOGLE", "MY"):
             monkeypatch.delenv(f"{name}_API_KEY", raising=False)
             monkeypatch.delenv(f"{name}_API_BASE", raising=False)
-
-    def test_a_missing_extra_says_how_to_install_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(llm_module, "find_spec", lambda name: None)
-        llm_module._missing_extra.cache_clear()
-        try:
-            stage = LiteLLM(model="openai/x", api_key_env="NOT_SET_KEY")
-            (problem,) = stage.check()
-            assert "pip install 'convrag[litellm]'" in problem
-            with pytest.raises(MissingExtra, match="litellm and tenacity"):
-                stage.complete(PROMPT)
-        finally:
-            llm_module._missing_extra.cache_clear()
 
     @needs_extra
     @pytest.mark.parametrize(

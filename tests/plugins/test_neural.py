@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-from convrag.errors import ConfigError, ConvragError, MissingExtra
+from convrag.errors import ConfigError, ConvragError
 from convrag.testing import EmbedderContract
 from convrag_neural import SentenceTransformersEmbedder
-from convrag_neural import embedder as embedder_module
 from convrag_neural.models import files_hash, missing_model
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
@@ -93,15 +92,6 @@ def test_a_local_model_is_known_by_its_files(tmp_path: Path) -> None:
 
 def test_nothing_is_missing_for_a_local_model() -> None:
     assert list(embedder().check()) == []
-
-
-def test_a_missing_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedder_module, "find_spec", lambda name: None)
-    stage = SentenceTransformersEmbedder(model=FOLDER)
-    (problem,) = stage.check()
-    assert "pip install 'convrag[neural]'" in problem
-    with pytest.raises(MissingExtra):
-        stage.prepare()
 
 
 def test_a_model_that_is_nowhere() -> None:

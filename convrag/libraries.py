@@ -1,0 +1,27 @@
+"""Which libraries are installed, found out without importing them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from convrag.errors import MissingExtra
+
+
+def installed(module: str) -> bool:
+    """Whether a module could be imported; of a dotted name, the packages above it are imported."""
+    parent = module.rpartition(".")[0]
+    return (not parent or installed(parent)) and find_spec(module) is not None
+
+
+def missing(requires: Mapping[str, str], needed_by: str) -> MissingExtra | None:
+    """What to say of modules that are not installed; None where all are.
+
+    Args:
+        requires: module -> what to install for it (see `Stage.requires`).
+        needed_by: who needs them ("llm=litellm").
+    """
+    absent = [module for module in requires if not installed(module)]
+    if not absent:
+        return None
+    return MissingExtra(" and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by)
