@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
 from docstring_parser import parse
 
 from convrag import hookspecs, plugins
-from convrag.config import variants
-from convrag.options import Option, Parameter, Use
+from convrag.config import PRESETS
+from convrag.described import argument_texts, described
+from convrag.options import Option
 from convrag.settings import Settings
-from convrag.stages import GROUPS, options_group
+from convrag.stages import GROUPS, Stage, options_group
+from convrag.variants import variants_of
 
 PATH = Path(__file__).with_name("reference.md")
 
@@ -29,7 +30,10 @@ def reference() -> str:
         "## Settings",
         *_settings(),
         "## Stages and their options",
+        *_methods(Stage),
         *(part for group in GROUPS for part in _group(group)),
+        "## Presets",
+        *_presets(),
         "## Hooks",
         "A plugin's entry point is a module (or object) with functions marked `@convrag.hookimpl`.",
         *_hooks(),
@@ -58,26 +62,34 @@ def _group(group: str) -> Iterator[str]:
         return
     cls = GROUPS[group]
     yield inspect.cleandoc(cls.__doc__ or "")
+    yield from _methods(cls)
+    for name, option in plugins.load().registry.options(group).items():
+        if option.distribution == plugins.FIRST_PARTY:
+            yield from _option(name, option)
+    own = [each for each in variants_of(group) if each.distribution == plugins.FIRST_PARTY]
+    if rows := [[f"`{group}={each.name}`", f"`{each.extends}`", each.help] for each in own]:
+        yield _table(["variant", "of", "what it is"], rows)
+
+
+def _methods(cls: type[Stage]) -> Iterator[str]:
     for name, member in vars(cls).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             parameters = ", ".join(list(inspect.signature(member).parameters)[1:])
             yield f"`{name}({parameters})`: {_flat(inspect.getdoc(member) or '')}"
-    for name, option in plugins.load().registry.options(group).items():
-        if option.distribution == plugins.FIRST_PARTY:
-            yield from _option(name, option)
-    if named := variants(group):
-        yield _table(["variant", "what it is"], [[f"`{group}={name}`", text] for name, text in named.items()])
+
+
+def _presets() -> Iterator[str]:
+    yield "They choose options of several groups, with a plus: `+system=mmr`. What the command line says goes before."
+    own = [each for group in PRESETS for each in variants_of(group) if each.distribution == plugins.FIRST_PARTY]
+    yield _table(["preset", "what it is"], [[f"`+{each.group}={each.name}`", each.help] for each in own])
 
 
 def _option(name: str, option: Option) -> Iterator[str]:
-    parsed = parse(inspect.getdoc(option.cls) or "")
+    text = described(option)
     yield f"#### `{option.group}={name}`"
-    yield "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
-    told = {item.arg_name: _flat(item.description or "") for item in parsed.params}
+    yield "\n\n".join(part for part in (text.summary, text.details) if part)
     rows = [
-        [f"`{parameter.name}`", _type(parameter), _parameter_default(parameter), told.get(parameter.name, "")]
-        for parameter in option.parameters.values()
-        if not parameter.injects_store
+        [f"`{each.name}`", each.type.replace("|", "\\|"), _shown(each.default), each.help] for each in text.parameters
     ]
     if rows:
         yield _table(["parameter", "type", "default", "what it does"], rows)
@@ -89,27 +101,14 @@ def _hooks() -> Iterator[str]:
             parsed = parse(inspect.getdoc(hook) or "")
             yield f"### `{name}({', '.join(inspect.signature(hook).parameters)})`"
             yield "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
-            told = [f"* `{item.arg_name}`: {_flat(item.description or '')}" for item in parsed.params]
+            told = [f"* `{name}`: {text}" for name, text in argument_texts(hook).items()]
             if told:
                 yield "\n".join(told)
 
 
-def _type(parameter: Parameter) -> str:
-    if parameter.group:
-        return f"{parameter.group} stage"
-    annotation = parameter.type
-    if get_origin(annotation) is Literal:
-        return " \\| ".join(f"`{choice}`" for choice in get_args(annotation))
-    name = annotation.__name__ if inspect.isclass(annotation) and not get_args(annotation) else str(annotation)
-    return re.sub(r"\b(?:\w+\.)+", "", name).replace("|", "\\|")
-
-
-def _parameter_default(parameter: Parameter) -> str:
-    if isinstance(parameter.default, Use):
-        return f"`{parameter.default.option}`"
-    if parameter.group:
-        return "none" if parameter.default is None else "the run's"
-    return "required" if parameter.required else _default(parameter.default)
+def _shown(default: str) -> str:
+    """A value as code; what is said in words stays words."""
+    return default if default in {"required", "the run's", "none"} else f"`{default}`"
 
 
 def _default(value: Any) -> str:

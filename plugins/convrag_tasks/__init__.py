@@ -2,7 +2,6 @@
 
 from convrag.hookspecs import Register, hookimpl
 from convrag_tasks.chat import ChatTask
-from convrag_tasks.list_plugins import ListPlugins
 from convrag_tasks.record import RecordTask
 from convrag_tasks.run import RunTask
 
@@ -13,4 +12,3 @@ def convrag_register(register: Register) -> None:
     register("task", "run", RunTask)
     register("task", "record", RecordTask)
     register("task", "chat", ChatTask)
-    register("task", "plugins", ListPlugins)

@@ -1,0 +1,72 @@
+"""An option in words, taken from its class: what it is, and its parameters with types, defaults and effects."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin
+
+from docstring_parser import parse
+
+from convrag.options import Option, Parameter, Use
+
+
+@dataclass(frozen=True)
+class ParameterText:
+    """A parameter in words: its type ("int", "oldest | newest", "llm stage"), its default ("3", "required")."""
+
+    name: str
+    type: str
+    default: str
+    help: str
+    operational: bool = False
+
+
+@dataclass(frozen=True)
+class Described:
+    """What docstring and signature of an option's class say; parameters that the kernel fills in are left out."""
+
+    summary: str
+    details: str
+    parameters: tuple[ParameterText, ...]
+
+
+def described(option: Option) -> Described:
+    """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
+    parsed = parse(inspect.getdoc(option.cls) or "")
+    told = argument_texts(option.cls)
+    return Described(
+        parsed.short_description or "",
+        parsed.long_description or "",
+        tuple(
+            ParameterText(name, _type(parameter), _default(parameter), told.get(name, ""), parameter.operational)
+            for name, parameter in option.parameters.items()
+            if not parameter.injects_store
+        ),
+    )
+
+
+def argument_texts(documented: object) -> Mapping[str, str]:
+    """The `Args:` of a docstring: name -> what is said of it, on one line."""
+    parsed = parse(inspect.getdoc(documented) or "")
+    return {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}
+
+
+def _type(parameter: Parameter) -> str:
+    if parameter.group:
+        return f"{parameter.group} stage"
+    annotation: Any = parameter.type
+    if get_origin(annotation) is Literal:
+        return " | ".join(str(choice) for choice in get_args(annotation))
+    name = annotation.__name__ if inspect.isclass(annotation) and not get_args(annotation) else str(annotation)
+    return re.sub(r"\b(?:\w+\.)+", "", name)
+
+
+def _default(parameter: Parameter) -> str:
+    if isinstance(parameter.default, Use):
+        return parameter.default.option
+    if parameter.group:
+        return "none" if parameter.default is None else "the run's"
+    return "required" if parameter.required else str(parameter.default)

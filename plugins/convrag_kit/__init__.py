@@ -1,0 +1,12 @@
+"""For people who write plugins, and who wonder what is installed and why something does not run."""
+
+from convrag.hookspecs import Register, hookimpl
+from convrag_kit.list_plugins import ListPlugins
+
+__all__ = ["ListPlugins", "convrag_register"]
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Offer the tasks."""
+    register("task", "plugins", ListPlugins)

@@ -1,0 +1,39 @@
+"""`task=plugins`: what can be chosen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.errors import UnknownName
+from convrag.stages import GROUPS, Task
+
+
+class ListPlugins(Task):
+    """List the options of every stage: who brought them, their parameters, and what each of them still needs.
+
+    Args:
+        stage: only this group, with every parameter explained.
+        json: write JSON to the standard output, and nothing else.
+    """
+
+    def __init__(self, *, stage: str | None = None, json: bool = False) -> None:
+        if stage is not None and stage not in GROUPS:
+            raise UnknownName("task.stage: group", stage, GROUPS)
+        self.stage = stage
+        self.json = json
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Print them."""
+        from convrag_kit.inventory import all_groups, inventory
+        from convrag_kit.showing import show
+
+        groups = [self.stage] if self.stage else all_groups()
+        if self.json:
+            sys.stdout.write(json.dumps(inventory(groups), indent=2, default=str) + "\n")
+        else:
+            show(groups, in_full=self.stage is not None)
+        return 0
