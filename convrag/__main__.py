@@ -83,14 +83,15 @@ def _cell(overrides: list[str], folder: Path, execute: Callable[[], int]) -> int
 
 def _single(folder: Path, execute: Callable[[], int]) -> int:
     try:
-        return execute()
+        status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
-        _remove_if_empty(folder)
-        return USAGE_ERROR
+        status = USAGE_ERROR
     except Exception:
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1
+    _remove_if_empty(folder)
+    return status
 
 
 def _end_of_sweep(interrupted: bool) -> None:
@@ -112,8 +113,10 @@ def _say(message: str) -> None:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Take away a run's folder that holds nothing but what Hydra put there before we looked at the configuration."""
-    if all(entry.name == ".hydra" or entry.suffix == ".log" for entry in folder.iterdir()):
+    """Take away a folder that holds nothing but what Hydra put there before we looked at the configuration."""
+    if all(
+        entry.name == ".hydra" or (entry.suffix == ".log" and not entry.stat().st_size) for entry in folder.iterdir()
+    ):
         shutil.rmtree(folder)
 
 

@@ -9,9 +9,13 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple
 
 from convrag.claims import claims_of
 from convrag.errors import ConfigError
+
+FILE = "store.sqlite"
+"""The database's name in the store's folder."""
 
 BATCH = 500
 """How many values one statement may name: SQLite's smallest limit is 999."""
@@ -20,17 +24,25 @@ BATCH = 500
 class Store:
     """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
 
-    Raises ConfigError where the folder cannot be used.
+    Nothing is made on disk before it is used. Methods raise ConfigError where the folder cannot be used.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
+        self._opened: _Opened | None = None
+
+    def open(self) -> None:
+        """Make the folder and the database, where they are not there. Raises ConfigError where they cannot be used."""
+        self._connected()
+
+    def _connected(self) -> _Opened:
+        """The connection of this process: SQLite wants one of its own for a process that was forked off."""
+        if self._opened is not None and self._opened.owner == os.getpid():
+            return self._opened
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._open()
-            self._execute(
-                "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)"
-            )
+            self._opened = _open(self.path / FILE)
+            return self._opened
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
@@ -59,6 +71,7 @@ class Store:
 
     def folder(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
         """The folder of a key, built once by `build(empty folder)`; it appears whole or not at all."""
+        self.open()
         folder = self.path / kind / key
         if folder.exists():
             return folder
@@ -80,22 +93,31 @@ class Store:
 
         The holder must look into the store again: the value may be there by now.
         """
+        self.open()
         return claims_of(self.path).hold(keys)
 
     def _execute(self, sql: str, values: Sequence[str | bytes] = ()) -> list[tuple[str, bytes]]:
         """One statement, which is a transaction of its own: one of several would stay open while its thread waits for
         the interpreter. With a connection for each of 64 threads, a tenth of the time went into waiting for each other.
         """
-        if self._owner != os.getpid():
-            self._open()  # this process was forked off: SQLite wants a connection of its own, and it has one thread yet
-        with self._lock:
-            return self._connection.execute(sql, values).fetchall()
+        opened = self._connected()
+        with opened.lock:
+            return opened.connection.execute(sql, values).fetchall()
 
-    def _open(self) -> None:
-        self._owner = os.getpid()
-        self._lock = threading.Lock()
-        self._connection = sqlite3.connect(
-            self.path / "store.sqlite", timeout=60, isolation_level=None, check_same_thread=False
-        )
-        self._connection.execute("PRAGMA journal_mode=WAL")
-        self._connection.execute("PRAGMA synchronous=NORMAL")
+
+class _Opened(NamedTuple):
+    """A connection with the process that made it; one thread at a time may use it."""
+
+    owner: int
+    lock: threading.Lock
+    connection: sqlite3.Connection
+
+
+def _open(file: Path) -> _Opened:
+    connection = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)"
+    )
+    return _Opened(os.getpid(), threading.Lock(), connection)

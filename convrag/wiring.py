@@ -63,7 +63,8 @@ class Wiring:
         }
 
     def check(self) -> None:
-        """Ask every built stage what is missing. Raises NotReady with all of it."""
+        """Ask every built stage what is missing, and open the store. Raises NotReady with all of it; ConfigError."""
+        self.store.open()
         found = [(place, problem) for place, _ in self._distinct() for problem in self.problems(place)]
         if found:
             first = {problem: place for place, problem in reversed(found)}  # what two stages miss is said once
@@ -158,7 +159,7 @@ class _Shared:
                 raise option.missing(place) or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             except (TypeError, ValueError) as error:
                 raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            stage.fingerprint = fingerprint(stage, option.name, _identity(option, values, stage) | injected)
+            stage.fingerprint = identified(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
                 remember(stage, store)
@@ -178,7 +179,19 @@ class _Shared:
 _shared = _Shared()
 
 
-def _identity(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+def identified(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+    """The fingerprint of a stage.
+
+    Args:
+        option: what it is.
+        values: its plain parameters.
+        injected: the stages that it was given.
+        stage: itself, as built.
+    """
+    return fingerprint(stage, option.name, {**_bearing(option, values, stage), **injected})
+
+
+def _bearing(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
     """The parameters that bear on results; a file counts by its contents, wherever it lies."""
     bearing = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.contents():

@@ -23,14 +23,21 @@ def test_values_come_back(tmp_path: Path) -> None:
     assert Store(tmp_path / "deep" / "store").get(["7"]) == {"7": b"\x07"}
 
 
+def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+    assert store.get(["key"]) == {}
+    assert (tmp_path / "store").exists()
+
+
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ConfigError, match=r"store.path=.*file.* cannot be used"):
-        Store(tmp_path / "file")
+        Store(tmp_path / "file").open()
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "store.sqlite").write_text("no database at all, but long enough to be looked at" * 20)
     with pytest.raises(ConfigError, match="cannot be used"):
-        Store(tmp_path / "store")
+        Store(tmp_path / "store").open()
 
 
 def test_a_folder_is_built_once_by_many_threads(tmp_path: Path) -> None:
