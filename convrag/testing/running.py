@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import math
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from convrag.testing.samples import passages
+import pluggy
+
+from convrag import hookspecs
+from convrag.config import compose
+from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
-from convrag.types import Hit, TurnRecord
+from convrag.types import Hit, Passage, Run, RunSummary, TurnRecord
+
+
+def records() -> list[TurnRecord]:
+    """Two turns, of which the second failed."""
+    hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
+    return [
+        TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
+        TurnRecord("tea", "tea<::>2", "default", 2, "And green tea?", error="retriever: down"),
+    ]
 
 
 class DatasetContract(StageContract):
@@ -30,10 +49,17 @@ class DatasetContract(StageContract):
         assert {script.domain for script in scripts} <= set(stage.domains())
         assert set(stage.qrels()) <= {turn.id for script in scripts for turn in script.turns}
 
-    def test_the_corpus_streams_and_has_a_stable_fingerprint(self) -> None:
-        for domain in self.make().domains():
-            ids = [passage.id for passage in self.make().corpus(domain)]
+    def test_passages_have_ids_of_their_own(self) -> None:
+        stage = self.make()
+        for domain in stage.domains():
+            found = list(stage.corpus(domain))
+            assert all(isinstance(passage, Passage) for passage in found)
+            ids = [passage.id for passage in found]
             assert len(ids) == len(set(ids))
+            assert [passage.id for passage in stage.corpus(domain)] == ids, "a corpus is read more than once"
+
+    def test_a_corpus_has_a_stable_fingerprint(self) -> None:
+        for domain in self.make().domains():
             assert self.make().corpus_fingerprint(domain) == self.make().corpus_fingerprint(domain)
 
 
@@ -44,11 +70,7 @@ class MetricsContract(StageContract):
 
     def records(self) -> list[TurnRecord]:
         """Two turns, of which the second failed."""
-        hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
-        return [
-            TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
-            TurnRecord("tea", "tea<::>2", "default", 2, "And green tea?", error="retriever: down"),
-        ]
+        return records()
 
     def call(self, stage: Any) -> Any:
         return {turn: dict(scores) for turn, scores in stage.measure(self.records()).items()}
@@ -56,10 +78,16 @@ class MetricsContract(StageContract):
     def test_it_measures_turns_that_are_there(self) -> None:
         scores = self.call(self.make())
         assert set(scores) <= {record.turn_id for record in self.records()}
-        assert all(isinstance(value, float) for turn in scores.values() for value in turn.values())
+        numbers = [value for turn in scores.values() for value in turn.values()]
+        assert all(isinstance(value, float) and math.isfinite(value) for value in numbers)
 
     def test_no_records_are_no_numbers(self) -> None:
         assert dict(self.make().measure([])) == {}
+
+    def test_any_one_record_can_be_measured(self) -> None:
+        odd = [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
+        for record in [*self.records(), *odd]:
+            assert set(self.make().measure([record])) <= {record.turn_id}
 
 
 class TrackerContract(StageContract):
@@ -67,8 +95,66 @@ class TrackerContract(StageContract):
 
     group = "tracker"
 
+    def test_its_hooks_are_hooks(self) -> None:
+        """A misspelt name, or one without `@hookimpl`, would never be called."""
+        stage = self.make()
+        manager = self._manager(stage)
+        unknown = [hook.name for hook in _hooks(manager) if not hook.has_spec()]
+        assert not unknown, f"{', '.join(unknown)} is no hook of convrag.hookspecs"
+        named = {name for name in dir(stage) if name.startswith("convrag_") and callable(getattr(stage, name))}
+        unmarked = sorted(named - {hook.name for hook in _hooks(manager)})
+        assert not unmarked, f"mark {', '.join(unmarked)} with @convrag.hookimpl"
+
+    def test_it_follows_a_run_to_its_end(self) -> None:
+        with run_folder() as folder:
+            run, hook = Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2), self._manager(self.make()).hook
+            hook.convrag_run_started(run=run)
+            for record in records():
+                hook.convrag_turn_finished(run=run, record=record)
+            summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 1}, 2, 1, {}, {}, {}, 0.1)
+            hook.convrag_run_finished(run=run, summary=summary)
+
+    def test_it_follows_a_run_that_fails(self) -> None:
+        with run_folder() as folder:
+            run, hook = Run(folder, {}, 1, 2), self._manager(self.make()).hook
+            hook.convrag_run_started(run=run)
+            hook.convrag_run_failed(run=run, error="the disk is full")
+
+    def _manager(self, stage: Any) -> pluggy.PluginManager:
+        manager = pluggy.PluginManager("convrag")
+        manager.add_hookspecs(hookspecs)
+        manager.register(stage)
+        return manager
+
 
 class TaskContract(StageContract):
-    """Something that the command can do."""
+    """Something that the command can do. Where `overrides` is given, it is done with that configuration."""
 
     group = "task"
+    overrides: tuple[str, ...] | None = None
+    """The rest of a command line that the task can work with, such as ("limit=1",)."""
+
+    def test_it_ends_with_a_status(self) -> None:
+        if self.overrides is not None:
+            with run_folder() as folder:
+                status = self.make().execute(compose("tracker=none", *self.overrides), folder)
+            assert status in (0, 1), f"execute() returns an exit status, and this is {status!r}"
+
+
+@contextmanager
+def run_folder() -> Iterator[Path]:
+    """An empty folder for a run, in a working folder of its own."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            (Path(folder) / "run").mkdir()
+            yield Path(folder) / "run"
+        finally:
+            os.chdir(before)
+
+
+def _hooks(manager: pluggy.PluginManager) -> list[Any]:
+    """The hooks that are implemented."""
+    hooks = [hook for name, hook in vars(manager.hook).items() if name.startswith("convrag_")]
+    return [hook for hook in hooks if hook.get_hookimpls()]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from convrag.testing.samples import TEXTS, question
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, question
 from convrag.testing.stage import StageContract
-from convrag.types import Hit, Query, Rewrite
+from convrag.types import Hit, Passage, Query, Rewrite, Turn
 
 
 class RewriterContract(StageContract):
@@ -27,16 +28,26 @@ class RewriterContract(StageContract):
     def test_a_first_question_needs_no_history(self) -> None:
         assert self.make().rewrite(question(turns=0)).text.strip()
 
+    def test_an_earlier_turn_may_have_failed(self) -> None:
+        """Then it has no answer, and no passages."""
+        asked = replace(question(turns=0), history=(Turn("tea<::>1", "Why does a kettle whistle?"),), number=2)
+        assert self.make().rewrite(asked).text.strip()
+
+    def test_nothing_asked_does_no_harm(self) -> None:
+        for text in BLANK_TEXTS:
+            assert self.make().rewrite(question(text)).queries
+
     def test_unicode_goes_through(self) -> None:
-        assert self.make().rewrite(question("お茶は何度？ Ça va 🙂?")).text.strip()
+        for text in ODD_TEXTS:
+            history = (Turn("tea<::>1", text, text, (Passage("odd", text),)),)
+            assert self.make().rewrite(replace(question(text), history=history, number=2)).text.strip()
 
     def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
         """What a stage keeps in `question.scratch` must be rebuildable from the history."""
         kept: dict[object, dict[str, Any]] = {}
         stage = self.make()
         for turns in range(3):
-            asked = question(turns=turns)
-            incremental = stage.rewrite(type(asked)(**{**_fields(asked), "memory": kept}))
+            incremental = stage.rewrite(replace(question(turns=turns), memory=kept))
         assert incremental.queries == stage.rewrite(question(turns=2)).queries
 
 
@@ -57,6 +68,7 @@ class RetrieverContract(StageContract):
     def test_the_best_come_first(self) -> None:
         hits = self.search(self.make(), "copper kettle")
         assert hits, "nothing was found for words that stand in the passages"
+        assert all(isinstance(hit, Hit) for hit in hits)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
     def test_no_passage_comes_twice_and_k_is_kept(self) -> None:
@@ -65,9 +77,14 @@ class RetrieverContract(StageContract):
             ids = [hit.passage.id for hit in self.search(stage, "kettle", "tea", k=k)]
             assert len(ids) == len(set(ids)) <= k
 
+    def test_nothing_asked_is_nothing_found(self) -> None:
+        stage = self.make()
+        assert self.search(stage) == []
+        assert self.search(stage, "kettle", k=0) == []
+
     def test_odd_queries_do_no_harm(self) -> None:
         stage = self.make()
-        for text in ("", "?!", "zzzxxy", "お茶 🙂", "kettle " * 500):
+        for text in (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500):
             assert len(self.search(stage, text)) <= 3
 
 
@@ -80,14 +97,24 @@ class RankerContract(StageContract):
         return [float(score) for score in stage.score("copper kettle", list(TEXTS))]
 
     def test_each_text_gets_a_score(self) -> None:
+        import numpy as np
+
         stage = self.make()
         for n in (0, 1, 2, 4):
-            assert stage.score("copper kettle", list(TEXTS[:n])).shape == (n,)
+            scores = stage.score("copper kettle", list(TEXTS[:n]))
+            assert scores.shape == (n,)
+            assert np.issubdtype(scores.dtype, np.floating)
+
+    def test_odd_texts_get_scores_too(self) -> None:
+        import numpy as np
+
+        stage = self.make()
+        texts = [*ODD_TEXTS, *BLANK_TEXTS]
+        for query in (*ODD_TEXTS[:2], ""):
+            scores = stage.score(query, texts)
+            assert scores.shape == (len(texts),)
+            assert np.isfinite(scores).all(), "a score is no number"
 
     def test_equal_texts_get_equal_scores(self) -> None:
         scores = self.make().score("copper kettle", [TEXTS[0]] * 3)
         assert len(set(scores.tolist())) == 1
-
-
-def _fields(asked: Any) -> dict[str, Any]:
-    return {name: getattr(asked, name) for name in asked.__slots__}

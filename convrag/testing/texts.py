@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convrag.stages import Embedder
-from convrag.testing.samples import TEXTS
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
 from convrag.testing.stage import StageContract
 
 
@@ -31,7 +31,14 @@ class EmbedderContract(StageContract):
         stage = self.make()
         width = stage.embed([TEXTS[0]]).shape[1]
         assert stage.embed([]).shape == (0, width)
-        assert stage.embed(["", " ", "🙂"]).shape == (3, width)
+        assert stage.embed([TEXTS[0], TEXTS[1]], query=True).shape == (2, width)
+
+    def test_odd_texts_get_rows_too(self) -> None:
+        import numpy as np
+
+        rows = self.make().embed([*ODD_TEXTS, *BLANK_TEXTS])
+        assert len(rows) == len(ODD_TEXTS) + len(BLANK_TEXTS)
+        assert np.isfinite(rows).all(), "a row holds what is no number"
 
     def test_a_row_does_not_depend_on_its_neighbours(self) -> None:
         import numpy as np
@@ -48,7 +55,7 @@ class ClustererContract(StageContract):
 
     def embedder(self) -> Embedder:
         """The embedder that the clusterer is given; this one counts letters."""
-        return _Letters()
+        return LetterEmbedder()
 
     def call(self, stage: Any) -> Any:
         return stage.cluster(list(TEXTS), self.embedder()).tolist()
@@ -61,19 +68,29 @@ class ClustererContract(StageContract):
             labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder())
             assert labels.shape == (n,)
             assert np.issubdtype(labels.dtype, np.integer)
-            assert all(label >= -1 for label in labels)
+
+    def test_labels_count_from_0(self) -> None:
+        """And -1 is an outlier; none is left out."""
+        stage = self.make()
+        for n in (1, 4, 12):
+            labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder()).tolist()
+            clusters = set(labels) - {-1}
+            assert clusters == set(range(len(clusters))), f"the labels are {sorted(set(labels))}"
 
     def test_identical_texts_do_no_harm(self) -> None:
         assert self.make().cluster([TEXTS[0]] * 6, self.embedder()).shape == (6,)
 
-    def test_texts_without_words_do_no_harm(self) -> None:
-        assert self.make().cluster(["", "?", "..."], self.embedder()).shape == (3,)
+    def test_odd_texts_do_no_harm(self) -> None:
+        texts = [*ODD_TEXTS, *BLANK_TEXTS]
+        assert self.make().cluster(texts, self.embedder()).shape == (len(texts),)
+        assert self.make().cluster(list(BLANK_TEXTS), self.embedder()).shape == (len(BLANK_TEXTS),)
 
 
-class _Letters(Embedder):
-    """Counts the letters of a text: enough to tell texts apart."""
+class LetterEmbedder(Embedder):
+    """Counts the letters of a text: enough to tell texts apart, and needs nothing."""
 
     def embed(self, texts: Any, *, query: bool = False) -> Any:
+        """Unit rows of 26 columns; zero where a text has no letter from a to z."""
         import numpy as np
 
         counts = [[text.lower().count(chr(letter)) for letter in range(97, 123)] for text in texts]

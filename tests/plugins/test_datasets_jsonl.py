@@ -13,6 +13,7 @@ import pytest
 
 from convrag.errors import ConfigError, ConvragError, DataError
 from convrag.identity import fingerprint
+from convrag.testing import DatasetContract
 from convrag.types import Passage, Turn
 from convrag_datasets import JsonlDataset, convrag_register
 from convrag_datasets.once import Once
@@ -37,6 +38,15 @@ def passages(tmp_path) -> Path:
         {"_id": "p1", "title": "Moon", "text": "The Moon is a satellite.", "url": "http://m"},
         {"id": "p2", "text": "Größe: 3474 km 🌕", "title": None, "year": 1969, "metadata": {"page": 3}},
     )
+
+
+class TestContract(DatasetContract):
+    @pytest.fixture(autouse=True)
+    def _files(self, talk, passages):
+        self.files = {"conversations": talk, "corpus": passages}
+
+    def make(self) -> JsonlDataset:
+        return JsonlDataset(**self.files)
 
 
 def problem(**files) -> str:

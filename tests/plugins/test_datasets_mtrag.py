@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from convrag.errors import ConvragError, DataError
+from convrag.testing import DatasetContract
 from convrag.types import Passage, Turn
 from convrag_datasets import JsonlDataset, MtragDataset
 from convrag_datasets.reference import domain_of
@@ -76,6 +77,15 @@ def clone(tmp_path) -> Path:
     tasks = [task(domain, number) for number in (10, 1, 3) for domain in reversed(DOMAINS)]
     write(root / "mtrag-human" / "generation_tasks" / "reference.jsonl", tasks)
     return root
+
+
+class TestContract(DatasetContract):
+    @pytest.fixture(autouse=True)
+    def _clone(self, clone):
+        self.clone = clone
+
+    def make(self) -> MtragDataset:
+        return MtragDataset(path=self.clone)
 
 
 def reference(clone: Path) -> Path:

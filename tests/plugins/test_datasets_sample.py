@@ -3,12 +3,18 @@ from __future__ import annotations
 import pytest
 
 from convrag.errors import ConvragError
+from convrag.testing import DatasetContract
 from convrag_datasets import SampleDataset
 
 
 @pytest.fixture(scope="module")
 def sample() -> SampleDataset:
     return SampleDataset()
+
+
+class TestContract(DatasetContract):
+    def make(self) -> SampleDataset:
+        return SampleDataset()
 
 
 def test_it_is_whole(sample):

@@ -49,7 +49,10 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
 
 
 @needs_extra
+@pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated")  # litellm's own
 class TestLiteLLMContract(LLMContract):
+    network = True
+
     @pytest.fixture(autouse=True)
     def _server(self, server: Server) -> None:
         self.server = server

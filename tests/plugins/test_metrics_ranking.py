@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from convrag.errors import ConfigError
 from convrag.stages import Dataset
+from convrag.testing import MetricsContract, TinyDataset
 from convrag.types import Conversation, Hit, Passage, TurnRecord
 from convrag_metrics import RankingMetrics
 
@@ -28,6 +29,11 @@ class Judged(Dataset):
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         return self.grades
+
+
+class TestContract(MetricsContract):
+    def make(self) -> RankingMetrics:
+        return RankingMetrics(dataset=TinyDataset())
 
 
 def record(turn_id: str, ids: Sequence[str], scores: Sequence[float] = (), error: str = "") -> TurnRecord:

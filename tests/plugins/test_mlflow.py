@@ -11,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from convrag.store import Store
+from convrag.testing import TrackerContract
+from convrag_mlflow import AutoTracker, MlflowTracker
+
 pytest.importorskip("mlflow")
 
 COMMAND = [sys.executable, "-m", "convrag"]
@@ -31,6 +35,24 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     code = "from mlflow import MlflowClient; MlflowClient('sqlite:///mlflow.db').search_experiments()"
     subprocess.run([sys.executable, "-c", code], cwd=folder, env=ENVIRONMENT, check=True, capture_output=True)
     return folder / "mlflow.db"
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
+class TestContract(TrackerContract):
+    @pytest.fixture(autouse=True)
+    def _database(self, tmp_path: Path, database: Path) -> None:
+        self.path = tmp_path / "mlflow.db"
+        self.path.write_bytes(database.read_bytes())
+        self.store = Store(tmp_path / "store")
+
+    def make(self) -> MlflowTracker:
+        return MlflowTracker(store=self.store, uri=f"sqlite:///{self.path}")
+
+
+@pytest.mark.filterwarnings("ignore")
+class TestAutoContract(TestContract):
+    def make(self) -> AutoTracker:
+        return AutoTracker(store=self.store, uri=f"sqlite:///{self.path}")
 
 
 @pytest.fixture

@@ -32,7 +32,7 @@ def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
 
 class TestContract(EmbedderContract):
     def make(self) -> SentenceTransformersEmbedder:
-        return embedder()
+        return SentenceTransformersEmbedder(model=FOLDER)
 
 
 def test_meaning_beats_words() -> None:

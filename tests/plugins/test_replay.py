@@ -15,6 +15,7 @@ import pytest
 from convrag.errors import DataError, UnknownName
 from convrag.stages import Dataset
 from convrag.store import Store
+from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
 from convrag.types import Conversation, Hit, Passage, Query, Question
 from convrag_replay import ReplayRewriter, RunRetriever
 
@@ -55,6 +56,28 @@ def write(path: Path, *rows: object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
+
+
+class TestRewriterContract(RewriterContract):
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path) -> None:
+        rows = [{"_id": question(turns=turns).turn_id, "text": f"rewrite {turns}"} for turns in range(3)]
+        self.path = write(tmp_path / "rewrites.jsonl", *rows)
+
+    def make(self) -> ReplayRewriter:
+        return ReplayRewriter(path=self.path)
+
+
+class TestRetrieverContract(RetrieverContract):
+    """A recorded ranking has the same passages whatever is asked, but none for nothing."""
+
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path, store: Store) -> None:
+        rows = [f"tea<::>1 Q0 {passage.id} {n} {1 / n} run" for n, passage in enumerate(passages(), 1)]
+        self.path, self.store = write(tmp_path / "run.trec", *rows), store
+
+    def make(self) -> RunRetriever:
+        return RunRetriever(path=self.path, dataset=TinyDataset(), store=self.store)
 
 
 def rewrite_of(path: Path, turn_id: str, text: str = "and then?") -> tuple[str, str]:

@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from convrag.errors import ConfigError, DataError, UnknownName
 from convrag.stages import Dataset
 from convrag.store import Store
+from convrag.testing import RetrieverContract, TinyDataset
 from convrag.types import Conversation, Hit, Passage, Query
 from convrag_retrieval import BM25Retriever
 
@@ -45,6 +46,15 @@ class Corpora(Dataset):
         for passage in self.passages[domain]:
             self.read += 1
             yield passage
+
+
+class TestContract(RetrieverContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, tmp_path: Path) -> None:
+        self.store = Store(tmp_path / "store")
+
+    def make(self) -> BM25Retriever:
+        return BM25Retriever(dataset=TinyDataset(), store=self.store)
 
 
 def corpus_of(*texts: str) -> Corpora:

@@ -1,0 +1,60 @@
+"""Fixtures for people who test plugins: there in every pytest where convrag is installed, asleep until asked for.
+
+pytest imports this module in every test run of everybody who has installed convrag, so it imports nothing but pytest.
+That it is registered as a plugin of pytest's also makes pytest rewrite the assertions of convrag.testing: a contract
+that is broken shows the values that broke it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from convrag import Conversation, Passage, Store
+    from convrag.testing import RecordedLLM, TinyDataset
+
+
+@pytest.fixture
+def convrag_corpus() -> list[Passage]:
+    """Four short passages about tea and kettles, one of them not in English."""
+    from convrag.testing import passages
+
+    return passages()
+
+
+@pytest.fixture
+def convrag_conversation() -> Conversation:
+    """Three turns about those passages, with answers."""
+    from convrag.testing import conversation
+
+    return conversation()
+
+
+@pytest.fixture
+def convrag_dataset() -> TinyDataset:
+    """A data set of that conversation and those passages, with judgements."""
+    from convrag.testing import TinyDataset
+
+    return TinyDataset()
+
+
+@pytest.fixture
+def convrag_llm() -> RecordedLLM:
+    """A language model that repeats what was recorded; `convrag_llm.replies["part of a prompt"] = ...` adds to it.
+
+    To any other prompt it says "Is copper better for kettles?".
+    """
+    from convrag.testing import RecordedLLM
+
+    return RecordedLLM(replies={"": "Is copper better for kettles?"})
+
+
+@pytest.fixture
+def convrag_store(tmp_path: Path) -> Store:
+    """An empty store."""
+    from convrag import Store
+
+    return Store(tmp_path / "store")

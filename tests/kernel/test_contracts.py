@@ -1,0 +1,80 @@
+"""The contracts find what they are for: a sound stage of each kind passes, and each broken one fails just one check."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import SkipTest
+
+import pytest
+
+import broken
+import heavy
+import sound
+from convrag import testing
+from convrag.stages import GROUPS, options_group
+from convrag.testing.offline import without_network
+
+CONTRACTS: dict[str, type[testing.StageContract]] = {
+    contract.group: contract
+    for name in testing.__all__
+    if name.endswith("Contract") and hasattr(contract := getattr(testing, name), "group")
+}
+
+
+def failing(group: str, cls: type) -> list[str]:
+    """The checks of a group's contract that a class does not pass."""
+    contract = type("Under", (CONTRACTS[group],), {"make": lambda self: cls(), "overrides": ()})
+    failed = []
+    for name in dir(contract):
+        if name.startswith("test_"):
+            try:
+                getattr(contract(), name)()
+            except SkipTest:
+                continue
+            except Exception:  # an assertion, or whatever the stage raised
+                failed.append(name)
+    return failed
+
+
+def test_every_stage_has_a_contract() -> None:
+    assert set(CONTRACTS) == {options_group(group) for group in GROUPS}
+
+
+@pytest.mark.parametrize("group", sorted(CONTRACTS))
+def test_a_sound_stage_passes(group: str) -> None:
+    cls = next(cls for name, cls in vars(sound).items() if name.lower() == f"sound{group}")
+    assert failing(group, cls) == []
+
+
+BROKEN = [("ranker", heavy.Heavy, "test_its_module_is_light"), *broken.BROKEN]
+
+
+@pytest.mark.parametrize(("group", "cls", "check"), BROKEN, ids=[cls.__name__ for _, cls, _ in BROKEN])
+def test_a_broken_stage_fails_the_one_check(group: str, cls: type, check: str) -> None:
+    assert failing(group, cls) == [check]
+
+
+@pytest.mark.parametrize("group", sorted(CONTRACTS))
+def test_each_check_is_there_for_a_reason(group: str) -> None:
+    """There is a broken stage for each of them; for what all stages promise, one of any group."""
+    common = {name for name in dir(testing.StageContract) if name.startswith("test_")}
+    checks = {name for name in dir(CONTRACTS[group]) if name.startswith("test_")}
+    assert common <= {check for _, _, check in BROKEN}
+    assert checks - common == {check for of, _, check in BROKEN if of == group} - common
+
+
+def test_this_machine_may_be_asked_where_it_is_the_business() -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as server, without_network(this_machine=True) as asked:
+        socket.create_connection(server.getsockname()).close()
+        with pytest.raises(OSError, match="no network in this test"):
+            socket.create_connection(("192.0.2.1", 80))
+    assert asked == ["192.0.2.1", "192.0.2.1"][: len(asked)]
+
+
+def test_make_must_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = sound.SoundRanker()
+    contract: Any = type("Under", (testing.RankerContract,), {"make": lambda self: kept})()
+    with pytest.raises(AssertionError, match="make\\(\\) must call SoundRanker"):
+        contract.test_its_fingerprint_follows_its_parameters()

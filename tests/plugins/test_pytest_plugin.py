@@ -1,0 +1,42 @@
+"""The fixtures that every pytest has where convrag is installed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from convrag import LLMError
+from convrag.testing import ask
+
+
+def test_a_tiny_corpus_and_conversation(convrag_corpus: Any, convrag_conversation: Any, convrag_dataset: Any) -> None:
+    assert list(convrag_dataset.corpus("default")) == convrag_corpus
+    assert list(convrag_dataset.conversations()) == [convrag_conversation]
+    ids = {passage.id for passage in convrag_corpus}
+    assert all(ids.issuperset(grades) for grades in convrag_dataset.qrels().values())
+
+
+def test_a_recorded_llm(convrag_llm: Any) -> None:
+    prompt = ask("Is it hot?")
+    assert convrag_llm.complete(prompt).text == "Is copper better for kettles?"
+    convrag_llm.replies = {"Is it hot?": "Yes."}
+    assert convrag_llm.complete(prompt).text == "Yes."
+    assert convrag_llm.prompts == [prompt, prompt]
+    with pytest.raises(LLMError, match="no reply was recorded for a prompt that ends with .*Is it cold"):
+        convrag_llm.complete(ask("Is it cold?"))
+
+
+def test_a_fresh_store(convrag_store: Any) -> None:
+    assert not convrag_store.path.exists()
+    convrag_store.put("kind", {"key": b"value"})
+    assert convrag_store.get(["key"]) == {"key": b"value"}
+
+
+def test_it_costs_nothing_where_nobody_asks_for_it() -> None:
+    """pytest imports it in every run of everybody who has convrag."""
+    code = "import sys, pytest; before = set(sys.modules); import convrag_pytest; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'convrag_pytest'}"

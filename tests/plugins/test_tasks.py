@@ -1,0 +1,36 @@
+"""The promises of the tasks that run something."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from convrag.testing import TaskContract
+from convrag_compare import CompareTask
+from convrag_tasks import RecordTask, RunTask
+
+QUICK = ("limit=1", "generator=none")
+
+
+class TestRun(TaskContract):
+    overrides = QUICK
+
+    def make(self) -> RunTask:
+        return RunTask()
+
+
+class TestRecord(TaskContract):
+    overrides = QUICK
+
+    @pytest.fixture(autouse=True)
+    def _path(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "replies.jsonl"
+
+    def make(self) -> RecordTask:
+        return RecordTask(path=self.path)
+
+
+class TestCompare(TaskContract):
+    def make(self) -> CompareTask:
+        return CompareTask(runs=["outputs/sweeps/*"])
