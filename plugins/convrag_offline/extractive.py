@@ -20,6 +20,7 @@ class ExtractiveLLM(LLM):
     It does not read the prompt's messages but its named inputs. A rewrite is the question and the words that it lacks,
     taken from the history that it is given; an answer quotes sentences of the evidence with their citations, or says
     that it found nothing; nuggets are the sentences of a passage that match the question; a summary quotes one of them.
+    As a judge of answers it counts words in common, which is no judgement, and it is none of faithfulness and the like.
     All prefer words that are rare in the run's corpus. It knows English function words only.
     Sampling has no effect.
 
@@ -33,6 +34,13 @@ class ExtractiveLLM(LLM):
         self.store = store
         self._lock = threading.Lock()
         self._frequencies: Frequencies | None = None
+
+    @property
+    def tasks(self) -> frozenset[str]:
+        """What it has a rule for; a language model has no such list."""
+        from convrag_offline.tasks import NAMES
+
+        return NAMES
 
     def prepare(self) -> None:
         """Count the words of the corpus, once for each corpus."""

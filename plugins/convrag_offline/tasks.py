@@ -9,6 +9,7 @@ from convrag.errors import LLMError
 from convrag_offline.answering import answer
 from convrag_offline.fluency import fluency
 from convrag_offline.frequencies import Frequencies
+from convrag_offline.judging import assign, importance, nuggetise
 from convrag_offline.nuggets import nuggets
 from convrag_offline.rewriting import rewrite
 from convrag_offline.summarizing import summarize
@@ -19,6 +20,9 @@ _TASKS: dict[str, Callable[..., str]] = {
     "nuggets": nuggets,
     "summarize": summarize,
     "fluency": fluency,
+    "nuggetise": nuggetise,
+    "importance": importance,
+    "assign": assign,
 }
 _INPUTS = {
     "answer": ("question", "history", "evidence"),
@@ -26,8 +30,13 @@ _INPUTS = {
     "nuggets": ("question", "passage"),
     "summarize": ("question", "nuggets", "words"),
     "fluency": ("text",),
+    "nuggetise": ("question", "history", "passages", "nuggets", "most", "words"),
+    "importance": ("question", "history", "nuggets"),
+    "assign": ("nuggets", "answer"),
 }
 _OPTIONAL = {"rewrite": ("question_weight",), "nuggets": ("title",)}
+
+NAMES = frozenset(_TASKS)
 
 
 def perform(task: str, inputs: Mapping[str, Any], frequencies: Frequencies) -> str:

@@ -1,0 +1,81 @@
+"""What a judge is asked: criteria on a fixed scale, from a YAML file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from convrag.errors import DataError
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Its name is that of the measure; `levels` say what some of the scores mean."""
+
+    name: str
+    question: str
+    levels: Mapping[int, str]
+
+
+@dataclass(frozen=True)
+class Rubric:
+    """Criteria, and the whole numbers from `lowest` to `highest` that each is judged with."""
+
+    lowest: int
+    highest: int
+    criteria: tuple[Criterion, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The criteria's names."""
+        return tuple(criterion.name for criterion in self.criteria)
+
+    def inputs(self) -> dict[str, Any]:
+        """What the prompt is given of it."""
+        criteria = [{"name": each.name, "question": each.question, "levels": each.levels} for each in self.criteria]
+        return {"lowest": self.lowest, "highest": self.highest, "criteria": criteria}
+
+
+def rubric_path(path: Path | None) -> Path:
+    """A rubric of the user's, or this package's."""
+    return path or Path(str(resources.files("convrag_judging").joinpath("rubric.yaml")))
+
+
+def read_rubric(path: Path) -> Rubric:
+    """A rubric from a file. Raises DataError, which says what it lacks."""
+    data = _loaded(path)
+    ends = [data.get(name) for name in ("lowest", "highest")]
+    if not all(type(end) is int for end in ends) or ends[0] >= ends[1]:
+        raise DataError("lowest and highest must be whole numbers, the second larger than the first", path=path)
+    criteria = data.get("criteria")
+    if not isinstance(criteria, dict) or not criteria:
+        raise DataError("criteria must hold at least one, as in `faithfulness: {question: ...}`", path=path)
+    lowest, highest = ends
+    return Rubric(lowest, highest, tuple(_criterion(str(name), said, path) for name, said in criteria.items()))
+
+
+def _criterion(name: str, said: Any, path: Path) -> Criterion:
+    fields = {"question": said} if isinstance(said, str) else said
+    if not isinstance(fields, dict) or not isinstance(fields.get("question"), str) or not fields["question"].strip():
+        raise DataError(f"the criterion {name!r} needs a question", path=path)
+    levels = fields.get("levels") or {}
+    if not isinstance(levels, dict) or not all(type(level) is int for level in levels):
+        raise DataError(f"the levels of {name!r} must be scores with what they mean, as in `1: ...`", path=path)
+    return Criterion(name, fields["question"], {level: str(meaning) for level, meaning in levels.items()})
+
+
+def _loaded(path: Path) -> dict[Any, Any]:
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+    from yaml import YAMLError
+
+    try:
+        data = OmegaConf.to_container(OmegaConf.load(path))
+    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
+        raise DataError(f"this rubric cannot be read ({' '.join(str(error).split())})", path=path) from error
+    if not isinstance(data, dict):
+        raise DataError("a rubric has lowest, highest and criteria", path=path)
+    return data
