@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from convrag.hookspecs import Register, hookimpl
-from convrag_judging.nuggets import NuggetMetrics, convrag_report
+from convrag_judging.agreement_task import AgreementTask
+from convrag_judging.judge import JudgeMetrics
+from convrag_judging.krippendorff import alpha
+from convrag_judging.nuggets import NuggetMetrics
+from convrag_judging.reporting import convrag_report
 from convrag_judging.scoring import scores
 
-__all__ = ["NuggetMetrics", "convrag_report", "scores"]
+__all__ = ["AgreementTask", "JudgeMetrics", "NuggetMetrics", "alpha", "convrag_report", "scores"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register the metrics."""
+    """Register this package's options."""
     register("metrics", "nuggets", NuggetMetrics)
+    register("metrics", "judge", JudgeMetrics)
+    register("task", "agreement", AgreementTask)

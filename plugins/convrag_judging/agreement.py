@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from convrag_judging.alpha import Level, alpha
+from convrag_judging.krippendorff import Level, alpha
 from convrag_judging.opinions import Opinions
 
 Scores = Mapping[str, Mapping[str, float]]
@@ -36,10 +36,8 @@ class Agreement:
         """For people."""
         people = f"{self.annotators} annotators" if self.annotators > 1 else "1 annotator"
         among = f" ({_shown(self.alpha_humans)} among the annotators)" if self.annotators > 1 else ""
-        return (
-            f"{criterion}: Kendall's tau-b {_shown(self.tau_b)}, Krippendorff's alpha {_shown(self.alpha)}{among}, over "
-            f"{self.turns} turns with scores of {people}"
-        )
+        figures = f"Kendall's tau-b {_shown(self.tau_b)}, Krippendorff's alpha {_shown(self.alpha)}{among}"
+        return f"{criterion}: {figures}, over {self.turns} turns with scores of {people}"
 
 
 def agreement(scores: Scores, human: Scores, level: Level = "ordinal") -> Agreement:

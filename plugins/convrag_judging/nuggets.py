@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 from weakref import WeakSet
 
 from convrag.errors import ConfigError, ConvragError
-from convrag.hookspecs import hookimpl
 from convrag.identity import digest, file_hash
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
@@ -232,9 +231,8 @@ class NuggetMetrics(Metrics):
         return nuggets is not None and len(nuggets) < self.min_nuggets
 
 
-@hookimpl
-def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
-    """Say what the metric of this run, if it has one, left out, and keep what the models said."""
+def report(run: Run) -> Report | None:
+    """What the nuggets of this run, if it has any, came to; what was left out."""
     fingerprint = run.fingerprints.get("metrics.nuggets")
     chosen = (metric for metric in list(_alive) if fingerprint and metric.fingerprint == fingerprint)
     tallies = [tally for metric in chosen if (tally := metric.last_tally())]

@@ -31,8 +31,8 @@ def read_opinions(paths: Sequence[Path]) -> list[Opinion]:
     """The scores in files, in order. Raises DataError, naming the line.
 
     A line is {"turn_id": "...", "criterion": "faithfulness", "score": 4, "annotator": "A"}, or has several "scores":
-    {"turn_id": "...", "scores": {"faithfulness": 4}}, as the scores.jsonl of a run has. Without an "annotator", the name
-    of the file is one.
+    {"turn_id": "...", "scores": {"faithfulness": 4}}, as the scores.jsonl of a run has. Without an "annotator", the
+    name of the file is one.
     """
     found: list[Opinion] = []
     for path, name in zip(paths, names_of(paths), strict=True):

@@ -47,13 +47,12 @@ def rubric_path(path: Path | None) -> Path:
 def read_rubric(path: Path) -> Rubric:
     """A rubric from a file. Raises DataError, which says what it lacks."""
     data = _loaded(path)
-    ends = [data.get(name) for name in ("lowest", "highest")]
-    if not all(type(end) is int for end in ends) or ends[0] >= ends[1]:
+    lowest, highest = data.get("lowest"), data.get("highest")
+    if type(lowest) is not int or type(highest) is not int or lowest >= highest:
         raise DataError("lowest and highest must be whole numbers, the second larger than the first", path=path)
     criteria = data.get("criteria")
     if not isinstance(criteria, dict) or not criteria:
         raise DataError("criteria must hold at least one, as in `faithfulness: {question: ...}`", path=path)
-    lowest, highest = ends
     return Rubric(lowest, highest, tuple(_criterion(str(name), said, path) for name, said in criteria.items()))
 
 
