@@ -8,9 +8,10 @@ from convrag_judging.judge import JudgeMetrics
 from convrag_judging.krippendorff import alpha
 from convrag_judging.nuggets import NuggetMetrics
 from convrag_judging.reporting import convrag_report
+from convrag_judging.score_task import ScoreNuggetsTask
 from convrag_judging.scoring import scores
 
-__all__ = ["AgreementTask", "JudgeMetrics", "NuggetMetrics", "alpha", "convrag_report", "scores"]
+__all__ = ["AgreementTask", "JudgeMetrics", "NuggetMetrics", "ScoreNuggetsTask", "alpha", "convrag_report", "scores"]
 
 
 @hookimpl
@@ -19,3 +20,4 @@ def convrag_register(register: Register) -> None:
     register("metrics", "nuggets", NuggetMetrics)
     register("metrics", "judge", JudgeMetrics)
     register("task", "agreement", AgreementTask)
+    register("task", "score_nuggets", ScoreNuggetsTask)

@@ -77,3 +77,9 @@ class Script:
 def shown(record: TurnRecord) -> list[Passage]:
     """The passages that a system showed its model, each once."""
     return list({item.passage.id: item.passage for item in record.evidence.items if item.passage.text}.values())
+
+
+def has_answer(record: TurnRecord) -> bool:
+    """Whether there is an answer to be judged, be it empty: task=evaluate may have been given rankings alone."""
+    given = record.trace.get("evaluate", {}).get("given")
+    return given is None or "answer" in given

@@ -17,7 +17,7 @@ from convrag.options import operational
 from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Dataset, Metrics
 from convrag.types import Report, Run, TurnRecord
-from convrag_judging.asked import Script, shown
+from convrag_judging.asked import Script, has_answer, shown
 from convrag_judging.ballot import Ballot, Vote
 from convrag_judging.judges import Judge
 from convrag_judging.models import named, unable
@@ -114,7 +114,8 @@ class JudgeMetrics(Metrics):
                 ballot.add(Vote(record.turn_id, tuple(given.get(record.turn_id, ()))))
             ballot.given = tuple(given)
         else:
-            for vote in side_by_side(partial(self._judge, rubric=self._rubric()), records, self.workers):
+            judge = partial(self._judge, rubric=self._rubric())
+            for vote in side_by_side(judge, filter(has_answer, records), self.workers):
                 ballot.add(vote)
         self._here.ballot = ballot
         return ballot.means()

@@ -17,7 +17,7 @@ from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Dataset, Metrics
 from convrag.store import Store
 from convrag.types import Report, Run, TurnRecord
-from convrag_judging.asked import Asked, Script, shown
+from convrag_judging.asked import Asked, Script, has_answer, shown
 from convrag_judging.assessor import Assessor, Limits, Templates
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language
@@ -161,7 +161,7 @@ class NuggetMetrics(Metrics):
         given = self._labels() if self._labels else None
         tally = Tally(self.min_nuggets, None if given is None else list(given))
         judged = (
-            side_by_side(self._judge, records, self.workers)
+            side_by_side(self._judge, filter(has_answer, records), self.workers)
             if given is None
             else (self._look_up(record, given) for record in records)
         )

@@ -1,0 +1,51 @@
+"""`task=score_nuggets`: nugget scores of files of judgements, without a pipeline, a model or a data set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from convrag.errors import ConfigError
+from convrag.stages import Task
+
+
+class ScoreNuggetsTask(Task):
+    """Compute nugget scores from given importance and assignment labels: what others judged, or published.
+
+    A line is {"turn_id": ..., "importance": ["vital", ...], "assignment": ["support", ...]}, or has "nuggets" with
+    text, importance and assignment each, as castorini's nuggetizer writes them ("qid" will do for the id). Each file is
+    an assessor, unless its lines name theirs; scores are averaged over assessors. The folder of this command gets what
+    a run leaves, so that task=compare can compare it with others.
+
+    Args:
+        judgements: JSONL files.
+    """
+
+    def __init__(self, *, judgements: list[Path]) -> None:
+        if not judgements:
+            raise ConfigError("task.judgements is empty: task.judgements=[FILE]")
+        self.judgements = list(judgements)
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Score them and print the summary."""
+        from rich.console import Console
+
+        from convrag.options import MARK
+        from convrag.runner import evaluate
+        from convrag.summary_page import remarks, table
+        from convrag.types import TurnRecord
+        from convrag_judging.given import read_labels
+
+        turns = read_labels(self.judgements)
+        chosen = {MARK: "nuggets", "judgements": [str(path) for path in self.judgements]}
+        config = OmegaConf.masked_copy(config, [str(name) for name in config])
+        with open_dict(config):
+            config.metrics = {"nuggets": chosen}
+        records = [TurnRecord(turn_id, turn_id, "default", 1, "") for turn_id in turns]
+        this, summary = evaluate(config, folder, records)
+        console = Console()
+        console.print(table(summary))
+        for line in [*remarks(this, summary), f"Results: {this.folder}"]:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        return 0
