@@ -14,7 +14,7 @@ TITLE = "ginger"
 
 @hookimpl
 def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
-    """Count outcomes; nothing where another generator answered."""
+    """Count outcomes; nothing where another generator, or none, answered."""
     if (run.config.get("generator") or {}).get(MARK) != "ginger":
         return None
     counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
@@ -26,6 +26,8 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
             counts["nuggets"] += len(trace["nuggets"])
             counts["sentences"] += len(sentences)
             counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
+    if not counts["answered"] + counts["single"] + counts["unanswerable"]:
+        return None  # turns that were given, not asked
     line = (
         f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
         f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
