@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from convrag.asking import exchanges
@@ -48,9 +49,11 @@ class Script:
         return Asked(turn.question, turns[:index], turn.answer, turn.passages or self._relevant(turn.id, domain))
 
     def has_passages(self) -> bool:
-        """Whether any turn has reference passages."""
-        places = self._read()
-        return bool(self._qrels) or any(turns[index].passages for turns, index, _ in places.values())
+        """Whether any turn has reference passages of its own, or qrels name some of a corpus that is there."""
+        if any(turns[index].passages for turns, index, _ in self._read().values()):
+            return True
+        domains = self.dataset.domains() if self._qrels else ()
+        return any(True for domain in domains for _ in islice(self.dataset.corpus(domain), 1))
 
     def _read(self) -> dict[str, tuple[Sequence[Turn], int, str]]:
         with self._lock:

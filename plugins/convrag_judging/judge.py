@@ -105,6 +105,7 @@ class JudgeMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """The mean score of each turn by criterion. Raises RunStopped at a cost limit."""
+        self._here.ballot = None  # should this one not come to its end, the last one must not pass for it
         ballot = Ballot(self._rubric(), self._human() if self._human else ())
         if self._given:
             given: dict[str, list[Opinion]] = {}

@@ -134,7 +134,7 @@ class NuggetMetrics(Metrics):
                 self._nuggets()
             elif self.passages == "reference" and not self.script.has_passages():
                 yield (
-                    "the data set has neither reference passages nor qrels to make nuggets from. Give nuggets with "
+                    "the data set has neither reference passages nor qrels with a corpus to make nuggets from. Give them with "
                     "metrics.nuggets.nuggets=FILE, or take what each system shows: metrics.nuggets.passages=evidence"
                 )
         except ConvragError as error:
@@ -158,6 +158,7 @@ class NuggetMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores, number of nuggets and words of each turn that can be judged. Raises RunStopped at a cost limit."""
+        self._here.tally = None  # should this one not come to its end, the last one must not pass for it
         given = self._labels() if self._labels else None
         tally = Tally(self.min_nuggets, None if given is None else list(given))
         judged = (

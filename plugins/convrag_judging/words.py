@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-_CITATIONS = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
+_CITATIONS = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\](?=(\w?))")
 
 
 def answer_words(text: str) -> list[str]:
     """The words of an answer, separated by white space, without citations such as [1] or [2, 3]."""
-    return _CITATIONS.sub(" ", text).split()
+    return _CITATIONS.sub(lambda found: " " if found[1] else "", text).split()
 
 
 def cut(text: str, most: int | None) -> str:

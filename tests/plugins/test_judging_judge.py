@@ -1,0 +1,437 @@
+"""metrics=judge and task=agreement: rubrics, judges, and how far they agree with people."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from convrag.errors import ConfigError, DataError, LLMError
+from convrag.stages import LLM, Dataset
+from convrag.testing import MetricsContract, TaskContract
+from convrag.types import (
+    Answer,
+    Completion,
+    Conversation,
+    Evidence,
+    EvidenceItem,
+    Passage,
+    Prompt,
+    Run,
+    Turn,
+    TurnRecord,
+)
+from convrag_judging import AgreementTask, JudgeMetrics, alpha, convrag_report
+from convrag_judging.agreement import agreement, kendall
+from convrag_judging.forms import on_scale
+from convrag_judging.opinions import grouped, read_opinions
+from convrag_judging.rubric import read_rubric, rubric_path
+
+NA = None
+# K. Krippendorff, Computing Krippendorff's alpha-reliability: example C, four observers of twelve units.
+FOUR = [
+    [1, 2, 3, 3, 2, 1, 4, 1, 2, NA, NA, NA],
+    [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NA, 3],
+    [NA, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NA],
+    [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NA],
+]
+# The same, example A: two observers of ten units, a binary variable without missing values.
+TWO = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
+
+
+def units(observers: list[list[Any]]) -> list[list[float]]:
+    return [[float(value) for value in unit if value is not None] for unit in zip(*observers, strict=True)]
+
+
+@pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_of_four_observers(level: Any, published: float) -> None:
+    found = alpha(units(FOUR), level)
+    assert found is not None
+    assert round(found, 3) == published
+
+
+def test_alpha_of_two_observers() -> None:
+    found = alpha(units(TWO), "nominal")
+    assert found is not None
+    assert round(found, 3) == 0.095
+
+
+VALUES = st.lists(st.lists(st.integers(1, 5).map(float), max_size=4), max_size=8)
+
+
+@settings(deadline=None)  # the first one imports numpy
+@given(VALUES, st.sampled_from(["nominal", "interval"]))
+def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[list[float]], level: Any) -> None:
+    """By its first definition: the mean difference of pairs within units over that of all pairs."""
+
+    def difference(a: float, b: float) -> float:
+        return float(a != b) if level == "nominal" else (a - b) ** 2
+
+    pairable = [unit for unit in judged if len(unit) > 1]
+    everything = [value for unit in pairable for value in unit]
+    expected = [difference(a, b) for a, b in combinations(everything, 2)]
+    assume(sum(expected) > 0)
+    observed = sum(
+        2 * sum(difference(a, b) for a, b in combinations(unit, 2)) / (len(unit) - 1) for unit in pairable
+    ) / len(everything)
+    assert alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
+
+
+@settings(deadline=None)  # the first one imports numpy
+@given(VALUES, st.randoms(use_true_random=False))
+def test_alpha_asks_neither_who_nor_which_scale_of_ranks(judged: list[list[float]], random: Any) -> None:
+    shuffled = [random.sample(unit, len(unit)) for unit in judged]
+    random.shuffle(shuffled)
+    stretched = [[value**3 for value in unit] for unit in shuffled]
+    found, again = alpha(judged, "ordinal"), alpha(stretched, "ordinal")
+    assert (found is None) == (again is None)
+    assert found is None or found == pytest.approx(again)
+
+
+def test_alpha_that_is_undefined() -> None:
+    assert alpha([]) is None
+    assert alpha([[1.0], [2.0]]) is None
+    assert alpha([[3.0, 3.0], [3.0, 3.0]]) is None
+    assert alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
+
+
+@settings(deadline=None)  # the first one imports scipy
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12))
+def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
+    first, second = [a for a, _ in pairs], [b for _, b in pairs]
+    signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in combinations(pairs, 2)]
+    untied = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
+    found, _ = kendall([float(a) for a in first], [float(b) for b in second])
+    if not all(untied):
+        assert found is None
+    else:
+        assert found == pytest.approx(sum(a * b for a, b in signs) / (untied[0] * untied[1]) ** 0.5)
+
+
+def test_agreement_of_a_judge_with_two_people() -> None:
+    human = {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0, "y": 3.0}, "c": {"x": 5.0}, "d": {"x": 1.0}}
+    scores = {"a": {"judge": 2.0}, "b": {"judge": 4.0}, "c": {"judge": 5.0}, "e": {"judge": 1.0}}
+    found = agreement(scores, human, "interval")
+    assert (found.turns, found.annotators, found.tau_b) == (3, 2, pytest.approx(1.0))
+    assert found.alpha_humans == alpha([[1.0, 2.0], [3.0, 3.0], [5.0]], "interval")
+    assert found.alpha == alpha([[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 5.0]], "interval")
+    assert "over 3 turns with scores of 2 annotators" in found.sentence("faithfulness")
+
+
+# The judge -----------------------------------------------------------------------------------------------------------
+
+CRITERIA = ("faithfulness", "appropriateness", "completeness")
+
+
+def reply(*scores: Any, reason: str = "because") -> str:
+    return json.dumps({"reason": reason, "scores": dict(zip(CRITERIA, scores, strict=False))})
+
+
+class Scripted(LLM):
+    """Replies in turn, or by the prompt; the last reply for ever."""
+
+    def __init__(self, *replies: str | Callable[[Prompt], str]) -> None:
+        self.replies = list(replies)
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        given = self.replies[min(len(self.prompts), len(self.replies) - 1)]
+        self.prompts.append(prompt)
+        return Completion(given if isinstance(given, str) else given(prompt))
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class Talk(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        yield Conversation("t", (Turn("t<::>1", "Why tea?", "It is warm."), Turn("t<::>2", "And how?", "In a pot.")))
+
+
+def record(number: int, answer: str = "", **fields: Any) -> TurnRecord:
+    return TurnRecord("t", f"t<::>{number}", "default", number, "?", answer=Answer(answer), **fields)
+
+
+def judge(llm: LLM, **options: Any) -> JudgeMetrics:
+    return JudgeMetrics(llm=llm, dataset=Talk(), workers=1, **options)
+
+
+def report_of(stage: JudgeMetrics, tmp_path: Path) -> Any:
+    stage.fingerprint = f"under test {id(stage)}"
+    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint}))
+    assert report is not None
+    return report
+
+
+class TestJudgeMetricsContract(MetricsContract):
+    def make(self) -> JudgeMetrics:
+        return judge(Scripted(reply(3, 3, 3)))
+
+
+def test_a_judge_sees_what_it_must_and_gives_scores() -> None:
+    llm = Scripted(reply(5, 4, 2))
+    evidence = Evidence((EvidenceItem(1, Passage("p", "Pots are hot.", title="Pots"), "Pots are hot."),))
+    values = judge(llm).measure([record(2, "In a hot pot [1].", evidence=evidence)])
+    assert values == {"t<::>2": {"faithfulness": 5.0, "appropriateness": 4.0, "completeness": 2.0}}
+    system, user = (message.content for message in llm.prompts[0].messages)
+    for said in ("from 1 (worst) to 5 (best)", *CRITERIA, '"completeness": 5}'):
+        assert said in system
+    for said in ("Why tea?", "It is warm.", "And how?", "Pots are hot.", "In a pot.", "In a hot pot [1]."):
+        assert said in user
+
+
+def test_the_reference_answer_can_be_withheld() -> None:
+    llm = Scripted(reply(5, 4, 2))
+    judge(llm, reference=False).measure([record(2, "x")])
+    assert "In a pot." not in llm.prompts[0].messages[-1].content
+
+
+def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
+    first = Scripted(reply(5, 4, 2), reply(1, 2, 2))
+    second = Scripted(reply(4, 4, 3), reply(2, 2, 2))
+    stage = judge(first, second_llm=second)
+    values = stage.measure([record(1, "x"), record(2, "y")])
+    assert values["t<::>1"] == {"faithfulness": 4.5, "appropriateness": 4.0, "completeness": 2.5}
+    numbers = report_of(stage, tmp_path).numbers["judge"]
+    assert numbers["judges"]["second_llm"]["faithfulness"] == 3.0
+    assert numbers["alpha_among_judges"]["appropriateness"] == 1.0
+    assert numbers["alpha_among_judges"]["faithfulness"] == alpha([[5.0, 4.0], [1.0, 2.0]])
+
+
+def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
+    path = tmp_path / "people.jsonl"
+    rows = [
+        {"turn_id": f"t<::>{n}", "criterion": name, "score": score, "annotator": who}
+        for n, name, score, who in [
+            (1, "faithfulness", 4, "A"),
+            (2, "faithfulness", 1, "A"),
+            (2, "faithfulness", 2, "B"),
+            (1, "humour", 1, "A"),
+        ]
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
+    assert list(stage.check()) == []
+    stage.measure([record(1, "x"), record(2, "y")])
+    report = report_of(stage, tmp_path)
+    found = report.numbers["judge"]["agreement"]["faithfulness"]
+    assert (found["turns"], found["annotators"], found["tau_b"]) == (2, 2, pytest.approx(1.0))
+    assert found["alpha"] == alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
+    assert any("people scored humour, which nobody judged here" in line for line in report.lines)
+
+
+def test_what_judges_gave_can_be_read_back(tmp_path: Path) -> None:
+    stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Scripted(reply(3, 3, 3)))
+    records = [record(1, "x"), record(2, "y")]
+    values = stage.measure(records)
+    path = tmp_path / "said.jsonl"
+    path.write_text(report_of(stage, tmp_path).files["judgements.jsonl"], encoding="utf-8")
+    assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
+    again = judge(Scripted(), judgements=[path])
+    assert list(again.check()) == []
+    assert again.measure([*records, record(3, "z")]) == values
+    report = report_of(again, tmp_path)
+    assert "2 of 3 answers judged by llm, second_llm" in report.lines[0]
+    assert report.files == {}
+
+
+def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
+    llm = Scripted(reply(5, 5, 5))
+    stage = judge(llm)
+    assert stage.measure([record(1, " ", error="generator: down")])["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
+    assert not llm.prompts
+    assert "1 turns have no answer" in report_of(stage, tmp_path).lines[1]
+    assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
+
+
+@pytest.mark.parametrize(
+    ("replies", "scores", "complaint"),
+    [
+        ([reply(6, 4, 2), reply(5, 4, 2)], {"faithfulness": 5.0}, "faithfulness must be a whole number from 1 to 5: 6"),
+        ([reply(5, 4), reply(5, 4)], {"faithfulness": 5.0, "appropriateness": 4.0}, "no score for 'completeness'"),
+        (['{"faithfulness": 2, "appropriateness": "3", "completeness": {"score": 4}}'], {"completeness": 4.0}, ""),
+        (["no"], {}, "there is no JSON in it"),
+    ],
+)
+def test_replies_as_models_give_them(
+    replies: list[str], scores: dict[str, float], complaint: str, tmp_path: Path
+) -> None:
+    llm = Scripted(*replies)
+    stage = judge(llm)
+    values = stage.measure([record(1, "x")]).get("t<::>1", {})
+    assert scores.items() <= values.items()
+    assert bool(values) == bool(scores)
+    assert len(llm.prompts) == 1 + bool(complaint)
+    assert complaint in llm.prompts[-1].messages[-1].content
+
+
+def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
+    def down(prompt: Prompt) -> str:
+        raise LLMError("the server is down")
+
+    stage = judge(Scripted(reply(5, 4, 2)), second_llm=Scripted(down), third_llm=Scripted("?"))
+    assert stage.measure([record(1, "x")])["t<::>1"]["faithfulness"] == 5.0
+    report = report_of(stage, tmp_path)
+    assert report.numbers["judge"]["unusable_replies"] == 2
+    assert "2 replies could not be used" in report.lines[1]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (4, 4),
+        (4.0, 4),
+        ("4", 4),
+        ({"score": 4}, 4),
+        (4.5, None),
+        (0, None),
+        (6, None),
+        (True, None),
+        (None, None),
+        ("", None),
+    ],
+)
+def test_scores_on_the_scale(value: Any, expected: int | None) -> None:
+    assert on_scale(value, 1, 5) == expected
+
+
+# Files ---------------------------------------------------------------------------------------------------------------
+
+
+def test_our_own_rubric() -> None:
+    rubric = read_rubric(rubric_path(None))
+    assert (rubric.lowest, rubric.highest, rubric.names) == (1, 5, CRITERIA)
+    assert all(set(criterion.levels) == {1, 3, 5} for criterion in rubric.criteria)
+
+
+def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it short?\n", encoding="utf-8")
+    llm = Scripted('{"reason": "", "scores": {"brevity": 9}}')
+    stage = judge(llm, rubric=path)
+    assert list(stage.check()) == []
+    assert stage.measure([record(1, "x")]) == {"t<::>1": {"brevity": 9.0}}
+    assert "brevity: Is it short?" in llm.prompts[0].messages[0].content
+    before = stage.contents()
+    path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it brief?\n", encoding="utf-8")
+    assert judge(llm, rubric=path).contents() != before
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("- a", "a rubric has lowest, highest and criteria"),
+        ("lowest: 5\nhighest: 1", "the second larger than the first"),
+        ("lowest: 1\nhighest: many", "whole numbers"),
+        ("lowest: 1\nhighest: 5", "criteria must hold at least one"),
+        ("lowest: 1\nhighest: 5\ncriteria: {a: {levels: {1: x}}}", "the criterion 'a' needs a question"),
+        ("lowest: 1\nhighest: 5\ncriteria: {a: {question: b, levels: {low: x}}}", "the levels of 'a'"),
+        ("lowest: [", "cannot be read"),
+    ],
+)
+def test_what_is_wrong_with_a_rubric(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    (problem,) = judge(Scripted(), rubric=path).check()
+    assert message in problem
+    assert "own.yaml" in problem
+
+
+def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
+    path = tmp_path / "Ada.jsonl"
+    rows = [{"turn_id": 1, "scores": {"a": 1, "b": 2.5}}, {"qid": "1", "criterion": "a", "score": 3, "annotator": 7}]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    assert grouped(read_opinions([path])) == {"a": {"1": {"Ada": 1.0, "7": 3.0}}, "b": {"1": {"Ada": 2.5}}}
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([{"turn_id": "t", "criterion": "a"}], 'a "criterion" with a "score"'),
+        ([{"turn_id": "t", "score": 3}], 'a "criterion" beside the score'),
+        ([{"turn_id": "t", "criterion": "a", "score": "4"}], "a score is a number"),
+        ([{"turn_id": "t", "criterion": "a", "score": True}], "a score is a number"),
+        ([{"turn_id": "t", "scores": {"a": float("nan")}}], "a score is a number"),
+        ([{"turn_id": "t", "criterion": "a", "score": 4}] * 2, "has a score already, in line 1"),
+        ([{"turn_id": "t", "criterion": "a", "score": 4, "annotator": None}], "an annotator is"),
+    ],
+)
+def test_what_is_wrong_with_scores(tmp_path: Path, rows: list[Any], message: str) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        read_opinions([path])
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+def convrag(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+class TestAgreementContract(TaskContract):
+    def make(self) -> AgreementTask:
+        return AgreementTask(scores=[Path("a")], human=[Path("b")])
+
+
+def test_agreement_without_files_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match=r"task\.human is empty"):
+        AgreementTask(scores=[Path("a")], human=[])
+
+
+def test_the_task_compares_files(here: Path) -> None:
+    for name, scores in {"run": [0.1, 0.4, 0.9], "Ada": [1, 3, 3], "Bo": [1, 2, 4]}.items():
+        measure = "RB_agg" if name == "run" else "quality"
+        rows = [{"turn_id": f"t{n}", "scores": {measure: score}} for n, score in enumerate(scores)]
+        Path(f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    files = ["task=agreement", "task.scores=[run.jsonl]", "task.human=[Ada.jsonl,Bo.jsonl]"]
+    done = convrag(*files)
+    assert done.returncode == 2
+    assert "people scored quality, and the scores are of RB_agg" in done.stderr
+    assert "task.measure" in done.stderr
+    done = convrag(*files, "task.measure=RB_agg", "hydra.run.dir=out")
+    assert (done.returncode, done.stderr) == (0, "")
+    written = json.loads((here / "out" / "agreement.json").read_text(encoding="utf-8"))["quality"]
+    assert (written["turns"], written["annotators"], written["tau_b"]) == (3, 2, pytest.approx(1.0))
+    assert written["alpha_humans"] == alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
+    assert "quality: Kendall's tau-b 1.000" in done.stdout
+    done = convrag(*files, "task.measure=RB_ag")
+    assert "Did you mean 'RB_agg'?" in done.stderr
+
+
+def test_no_language_model_cannot_judge(here: Path) -> None:
+    done = convrag("metrics=[judge]")
+    assert done.returncode == 2
+    assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_served_model_judges_and_its_calls_count_as_the_metrics(here: Path) -> None:
+    pytest.importorskip("litellm")
+    from convrag.config import compose
+    from convrag.runner import run
+    from llm_server import Server, said
+
+    server = Server()
+    try:
+        server.answers(said(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
+        chosen = "+llm@metrics.judge.llm=openai_compatible"
+        at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
+        config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")
+        _, summary = run(config, here / "run")
+    finally:
+        server.close()
+    assert summary.overall == {"faithfulness": 4.0, "appropriateness": 5.0, "completeness": 3.0}
+    usage = summary.usage["metrics.judge"]
+    assert usage.calls == len(server.requests) == summary.turns
+    assert usage.prompt_tokens == 7 * summary.turns

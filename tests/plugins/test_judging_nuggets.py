@@ -1,0 +1,467 @@
+"""metrics=nuggets: nuggets made, weighed and looked for by models, and what becomes of replies that are no good."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.config import compose
+from convrag.errors import ConfigError, LLMError, RunStopped
+from convrag.meter import Meter
+from convrag.stages import LLM, Dataset
+from convrag.store import Store
+from convrag.testing import MetricsContract
+from convrag.types import (
+    Answer,
+    Completion,
+    Conversation,
+    Evidence,
+    EvidenceItem,
+    Passage,
+    Prompt,
+    Run,
+    Turn,
+    TurnRecord,
+)
+from convrag_judging import NuggetMetrics, convrag_report
+from convrag_judging.side_by_side import side_by_side
+from convrag_judging.words import answer_words, cut
+
+FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
+
+
+class Scripted(LLM):
+    """Replies by task; a reply is a text, or made from the prompt. Keeps the prompts."""
+
+    def __init__(self, **replies: str | Callable[[Prompt], str]) -> None:
+        self.replies = replies
+        self.prompts: list[Prompt] = []
+        self._lock = threading.Lock()
+
+    def complete(self, prompt: Prompt) -> Completion:
+        with self._lock:
+            self.prompts.append(prompt)
+        reply = self.replies[prompt.task]
+        return Completion(reply if isinstance(reply, str) else reply(prompt), 10, 5, cost_usd=0.5, model="scripted")
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def asked(self, task: str) -> list[Prompt]:
+        return [prompt for prompt in self.prompts if prompt.task == task]
+
+
+def vital_first(prompt: Prompt) -> str:
+    """The first nugget of each batch is vital."""
+    return json.dumps({"labels": ["vital"] + ["okay"] * (len(prompt.inputs["nuggets"]) - 1)})
+
+
+def literal(prompt: Prompt) -> str:
+    """Support is what stands in the answer literally."""
+    inputs = prompt.inputs
+    return json.dumps({"labels": ["support" if text in inputs["answer"] else "none" for text in inputs["nuggets"]]})
+
+
+def listed(*facts: str) -> str:
+    return json.dumps({"nuggets": list(facts)})
+
+
+def reading(prompt: Prompt) -> str:
+    """The texts of the passages are the facts."""
+    return listed(*prompt.inputs["nuggets"], *(each["text"] for each in prompt.inputs["passages"]))
+
+
+def model(**replies: Any) -> Scripted:
+    return Scripted(**{"nuggetise": reading, "importance": vital_first, "assign": literal, **replies})
+
+
+class Talks(Dataset):
+    """A conversation of two turns; the first has passages of its own, the second qrels, a third nothing."""
+
+    def __init__(self, passages: int = 3) -> None:
+        self.passages = tuple(Passage(f"p{n}", FACTS[n]) for n in range(passages))
+
+    def conversations(self) -> Iterator[Conversation]:
+        first = Turn("t<::>1", "Why tea?", "For reasons.", self.passages)
+        second = Turn("t<::>2", "And how?", "Well.")
+        yield Conversation("t", (first, second, Turn("t<::>3", "Bye!", "Bye.")))
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        yield from (Passage(f"c{n}", FACTS[20 + n], title="Tea") for n in range(4))
+
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        return {"t<::>2": {"c2": 1, "c0": 2, "c3": 0}}
+
+
+def record(number: int, answer: str = "", **fields: Any) -> TurnRecord:
+    return TurnRecord("t", f"t<::>{number}", "default", number, "?", answer=Answer(answer), **fields)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def metric(store: Store, llm: LLM, dataset: Dataset | None = None, **options: Any) -> NuggetMetrics:
+    return NuggetMetrics(llm=llm, dataset=dataset or Talks(), store=store, **options)
+
+
+class TestNuggetMetricsContract(MetricsContract):
+    @pytest.fixture(autouse=True)
+    def _store(self, tmp_path: Path) -> None:
+        self.store = Store(tmp_path)
+
+    def make(self) -> NuggetMetrics:
+        return metric(self.store, model())
+
+
+def test_a_turn_from_passages_to_scores(store: Store) -> None:
+    llm = model()
+    values = metric(store, llm).measure([record(1, f"It says {FACTS[0]} [1], and {FACTS[2]} [2].")])
+    assert values == {
+        "t<::>1": {
+            "nuggets_strict_vital": 1.0,
+            "nuggets_vital": 1.0,
+            "nuggets_strict_all": 2 / 3,
+            "nuggets_all": 2 / 3,
+            "nuggets_weighted": (1 + 0.5) / (1 + 1),
+            "nuggets_count": 3.0,
+            "nuggets_words": 13.0,
+        }
+    }
+    assert [prompt.task for prompt in llm.prompts] == ["nuggetise", "importance", "assign"]
+
+
+def test_passages_come_in_windows_and_nuggets_in_batches(store: Store) -> None:
+    llm = model()
+    metric(store, llm, Talks(passages=23)).measure([record(1, "nothing")])
+    windows = llm.asked("nuggetise")
+    assert [len(prompt.inputs["passages"]) for prompt in windows] == [10, 10, 3]
+    assert [prompt.inputs["nuggets"] for prompt in windows] == [[], FACTS[:10], FACTS[:20]]
+    for task in ("importance", "assign"):
+        assert [len(prompt.inputs["nuggets"]) for prompt in llm.asked(task)] == [10, 10, 3]
+
+
+def test_the_qrels_name_the_passages_of_a_turn_that_has_none(store: Store) -> None:
+    llm = model()
+    metric(store, llm).measure([record(2, "x")])
+    (prompt,) = llm.asked("nuggetise")
+    assert [passage["text"] for passage in prompt.inputs["passages"]] == [FACTS[20], FACTS[22]]
+    assert prompt.inputs["passages"][0]["title"] == "Tea"
+    assert prompt.inputs["history"] == [{"user": "Why tea?", "assistant": "For reasons."}]
+    assert "Why tea?" in prompt.messages[-1].content
+    assert prompt.inputs["question"] == "And how?"
+
+
+def test_nuggets_are_made_without_a_look_at_the_system(store: Store) -> None:
+    """Two systems that found and said different things are asked for the same nuggets, with the same prompt."""
+    evidence = Evidence((EvidenceItem(1, Passage("e", "something else"), "something else"),))
+    llms = [model(), model()]
+    metric(store, llms[0]).measure([record(1, "one answer")])
+    metric(store, llms[1]).measure([record(1, "another", evidence=evidence, trace={"rewriter": {"x": 1}})])
+    assert llms[0].asked("nuggetise") == llms[1].asked("nuggetise")
+
+
+def test_nuggets_from_the_evidence(store: Store) -> None:
+    hint = EvidenceItem(2, Passage("f", "full text"), "see above", hint=True)
+    evidence = Evidence((EvidenceItem(1, Passage("e", "shown text"), "shown text"), hint, hint))
+    llm = model()
+    stage = metric(store, llm, passages="evidence")
+    assert "do not compare systems" in stage.describe()
+    assert list(stage.measure([record(1, "shown text", evidence=evidence), record(2, "no evidence")])) == ["t<::>1"]
+    assert [each["text"] for each in llm.asked("nuggetise")[0].inputs["passages"]] == ["shown text", "full text"]
+
+
+def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
+    llm = model()
+    answer = f"Well [1]. {FACTS[0]}. {FACTS[1]}."
+    values = metric(store, llm, max_words=6).measure([record(1, answer)])["t<::>1"]
+    assert llm.asked("assign")[0].inputs["answer"] == f"Well. {FACTS[0]}."
+    assert (values["nuggets_words"], values["nuggets_strict_all"]) == (6.0, 1 / 3)
+    assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
+
+
+def test_words_and_cutting() -> None:
+    assert answer_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
+    assert cut("a b [1] c", 3) == "a b [1] c"
+    assert cut("a  b [1] c", 2) == "a b"
+    assert cut("a b", None) == "a b"
+
+
+def test_an_empty_answer_scores_nothing_and_asks_nobody(store: Store) -> None:
+    llm = model()
+    values = metric(store, llm).measure([record(1, "", error="generator: down")])["t<::>1"]
+    assert values["nuggets_all"] == values["nuggets_words"] == 0.0
+    assert not llm.asked("assign")
+
+
+def test_turns_without_answers_are_no_turns_to_judge(store: Store) -> None:
+    """task=evaluate of a ranking: nobody answered."""
+    stage = metric(store, model())
+    assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
+
+
+def report_of(stage: NuggetMetrics, tmp_path: Path) -> Any:
+    stage.fingerprint = stage.fingerprint or f"under test {id(stage)}"
+    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint}))
+    assert report is not None
+    assert report.title == "judging"
+    return report
+
+
+def test_too_few_detected_nuggets_are_left_out_and_said(store: Store, tmp_path: Path) -> None:
+    records = [record(1, "x", trace={"generator": {"nuggets": [{"text": "one"}]}}), record(2, "x"), record(3, "x")]
+    stage = metric(store, model(), min_nuggets=2)
+    assert list(stage.measure(records)) == ["t<::>2"]
+    report = report_of(stage, tmp_path)
+    assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
+    assert report.numbers["nuggets"]["left_out"] == {"few": 1, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
+    assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
+
+
+def test_that_none_had_too_few_is_said_too(store: Store, tmp_path: Path) -> None:
+    stage = metric(store, model(), min_nuggets=2)
+    stage.measure([record(1, "x")])
+    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(stage, tmp_path).lines[1]
+
+
+def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
+    strict = model(assign=lambda prompt: json.dumps({"labels": ["none"] * len(prompt.inputs["nuggets"])}))
+    kind = model(
+        importance=lambda prompt: json.dumps({"labels": ["vital"] * len(prompt.inputs["nuggets"])}),
+        assign=lambda prompt: json.dumps({"labels": ["support"] * len(prompt.inputs["nuggets"])}),
+    )
+    stage = metric(store, model(), second_llm=strict, third_llm=kind)
+    values = stage.measure([record(1, FACTS[0])])["t<::>1"]
+    assert values["nuggets_strict_vital"] == pytest.approx((1 + 0 + 1) / 3)
+    assert values["nuggets_strict_all"] == pytest.approx((1 / 3 + 0 + 1) / 3)
+    assert not strict.asked("nuggetise")
+    assert not kind.asked("nuggetise")
+    report = report_of(stage, tmp_path)
+    assessors = report.numbers["nuggets"]["assessors"]
+    assert [assessors[name]["strict_vital"] for name in ("llm", "second_llm", "third_llm")] == [1, 0, 1]
+    assert "third_llm 1.000 (3.0 nuggets a turn, 3.0 vital)" in report.lines[1]
+
+
+def test_what_models_said_can_be_read_back(store: Store, tmp_path: Path) -> None:
+    stage = metric(store, model(), second_llm=model(importance=json.dumps({"labels": ["okay"] * 3})))
+    records = [record(1, FACTS[1], trace={}), record(2, FACTS[20])]
+    values = stage.measure(records)
+    path = tmp_path / "labels.jsonl"
+    path.write_text(report_of(stage, tmp_path).files["nuggets.jsonl"], encoding="utf-8")
+    again = metric(store, Scripted(), judgements=[path])
+    assert list(again.check()) == []
+    assert again.measure(records) == values
+
+
+# Replies that are no good --------------------------------------------------------------------------------------------
+
+
+def test_a_reply_is_asked_for_again_with_what_was_wrong(store: Store) -> None:
+    replies = iter(['{"labels": ["vital"]}', '{"labels": ["Vital", "OK", "okay"]}'])
+    llm = model(importance=lambda prompt: next(replies))
+    values = metric(store, llm).measure([record(1, FACTS[0])])["t<::>1"]
+    assert values["nuggets_strict_vital"] == 1.0
+    assert "there must be 3 labels, not 1" in llm.asked("importance")[1].messages[-1].content
+
+
+def test_labels_that_are_missing_for_good_leave_their_nuggets_out(store: Store, tmp_path: Path) -> None:
+    stage = metric(store, model(assign='{"labels": ["support", "perhaps"]}'))
+    values = stage.measure([record(1, "x")])["t<::>1"]
+    assert (values["nuggets_count"], values["nuggets_strict_all"]) == (1.0, 1.0)
+    report = report_of(stage, tmp_path)
+    assert report.numbers["nuggets"]["labels"]["left_open"] == 2
+    assert report.numbers["nuggets"]["unusable_replies"] == 1
+    assert any("1 replies could not be used as they were, and 2 labels are missing" in line for line in report.lines)
+
+
+def test_a_turn_that_nobody_judged_is_left_out(store: Store, tmp_path: Path) -> None:
+    def down(prompt: Prompt) -> str:
+        raise LLMError("the server is down")
+
+    stage = metric(store, model(assign=down))
+    assert stage.measure([record(1, "x")]) == {}
+    report = report_of(stage, tmp_path)
+    assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
+    assert "the server is down" in report.lines[-1]
+
+
+def test_an_assessor_that_fails_does_not_take_the_others_along(store: Store) -> None:
+    stage = metric(store, model(), second_llm=model(importance="I cannot say."))
+    values = stage.measure([record(1, FACTS[0])])["t<::>1"]
+    assert (values["nuggets_strict_vital"], values["nuggets_count"]) == (1.0, 3.0)
+
+
+@pytest.mark.parametrize("reply", ["I am sorry.", '{"nuggets": []}', '{"nuggets": "none"}'])
+def test_a_window_that_brings_nothing_leaves_the_list_as_it_is(store: Store, reply: str) -> None:
+    llm = model(nuggetise=lambda prompt: reply if prompt.inputs["nuggets"] else reading(prompt))
+    values = metric(store, llm, Talks(passages=12)).measure([record(1, "x")])
+    assert values["t<::>1"]["nuggets_count"] == 10.0
+
+
+def test_nuggets_that_keep_no_limit_are_dropped(store: Store) -> None:
+    long = " ".join(["word"] * 13)
+    many = [long, "", "One fact", "one  fact", *(f"fact {n}" for n in range(40))]
+    llm = model(nuggetise=listed(*many))
+    metric(store, llm).measure([record(1, "x")])
+    complaints = [prompt.messages[-1].content for prompt in llm.asked("nuggetise")]
+    assert len(complaints) == 2
+    assert "at most 30 nuggets" in complaints[1]
+    nuggets = [text for prompt in llm.asked("assign") for text in prompt.inputs["nuggets"]]
+    assert nuggets == ["One fact", *(f"fact {n}" for n in range(29))]
+
+
+def test_no_nuggets_is_no_score(store: Store, tmp_path: Path) -> None:
+    stage = metric(store, model(nuggetise=listed()))
+    assert stage.measure([record(1, "x")]) == {}
+    assert report_of(stage, tmp_path).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
+
+
+def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
+    def spent(prompt: Prompt) -> str:
+        raise RunStopped("the cost limit of $1 is reached")
+
+    llm = model()
+    stage = metric(store, llm)
+    stage.measure([record(1, "x")])
+    llm.replies["assign"] = spent
+    with pytest.raises(RunStopped):
+        stage.measure([record(1, "x")] * 20)
+    run = Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint})
+    assert convrag_report(run) is None  # what was measured before must not pass for it
+
+
+# Files, options, the whole run ---------------------------------------------------------------------------------------
+
+
+def test_given_nuggets_are_not_made_and_weighed_again(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "n.jsonl"
+    nuggets = [{"text": FACTS[0], "importance": "Vital"}, {"text": FACTS[1], "importance": "okay"}]
+    path.write_text(json.dumps({"qid": "t<::>3", "query": "?", "nuggets": nuggets}), encoding="utf-8")
+    llm = Scripted(assign=literal)
+    stage = metric(store, llm, nuggets=path)
+    assert stage.measure([record(3, FACTS[0]), record(1, "x")])["t<::>3"]["nuggets_weighted"] == 1 / 1.5
+    assert [prompt.task for prompt in llm.prompts] == ["assign"]
+
+
+def test_judgements_of_turns_that_are_not_there_are_counted(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "j.jsonl"
+    rows = [{"turn_id": name, "importance": ["vital"], "assignment": ["support"]} for name in ("t<::>1", "u", "v")]
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    stage = metric(store, Scripted(), judgements=[path])
+    values = stage.measure([record(1, "four words it has"), record(2, "x")])
+    assert values["t<::>1"]["nuggets_words"] == 4.0
+    report = report_of(stage, tmp_path)
+    assert report.numbers["nuggets"]["not_in_run"] == 2
+    assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
+    assert "2 of 3 turns that files judge are not in this run" in report.lines[-1]
+    assert report.files == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_words": 0}, r"metrics\.nuggets\.max_words=0: at least 1"),
+        ({"window": 0}, "window=0"),
+        ({"workers": -1}, "workers=-1"),
+        ({"judgements": [Path("x")], "max_words": 9}, r"metrics\.nuggets\.max_words is for answers that are still"),
+        ({"judgements": [Path("x")], "nuggets": Path("y")}, r"metrics\.nuggets\.nuggets is for answers"),
+    ],
+)
+def test_options_that_cannot_be(store: Store, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        metric(store, model(), **options)
+
+
+class Bare(Dataset):
+    def conversations(self) -> Iterator[Conversation]:
+        yield Conversation("t", (Turn("t<::>1", "Why?"),))
+
+
+def test_nothing_to_make_nuggets_from_is_said_before_the_first_turn(store: Store) -> None:
+    (problem,) = metric(store, model(), Bare()).check()
+    assert "metrics.nuggets.passages=evidence" in problem
+    assert list(metric(store, model(), Bare(), passages="evidence").check()) == []
+
+
+def test_qrels_without_a_corpus_are_nothing_to_make_nuggets_from(store: Store) -> None:
+    class Judged(Bare):
+        def qrels(self) -> Mapping[str, Mapping[str, int]]:
+            return {"t<::>1": {"p": 1}}
+
+    assert "neither reference passages nor qrels with a corpus" in next(iter(metric(store, model(), Judged()).check()))
+
+
+def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
+    class Rules(Scripted):
+        tasks = frozenset({"assign"})
+
+    (problem,) = metric(store, Rules()).check()
+    assert "no rule for nuggetise, importance" in problem
+    assert "words in common" in metric(store, Rules()).describe()
+    assert metric(store, model()).describe() == ""
+
+
+def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> None:
+    path = tmp_path / "own.jinja"
+    path.write_text("Facts of {{ question }}, please.", encoding="utf-8")
+    llm = model()
+    stage = metric(store, llm, nuggetise_prompt=path)
+    assert stage.contents() != metric(store, llm).contents()
+    stage.measure([record(1, "x")])
+    assert llm.asked("nuggetise")[0].messages[-1].content == "Facts of Why tea?, please."
+
+
+def test_side_by_side_keeps_the_order_and_counts_for_the_caller() -> None:
+    from convrag.meter import count
+    from convrag.types import Usage
+
+    def work(number: int) -> int:
+        count(Usage(calls=1, cost_usd=0.5))
+        return number * number
+
+    meter = Meter()
+    with meter.stage("metrics.nuggets"):
+        assert list(side_by_side(work, iter(range(100)), 8)) == [n * n for n in range(100)]
+    assert meter.usage == {"metrics.nuggets": Usage(calls=100, cost_usd=50.0)}
+
+
+def run_sample(here: Path, *overrides: str) -> Any:
+    from convrag.runner import run
+
+    chosen = ["metrics=[nuggets]", "tracker=none", "limit=2", "history=gold", *overrides]
+    _, summary = run(compose(*chosen), here / "run")
+    return summary
+
+
+def test_a_run_without_a_language_model(here: Path) -> None:
+    summary = run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
+    assert 0 < summary.overall["nuggets_all"] <= 1
+    assert summary.overall["nuggets_words"] > 10
+    assert summary.usage["metrics.nuggets"].prompt_tokens > 0
+    assert set(summary.reports["judging"]["nuggets"]["assessors"]) == {"llm", "second_llm"}
+    page = (here / "run" / "summary.md").read_text(encoding="utf-8")
+    assert "judged by the words in common, not by a language model" in page
+    assert "V_strict" in page
+    assert (here / "run" / "nuggets.jsonl").read_text(encoding="utf-8").count("\n") == 2 * summary.scored["overall"]
+    again = run_sample(here)
+    assert again.usage["metrics.nuggets"].calls == 0, "everything is remembered"
+
+
+def test_the_command_line(here: Path) -> None:
+    arguments = ["metrics=[nuggets]", "metrics.nuggets.min_nuggets=2", "metrics.nuggets.max_words=20", "limit=1"]
+    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "nuggets_strict_vital" in done.stdout
+    assert "rest on fewer than 2 nuggets" in " ".join(done.stdout.split())
+    done = subprocess.run([*command, "metrics.nuggets.max_wrods=3"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "max_wrods" in done.stderr
