@@ -134,8 +134,9 @@ class NuggetMetrics(Metrics):
                 self._nuggets()
             elif self.passages == "reference" and not self.script.has_passages():
                 yield (
-                    "the data set has neither reference passages nor qrels with a corpus to make nuggets from. Give them with "
-                    "metrics.nuggets.nuggets=FILE, or take what each system shows: metrics.nuggets.passages=evidence"
+                    "the data set has neither reference passages nor qrels with a corpus to make nuggets from. Give "
+                    "nuggets with metrics.nuggets.nuggets=FILE, or make them from what each system shows: "
+                    "metrics.nuggets.passages=evidence"
                 )
         except ConvragError as error:
             yield str(error)
