@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError, LLMError
+from convrag.errors import ConfigError, DataError, LLMError, RunStopped
 from convrag.stages import LLM, Dataset
 from convrag.testing import MetricsContract, TaskContract
 from convrag.types import (
@@ -282,6 +282,19 @@ def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
     report = report_of(stage, tmp_path)
     assert report.numbers["judge"]["unusable_replies"] == 2
     assert "2 replies could not be used" in report.lines[1]
+
+
+def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
+    def spent(prompt: Prompt) -> str:
+        raise RunStopped("the cost limit of $1 is reached")
+
+    stage = judge(Scripted(reply(5, 4, 2), spent))
+    stage.measure([record(1, "x")])
+    assert report_of(stage, tmp_path)
+    with pytest.raises(RunStopped):
+        stage.measure([record(1, "x")])
+    run = Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint})
+    assert convrag_report(run) is None  # what was measured before must not pass for it
 
 
 @pytest.mark.parametrize(

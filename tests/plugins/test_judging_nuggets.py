@@ -224,6 +224,7 @@ def test_too_few_detected_nuggets_are_left_out_and_said(store: Store, tmp_path: 
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
     assert report.numbers["nuggets"]["left_out"] == {"few": 1, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
+    assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 
 
 def test_that_none_had_too_few_is_said_too(store: Store, tmp_path: Path) -> None:
@@ -330,7 +331,9 @@ def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
 
     llm = model()
     stage = metric(store, llm)
+    stage.fingerprint = "under test"
     stage.measure([record(1, "x")])
+    assert report_of(stage, tmp_path)
     llm.replies["assign"] = spent
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")] * 20)
