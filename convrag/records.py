@@ -11,6 +11,8 @@ from typing import Any
 from convrag.errors import DataError
 from convrag.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
 
+_TEXTS = ("text", "title", "url")
+
 
 def to_json(record: TurnRecord) -> str:
     """One line of an intermediate file."""
@@ -24,9 +26,7 @@ def to_json(record: TurnRecord) -> str:
         "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "trace": record.trace,
         "contexts": [_context(hit) for hit in record.hits],
-        "evidence": [
-            {"number": item.number, "id": item.passage.id, "hint": item.hint} for item in record.evidence.items
-        ],
+        "evidence": _evidence(record),
         "agent_response": record.answer.text,
         "citations": record.answer.citations,
         "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
@@ -56,7 +56,7 @@ def from_json(line: str) -> TurnRecord:
     passages = {hit.passage.id: hit.passage for hit in hits}
     shown = []
     for item in row["evidence"]:
-        passage = passages.get(item["id"]) or Passage(item["id"], "")
+        passage = passages.get(item["id"]) or Passage(item["id"], *(item.get(name, "") for name in _TEXTS))
         shown.append(EvidenceItem(item["number"], passage, passage.text, item["hint"]))
     return TurnRecord(
         conversation_id=row["conversation_id"],
@@ -75,6 +75,16 @@ def from_json(line: str) -> TurnRecord:
         error=row["error"],
         labels=row["labels"],
     )
+
+
+def _evidence(record: TurnRecord) -> list[dict[str, Any]]:
+    """What was shown, by id; with its text where it is none of the hits."""
+    found = {hit.passage.id for hit in record.hits}
+    return [
+        {"number": item.number, "id": item.passage.id, "hint": item.hint}
+        | ({} if item.passage.id in found else {name: getattr(item.passage, name) for name in _TEXTS})
+        for item in record.evidence.items
+    ]
 
 
 def _context(hit: Hit) -> dict[str, Any]:

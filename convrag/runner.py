@@ -7,7 +7,7 @@ import logging
 import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +24,7 @@ from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.scoring import Scores
 from convrag.settings import Settings
-from convrag.stages import Dataset, Metrics
+from convrag.stages import GROUPS, Dataset, Metrics
 from convrag.summary import read_summary, score_lines, summarize
 from convrag.summary_page import markdown
 from convrag.types import Conversation, Run, RunSummary, TurnRecord
@@ -68,13 +68,16 @@ def run(
     return this, _carry_out(this, Conversing(pipeline, conversations, settings), metrics, tracker, *watching)
 
 
-def evaluate(config: DictConfig, folder: Path, records: Sequence[TurnRecord]) -> tuple[Run, RunSummary]:
+def evaluate(
+    config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = ()
+) -> tuple[Run, RunSummary]:
     """Measure turns that are there already as a run would be measured, and write the same files below `folder`.
 
     Args:
         config: as composed; its data set, metrics and tracker are used.
         folder: where the files go.
         records: the turns, conversation by conversation.
+        notes: what a reader of the summary should know about them.
 
     Raises:
         ConvragError: for whatever is wrong with the configuration or the data.
@@ -86,7 +89,12 @@ def evaluate(config: DictConfig, folder: Path, records: Sequence[TurnRecord]) ->
     wiring.check()
     wiring.prepare()
     conversations = len({record.conversation_id for record in records})
-    this = _run(wiring, folder, conversations, len(records))
+    used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
+    this = replace(
+        _run(wiring, folder, conversations, len(records)),
+        config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
+        notes=(*notes, *wiring.notes()),
+    )
     return this, _carry_out(this, _Given(records), metrics, tracker)
 
 

@@ -1,0 +1,49 @@
+"""What the data set knows of each turn: the reference answer, the relevant passages, the labels."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from convrag.stages import Dataset
+from convrag.types import Turn, TurnRecord
+
+
+class References:
+    """The turns of a data set by id, read at first use."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._lock = threading.Lock()
+        self._turns: Mapping[str, Turn] | None = None
+
+    def answer(self, record: TurnRecord) -> str:
+        """The reference answer to a turn; empty where there is none."""
+        turn = self._by_id().get(record.turn_id)
+        return turn.answer.strip() if turn else ""
+
+    def label(self, record: TurnRecord, name: str) -> str:
+        """A label of the turn in upper case, as the record has it, else as the data set has; empty where neither has.
+
+        Args:
+            record: the turn.
+            name: in small letters with underscores ("question_type"), however the data set writes it.
+        """
+        if found := _label(record.labels, name):
+            return found
+        turn = self._by_id().get(record.turn_id)
+        return _label(turn.labels, name) if turn else ""
+
+    def _by_id(self) -> Mapping[str, Turn]:
+        with self._lock:
+            if self._turns is None:
+                self._turns = {turn.id: turn for each in self._dataset.conversations() for turn in each.turns}
+            return self._turns
+
+
+def _label(labels: Mapping[str, Any], name: str) -> str:
+    for key, value in labels.items():
+        if key.casefold().replace(" ", "_").replace("-", "_") == name:
+            return str(value[0] if isinstance(value, list | tuple) and value else value or "").strip().upper()
+    return ""
