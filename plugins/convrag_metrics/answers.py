@@ -10,7 +10,7 @@ from convrag.stages import Dataset, Metrics
 from convrag.types import TurnRecord
 from convrag_metrics.overlap import bags, in_order
 from convrag_metrics.references import References
-from convrag_metrics.texts import evidence_texts, normalised, normalised_passage, scored_text
+from convrag_metrics.texts import evidence_texts, lacks, normalised, normalised_passage, scored_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,7 @@ class AnswerMetrics(Metrics):
         compare = self._comparison()
         measured = {}
         for record in records:
-            if reference := self.references.answer(record):
+            if (reference := self.references.answer(record)) and not lacks(record, "answer"):
                 answer = scored_text(record, self.citations, self.max_words)
                 measured[record.turn_id] = compare(answer, reference) | self._beside(record, answer)
         return measured

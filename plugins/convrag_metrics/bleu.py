@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import exp, log
 from typing import Literal
 
 from sacrebleu.metrics import BLEU
@@ -32,10 +33,12 @@ def scorer(tokenize: Tokenize) -> BLEU:
 def corpus_bleu(means: Mapping[str, float]) -> float:
     """BLEU-4 of all answers together (0 to 100), not smoothed: 0 where no four words of any answer match.
 
-    Means do as well as sums: the score knows counts only in relation to each other.
+    Means do as well as sums: the score knows counts only in relation to each other. (sacrebleu takes only sums.)
     """
     matched, total = ([means[name] for name in names] for names in (MATCHED, TOTAL))
     answer, reference = (means[name] for name in LENGTHS)
     if not all(matched):
         return 0.0
-    return float(BLEU.compute_bleu(matched, total, answer, reference, smooth_method="none").score)
+    precision = sum(log(part / whole) for part, whole in zip(matched, total, strict=True)) / len(ORDERS)
+    brevity = min(0.0, 1 - reference / answer)
+    return 100 * exp(precision + brevity)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from convrag.errors import ConfigError
 from convrag.stages import Dataset, Metrics
 from convrag.types import TurnRecord
+from convrag_metrics.texts import lacks
 
 if TYPE_CHECKING:
     from ir_measures import Measure
@@ -42,7 +43,7 @@ class RankingMetrics(Metrics):
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         measures = [_parse(name) for name in self.measures]
         qrels = self.dataset.qrels()
-        scored = (record for record in records if qrels.get(record.turn_id))
+        scored = (record for record in records if qrels.get(record.turn_id) and not lacks(record, "ranking"))
         values: dict[str, dict[str, float]] = {}
         while batch := {record.turn_id: _ranking(record) for record in islice(scored, _BATCH)}:
             values |= _evaluate(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)

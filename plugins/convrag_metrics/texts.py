@@ -51,6 +51,12 @@ def normalised_passage(text: str) -> tuple[str, ...]:
     return tuple(normalised(text))
 
 
+def lacks(record: TurnRecord, what: Literal["ranking", "answer", "evidence"]) -> bool:
+    """Whether a turn was put together from files (task=evaluate) that do not have this of any turn."""
+    given = record.trace.get("evaluate", {}).get("given")
+    return given is not None and what not in given
+
+
 def evidence_texts(record: TurnRecord) -> list[str]:
     """The full texts of the passages that the answer was given, also where a hint stood for one; each once."""
     texts = (item.passage.text or item.text for item in record.evidence.items)

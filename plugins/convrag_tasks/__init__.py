@@ -2,6 +2,8 @@
 
 from convrag.hookspecs import Register, hookimpl
 from convrag_tasks.chat import ChatTask
+from convrag_tasks.evaluate import EvaluateTask
+from convrag_tasks.export import ExportTask
 from convrag_tasks.record import RecordTask
 from convrag_tasks.run import RunTask
 
@@ -11,4 +13,6 @@ def convrag_register(register: Register) -> None:
     """Register the tasks."""
     register("task", "run", RunTask)
     register("task", "record", RecordTask)
+    register("task", "evaluate", EvaluateTask)
+    register("task", "export", ExportTask)
     register("task", "chat", ChatTask)

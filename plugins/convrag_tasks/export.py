@@ -1,0 +1,120 @@
+"""`task=export`: a finished run in the formats that others read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from omegaconf import DictConfig
+
+from convrag.errors import ConfigError, DataError
+from convrag.stages import Dataset, Task
+
+if TYPE_CHECKING:
+    from convrag_tasks.given_turns import Asked
+
+
+class ExportTask(Task):
+    """Write a finished run for others to read: MTRAG's predictions, InspectorRAGet's JSON, TREC or CSV.
+
+    mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
+    the JSON of IBM's InspectorRAGet. For both the data set must be that of the run. docs/metrics.md says where the
+    formats are from.
+
+    Args:
+        records: the folder of the run.
+        path: the file to write; it appears whole, in place of one that is there.
+        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns) or csv (a row for each turn).
+        contexts: mtrag: the passages that stand for the turn's contexts, at most 10: evidence (what the answer was
+            given; SemEval's tasks B and C) or hits (the ranking; task A).
+        compare: inspectorraget: folders of further runs over the same turns, which become further models.
+
+    Raises:
+        ConfigError: the file's name is none that MTRAG's checker accepts, or `compare` stands with another format.
+        DataError: a folder holds no finished run, or one of other turns.
+    """
+
+    def __init__(
+        self,
+        *,
+        records: Path,
+        path: Path,
+        format: Literal["mtrag", "inspectorraget", "csv", "trec"] = "mtrag",
+        contexts: Literal["evidence", "hits"] = "evidence",
+        compare: list[Path] = [],  # noqa: B006
+    ) -> None:
+        if format == "mtrag" and path.suffix != ".jsonl":
+            raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
+        if compare and format != "inspectorraget":
+            raise ConfigError("task.compare is for task.format=inspectorraget")
+        self.records = records
+        self.path = path
+        self.format = format
+        self.contexts: Literal["evidence", "hits"] = contexts
+        self.compare = list(compare)
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Write the file and say what is in it."""
+        from rich.console import Console
+
+        lines, remarks = self._lines(config)
+        _write(self.path, lines)
+        console = Console()
+        for line in [*remarks, f"Written: {self.path}"]:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        return 0
+
+    def _lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
+        from convrag_tasks.finished_runs import read_finished
+
+        records = read_finished(self.records)
+        said = [f"{len(records)} turns of {self.records}."]
+        if self.format == "trec":
+            from convrag.writers import trec_lines
+
+            return [line for record in records for line in trec_lines(record)], said
+        if self.format == "csv":
+            from convrag_tasks.export_csv import csv_lines
+            from convrag_tasks.finished_runs import read_scores
+
+            return csv_lines(records, read_scores(self.records)), said
+        turns = self._turns(config)
+        if unknown := next((record.turn_id for record in records if record.turn_id not in turns), ""):
+            raise DataError(
+                f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
+                "dataset.domain=...)",
+                path=self.records,
+            )
+        if self.format == "mtrag":
+            from convrag_tasks.export_mtrag import LIMIT, cut, mtrag_lines
+
+            if shortened := sum(cut(record, self.contexts) for record in records):
+                said.append(
+                    f"{shortened} turns have more contexts than the checker allows: the first {LIMIT} are kept."
+                )
+            return mtrag_lines(records, turns, self.contexts), said
+        from convrag_tasks.export_inspector import inspector_lines
+
+        return inspector_lines([self.records, *self.compare], turns, said), said
+
+    def _turns(self, config: DictConfig) -> dict[str, Asked]:
+        from convrag.wiring import Wiring
+        from convrag_tasks.given_turns import asked
+
+        dataset: Dataset = Wiring(config).get("dataset")
+        return asked(dataset)
+
+
+def _write(path: Path, lines: Iterable[str]) -> None:
+    """Write a file whole, or not at all. Raises ConfigError where it cannot be written."""
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        unfinished.replace(path)
+    except OSError as error:
+        raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

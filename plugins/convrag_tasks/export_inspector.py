@@ -1,0 +1,128 @@
+"""InspectorRAGet's JSON, in the first version of its form, which every release loads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from convrag.errors import DataError
+from convrag.types import Passage, TurnRecord
+from convrag_tasks.export_talk import LABELS, labelled, spoken
+from convrag_tasks.finished_runs import read_finished, read_scores
+from convrag_tasks.given_turns import Asked
+
+_WORKER = "convrag"
+_BINS = 10
+
+
+class _Model(NamedTuple):
+    """A run as InspectorRAGet sees it."""
+
+    id: str
+    records: Mapping[str, TurnRecord]
+    scores: Mapping[str, Mapping[str, float]]
+
+
+def inspector_lines(folders: Sequence[Path], turns: Mapping[str, Asked], said: list[str]) -> Iterator[str]:
+    """The file, as one line.
+
+    InspectorRAGet drops a task in which a model lacks a number; so what some turn lacks is written as text, which it
+    shows with the turn and in no chart. `said` is told which measures those are.
+
+    Raises DataError where the runs are not of the same turns.
+    """
+    models = _models(folders)
+    tasks = list(models[0].records)
+    measures = list(dict.fromkeys(name for model in models for turn in tasks for name in model.scores.get(turn, {})))
+    complete = [name for name in measures if _everywhere(name, models, tasks)]
+    if partial := [name for name in measures if name not in complete]:
+        said.append(f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}.")
+    metrics = [
+        _metric(name, [model.scores[turn][name] for model in models for turn in tasks])
+        if name in complete
+        else {"name": name, "display_name": name, "author": "algorithm", "type": "text"}
+        for name in measures
+    ]
+    document = {
+        "name": " against ".join(model.id for model in models),
+        "models": [{"model_id": model.id, "name": model.id, "owner": "convrag"} for model in models],
+        "metrics": metrics,
+        "documents": _documents(models),
+        "filters": _filters(turns[turn] for turn in tasks),
+        "tasks": [_task(turns[turn], models[0].records[turn]) for turn in tasks],
+        "evaluations": [_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
+    }
+    yield json.dumps(document, ensure_ascii=False)
+
+
+def _models(folders: Sequence[Path]) -> list[_Model]:
+    models: list[_Model] = []
+    for folder in folders:
+        records = {record.turn_id: record for record in read_finished(folder)}
+        name = folder.resolve().name
+        again = sum(model.id.partition(" (")[0] == name for model in models)
+        models.append(_Model(f"{name} ({again + 1})" if again else name, records, read_scores(folder)))
+        if records.keys() != models[0].records.keys():
+            raise DataError(f"this run is not of the same turns as {folders[0]}", path=folder)
+    return models
+
+
+def _everywhere(measure: str, models: Sequence[_Model], tasks: Sequence[str]) -> bool:
+    return all(measure in model.scores.get(turn, {}) for model in models for turn in tasks)
+
+
+def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
+    """A number with its range: from 0 to 1, or as far as its values go."""
+    low, high = min(0.0, *values), max(1.0, *values)
+    return {
+        "name": name,
+        "display_name": name,
+        "author": "algorithm",
+        "type": "numerical",
+        "aggregator": "average",
+        "range": [low, high, (high - low) / _BINS],
+    }
+
+
+def _documents(models: Sequence[_Model]) -> list[dict[str, str]]:
+    """The passages that an answer was given, each once."""
+    shown: dict[str, Passage] = {}
+    for model in models:
+        for record in model.records.values():
+            for item in record.evidence.items:
+                shown.setdefault(item.passage.id, item.passage)
+    return [{"document_id": id_, "text": p.text, "title": p.title, "url": p.url} for id_, p in shown.items()]
+
+
+def _filters(places: Iterator[Asked]) -> list[str]:
+    return ["domain", *dict.fromkeys(LABELS.get(name, name) for place in places for name in place.turn.labels)]
+
+
+def _task(place: Asked, record: TurnRecord) -> dict[str, Any]:
+    return {
+        "task_id": place.turn.id,
+        "task_type": "rag",
+        "domain": place.conversation.domain,
+        **labelled(place.turn.labels),
+        "input": spoken(place),
+        "contexts": _shown(record),
+        "targets": [{"text": place.turn.answer}] if place.turn.answer else [],
+    }
+
+
+def _shown(record: TurnRecord) -> list[dict[str, str]]:
+    return [{"document_id": item.passage.id} for item in record.evidence.items]
+
+
+def _evaluation(model: _Model, turn: str, measures: Sequence[str], complete: set[str]) -> dict[str, Any]:
+    record, scores = model.records[turn], model.scores.get(turn, {})
+    given = {name: scores[name] if name in complete else f"{scores[name]:.4f}" for name in measures if name in scores}
+    return {
+        "task_id": turn,
+        "model_id": model.id,
+        "model_response": record.answer.text,
+        "contexts": _shown(record),
+        "annotations": {name: {_WORKER: {"value": value}} for name, value in given.items()},
+    }

@@ -1,0 +1,47 @@
+"""The records of a finished run, read from its folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from convrag.errors import DataError
+from convrag.records import read_records
+from convrag.types import TurnRecord, Usage
+
+
+def read_finished(folder: Path) -> list[TurnRecord]:
+    """The records of a run in the order of its files. Raises DataError where the folder holds none."""
+    intermediate = folder / "intermediate"
+    if not intermediate.is_dir():
+        raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
+    records = list(read_records(intermediate))
+    if not records:
+        raise DataError("this run has no turns", path=intermediate)
+    return records
+
+
+def as_reused(record: TurnRecord) -> TurnRecord:
+    """A record whose calls were made before: nothing is spent on it now."""
+    return replace(record, usage={stage: _reused(usage) for stage, usage in record.usage.items()})
+
+
+def _reused(usage: Usage) -> Usage:
+    return replace(usage, calls=0, reused=usage.calls + usage.reused, spent_usd=0.0)
+
+
+def read_scores(folder: Path) -> dict[str, dict[str, float]]:
+    """Turn id -> measure -> value, as the run's scores.jsonl has them. Raises DataError."""
+    found: dict[str, dict[str, float]] = {}
+    path = folder / "scores.jsonl"
+    if not path.is_file():
+        raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            try:
+                row = json.loads(line)
+                found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise DataError(f"this is no line of scores ({error!r})", path=path, line=number) from error
+    return found
