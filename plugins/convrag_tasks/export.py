@@ -29,9 +29,11 @@ class ExportTask(Task):
         contexts: mtrag: the passages that stand for the turn's contexts, at most 10: evidence (what the answer was
             given; SemEval's tasks B and C) or hits (the ranking; task A).
         compare: inspectorraget: folders of further runs over the same turns, which become further models.
+        measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
+            those that some turn lacks as text, for InspectorRAGet drops a turn that lacks a number.
 
     Raises:
-        ConfigError: the file's name is none that MTRAG's checker accepts, or `compare` stands with another format.
+        ConfigError: the file's name is none that MTRAG's checker accepts, or a parameter belongs to another format.
         DataError: a folder holds no finished run, or one of other turns.
     """
 
@@ -42,17 +44,19 @@ class ExportTask(Task):
         path: Path,
         format: Literal["mtrag", "inspectorraget", "csv", "trec"] = "mtrag",
         contexts: Literal["evidence", "hits"] = "evidence",
-        compare: list[Path] = [],  # noqa: B006
+        compare: list[Path] | None = None,
+        measures: list[str] | None = None,
     ) -> None:
         if format == "mtrag" and path.suffix != ".jsonl":
             raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
-        if compare and format != "inspectorraget":
-            raise ConfigError("task.compare is for task.format=inspectorraget")
+        if (compare or measures) and format != "inspectorraget":
+            raise ConfigError("task.compare and task.measures are for task.format=inspectorraget")
         self.records = records
         self.path = path
         self.format = format
         self.contexts: Literal["evidence", "hits"] = contexts
-        self.compare = list(compare)
+        self.compare = list(compare or ())
+        self.measures = list(measures or ())
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file and say what is in it."""
@@ -96,7 +100,7 @@ class ExportTask(Task):
             return mtrag_lines(records, turns, self.contexts), said
         from convrag_tasks.export_inspector import inspector_lines
 
-        return inspector_lines([self.records, *self.compare], turns, said), said
+        return inspector_lines([self.records, *self.compare], turns, self.measures, said), said
 
     def _turns(self, config: DictConfig) -> dict[str, Asked]:
         from convrag.wiring import Wiring

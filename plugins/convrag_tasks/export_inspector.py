@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag.errors import DataError
+from convrag.errors import DataError, UnknownName
 from convrag.types import Passage, TurnRecord
 from convrag_tasks.export_talk import LABELS, labelled, spoken
 from convrag_tasks.finished_runs import read_finished, read_scores
@@ -25,17 +25,30 @@ class _Model(NamedTuple):
     scores: Mapping[str, Mapping[str, float]]
 
 
-def inspector_lines(folders: Sequence[Path], turns: Mapping[str, Asked], said: list[str]) -> Iterator[str]:
+def inspector_lines(
+    folders: Sequence[Path], turns: Mapping[str, Asked], wanted: Sequence[str], said: list[str]
+) -> list[str]:
     """The file, as one line.
 
-    InspectorRAGet drops a task in which a model lacks a number; so what some turn lacks is written as text, which it
-    shows with the turn and in no chart. `said` is told which measures those are.
+    InspectorRAGet drops a task in which a model lacks a number. So, where no measures are wanted in particular, what
+    some turn lacks is written as text, which it shows with the turn and in no chart; else the turns that lack a wanted
+    one are left out. `said` is told of either.
 
-    Raises DataError where the runs are not of the same turns.
+    Raises:
+        DataError: the runs are not of the same turns.
+        UnknownName: no turn has a wanted measure.
     """
     models = _models(folders)
     tasks = list(models[0].records)
-    measures = list(dict.fromkeys(name for model in models for turn in tasks for name in model.scores.get(turn, {})))
+    known = list(dict.fromkeys(name for model in models for turn in tasks for name in model.scores.get(turn, {})))
+    for name in wanted:
+        if name not in known:
+            raise UnknownName("task.measures: measure", name, known)
+    measures = list(wanted) or known
+    if wanted:
+        whole = [turn for turn in tasks if all(_everywhere(name, models, [turn]) for name in wanted)]
+        said.append(f"{len(whole)} of them have {', '.join(wanted)}.")
+        tasks = whole
     complete = [name for name in measures if _everywhere(name, models, tasks)]
     if partial := [name for name in measures if name not in complete]:
         said.append(f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}.")
@@ -49,12 +62,12 @@ def inspector_lines(folders: Sequence[Path], turns: Mapping[str, Asked], said: l
         "name": " against ".join(model.id for model in models),
         "models": [{"model_id": model.id, "name": model.id, "owner": "convrag"} for model in models],
         "metrics": metrics,
-        "documents": _documents(models),
+        "documents": _documents(models, tasks),
         "filters": _filters(turns[turn] for turn in tasks),
         "tasks": [_task(turns[turn], models[0].records[turn]) for turn in tasks],
         "evaluations": [_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
     }
-    yield json.dumps(document, ensure_ascii=False)
+    return [json.dumps(document, ensure_ascii=False)]
 
 
 def _models(folders: Sequence[Path]) -> list[_Model]:
@@ -86,12 +99,12 @@ def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _documents(models: Sequence[_Model]) -> list[dict[str, str]]:
+def _documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:
     """The passages that an answer was given, each once."""
     shown: dict[str, Passage] = {}
     for model in models:
-        for record in model.records.values():
-            for item in record.evidence.items:
+        for turn in tasks:
+            for item in model.records[turn].evidence.items:
                 shown.setdefault(item.passage.id, item.passage)
     return [{"document_id": id_, "text": p.text, "title": p.title, "url": p.url} for id_, p in shown.items()]
 
