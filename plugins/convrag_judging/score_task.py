@@ -9,6 +9,9 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from convrag.errors import ConfigError
 from convrag.stages import Task
 
+SEPARATOR = "<::>"
+"""Between a conversation's id and the number of a turn, in MTRAG's ids and ours: intervals are over conversations."""
+
 
 class ScoreNuggetsTask(Task):
     """Compute nugget scores from given importance and assignment labels: what others judged, or published.
@@ -42,7 +45,7 @@ class ScoreNuggetsTask(Task):
         config = OmegaConf.masked_copy(config, [str(name) for name in config])
         with open_dict(config):
             config.metrics = {"nuggets": chosen}
-        records = [TurnRecord(turn_id, turn_id, "default", 1, "") for turn_id in turns]
+        records = [TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "") for turn_id in turns]
         this, summary = evaluate(config, folder, records)
         console = Console()
         console.print(table(summary))

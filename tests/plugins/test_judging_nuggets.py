@@ -468,3 +468,16 @@ def test_the_command_line(here: Path) -> None:
     done = subprocess.run([*command, "metrics.nuggets.max_wrods=3"], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "max_wrods" in done.stderr
+
+
+def test_what_a_run_left_is_evaluated_without_it(here: Path) -> None:
+    run_sample(here)
+    given = "judgements=[run/nuggets.jsonl]"
+    evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
+    for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():
+        command = [sys.executable, "-m", "convrag", *arguments, "tracker=none", f"hydra.run.dir={name}"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+    written = [(here / name / "metrics.json").read_text("utf-8") for name in ("run", "evaluated", "alone")]
+    run, *others = map(json.loads, written)
+    assert all(other["overall"] == run["overall"] and other["intervals"] == run["intervals"] for other in others)
