@@ -8,7 +8,7 @@ lock, and what belongs to a conversation lives in `question.scratch(self)`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -113,6 +113,11 @@ class LLM(Stage):
 
     streams: bool = False
     """Whether `complete` hands its reply to `convrag.streaming.listener()` piece by piece, where somebody listens."""
+
+    @property
+    def tasks(self) -> Collection[str] | None:
+        """The tasks (see `Prompt`) that it has rules for, where it is no language model; None: it can do any."""
+        return None
 
     @abstractmethod
     @remembered()

@@ -16,7 +16,7 @@ def named(llm: LLM, second_llm: LLM | None, third_llm: LLM | None) -> dict[str, 
 def unable(models: dict[str, LLM], tasks: Sequence[str], metric: str) -> Iterator[str]:
     """A message for each model that says which tasks it knows, and does not know these."""
     for name, model in models.items():
-        known = getattr(model, "tasks", None)
+        known = model.tasks
         lacking = [task for task in tasks if known is not None and task not in known]
         if lacking:
             yield (
@@ -27,4 +27,4 @@ def unable(models: dict[str, LLM], tasks: Sequence[str], metric: str) -> Iterato
 
 def without_language(models: dict[str, LLM]) -> list[str]:
     """The names of those that are no language models."""
-    return [name for name, model in models.items() if getattr(model, "tasks", None) is not None]
+    return [name for name, model in models.items() if model.tasks is not None]
