@@ -64,7 +64,7 @@ class Making:
         constructor = cls.__init__
         calls: list[dict[str, Any]] = []
 
-        def recording(stage: Any, *arguments: Any, **named: Any) -> None:
+        def recording(stage: Any, /, *arguments: Any, **named: Any) -> None:
             if type(stage) is cls:
                 calls.append(dict(inspect.signature(constructor).bind(stage, *arguments, **named).arguments))
             constructor(stage, *arguments, **named)

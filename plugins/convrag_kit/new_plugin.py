@@ -1,0 +1,109 @@
+"""`task=new_plugin`: a distribution to begin with."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib import resources
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.errors import ConfigError
+from convrag.stages import GROUPS, Task
+from convrag_kit.kinds import KINDS
+from convrag_kit.naming import check_option, check_package, check_stage, class_of, distribution_of
+
+
+class NewPlugin(Task):
+    """Write a plugin to begin with: a distribution with one option that works, its variant, and its tests.
+
+    Args:
+        package: the name of its package, such as acme_rewriter.
+        stage: what it is to be: rewriter, clusterer, metrics, ...
+        option: the name by which it is chosen; unless given, the package's.
+        path: the folder to write, which must not be there; unless given, one here with the package's name.
+    """
+
+    def __init__(self, *, package: str, stage: str, option: str | None = None, path: Path | None = None) -> None:
+        self.package = package
+        self.stage = stage
+        self.option = option or package
+        self.path = path or Path(package)
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Write it, and say what to do next. Raises ConfigError where a name will not do, or the folder is there."""
+        check_stage(self.stage)
+        check_package(self.package)
+        check_option(self.stage, self.option)
+        if self.path.exists():
+            raise ConfigError(f"{self.path} is there already: choose another folder, task.path=...")
+        files = render(self.package, self.stage, self.option)
+        self._write(files)
+        shown = "\n".join(f"  {self.path / name}" for name in files)
+        sys.stdout.write(
+            f"{shown}\n\nNext:\n"
+            f"  pip install -e {self.path}\n"
+            f"  python -m convrag task=plugins task.stage={self.stage}\n"
+            f"  python -m convrag {command(self.stage, self.option)}\n"
+            f"  pytest {self.path}\n"
+        )
+        return 0
+
+    def _write(self, files: dict[str, str]) -> None:
+        """All of it, or nothing."""
+        unfinished = self.path.with_name(f".{self.path.name}.unfinished")
+        try:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            for name, text in files.items():
+                (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
+                (unfinished / name).write_text(text, encoding="utf-8")
+            unfinished.rename(self.path)
+        except OSError as error:
+            shutil.rmtree(unfinished, ignore_errors=True)
+            raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
+
+
+def render(package: str, stage: str, option: str) -> dict[str, str]:
+    """The files of a distribution: path -> text."""
+    from jinja2 import Environment, StrictUndefined
+
+    kind = KINDS[stage]
+    variant = f"{option}_{kind.suffix}"
+    values = {
+        "package": package,
+        "distribution": distribution_of(package),
+        "stage": stage,
+        "option": option,
+        "cls": class_of(option, stage),
+        "contract": f"{GROUPS[stage].__name__}Contract",
+        "variant": variant,
+        "command": command(stage, option),
+        "changed": kind.changed,
+        "value": kind.value,
+        "arguments": kind.arguments,
+        "needed": kind.needed,
+    }
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, autoescape=False
+    )
+    templates = resources.files("convrag_kit").joinpath("templates")
+    sources = {
+        "pyproject.toml": "pyproject.toml.jinja",
+        "README.md": "README.md.jinja",
+        "LICENSE": "LICENSE.jinja",
+        f"{package}/__init__.py": "__init__.py.jinja",
+        f"{package}/{stage}.py": f"stages/{stage}.py.jinja",
+        f"{package}/conf/{stage}/{variant}.yaml": "variant.yaml.jinja",
+        f"tests/test_{package}.py": "test.py.jinja",
+    }
+    files = {
+        path: environment.from_string(templates.joinpath(source).read_text(encoding="utf-8")).render(values)
+        for path, source in sources.items()
+    }
+    return {**files, f"{package}/conf/__init__.py": ""}
+
+
+def command(stage: str, option: str) -> str:
+    """What to type to try an option, but for the command itself."""
+    return KINDS[stage].command.format(stage=stage, option=option)
