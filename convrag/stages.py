@@ -173,6 +173,14 @@ class Retriever(Stage):
         scores, a dense retriever adds weighted vectors, others fuse ranks.
         """
 
+    def index(self) -> Sequence[str]:
+        """Build what `retrieve` searches, for `task=index`, and say in sentences what was done; by default `prepare`.
+
+        Only a retriever whose index does not belong into `prepare` (it takes hours, or lies on a server) has its own.
+        """
+        self.prepare()
+        return ()
+
 
 class Ranker(Stage):
     """Scores texts for a query; offered as `ranker` (clusters of nuggets) and as `reranker` (passages)."""

@@ -4,6 +4,7 @@ from convrag.hookspecs import Register, hookimpl
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.export import ExportTask
+from convrag_tasks.index import IndexTask
 from convrag_tasks.record import RecordTask
 from convrag_tasks.run import RunTask
 
@@ -16,3 +17,4 @@ def convrag_register(register: Register) -> None:
     register("task", "evaluate", EvaluateTask)
     register("task", "export", ExportTask)
     register("task", "chat", ChatTask)
+    register("task", "index", IndexTask)

@@ -1,0 +1,99 @@
+"""The cluster as the retrievers see it: asked through one client, whose errors come out in our words."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from convrag.errors import MissingExtra
+from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.failures import ClusterError, explain
+from convrag_elasticsearch.retrying import Patience
+
+if TYPE_CHECKING:
+    from elasticsearch import Elasticsearch
+
+T = TypeVar("T")
+
+_LIBRARIES = ("elasticsearch", "tenacity")
+_FIRST_LOOK = Patience(timeout=10, retries=0, seconds=0)
+
+
+class Cluster:
+    """Connects at the first request.
+
+    Args:
+        patience: for each request.
+    """
+
+    def __init__(self, patience: Patience) -> None:
+        self.patience = patience
+        self._lock = threading.Lock()
+        self._open: tuple[Connection, Elasticsearch] | None = None
+
+    @property
+    def connection(self) -> Connection:
+        """Whom we ask."""
+        return self._opened()[0]
+
+    def ask(self, call: Callable[[Elasticsearch], T], *, absent: T | None = None) -> T:
+        """What a call with the client gives. Raises ClusterError.
+
+        Args:
+            call: takes the client.
+            absent: what to give instead where the cluster says 404; None raises that as well.
+        """
+        connection, client = self._opened()
+        failure = None
+        try:
+            return call(client)
+        except Exception as error:
+            failure = explain(error, connection) if _is_the_clients(error) else error
+        if absent is not None and isinstance(failure, ClusterError) and failure.status == 404:
+            return absent
+        raise failure  # out here, since the original error may hold a key and would come along as its context
+
+    def problems(self) -> Iterator[str]:
+        """What is missing before anything can be asked: an extra, a variable, the cluster itself."""
+        if missing := missing_extra():
+            yield str(missing)
+            return
+        connection = Connection.from_environment()
+        if found := list(connection.problems()):
+            yield from found
+            return
+        try:
+            Cluster(_FIRST_LOOK).ask(lambda client: client.info())
+        except ClusterError as error:
+            yield str(error)
+
+    def _opened(self) -> tuple[Connection, Any]:
+        if missing := missing_extra():
+            raise missing
+        from convrag_elasticsearch import _client
+
+        with self._lock:
+            if self._open is None:
+                connection = Connection.from_environment()
+                if problem := next(connection.problems(), ""):
+                    raise ClusterError(problem)
+                self._open = connection, _client.connect(connection, self.patience)
+            return self._open
+
+
+def _is_the_clients(error: Exception) -> bool:
+    from convrag_elasticsearch import _client
+
+    return isinstance(error, _client.ERRORS)
+
+
+@cache
+def missing_extra() -> MissingExtra | None:
+    """What must be installed, if anything."""
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if not missing:
+        return None
+    return MissingExtra(" and ".join(missing), "convrag[elasticsearch]", "a retriever on Elasticsearch")

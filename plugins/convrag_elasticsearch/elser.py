@@ -1,0 +1,120 @@
+"""`retriever=elser`: Elastic's learned sparse encoder."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from convrag.errors import ConfigError
+from convrag.options import operational
+from convrag.stages import Dataset
+from convrag.store import Store
+from convrag_elasticsearch.base import ClusterRetriever
+from convrag_elasticsearch.endpoint import Endpoint
+from convrag_elasticsearch.settings import Fusing, OnFailure, Operation
+from convrag_elasticsearch.sparse import QueryKind, Sparse
+
+
+class ElserRetriever(ClusterRetriever):
+    """Search with ELSER v2 on an Elasticsearch cluster: a model that expands texts into weighted tokens (English).
+
+    `python -m convrag task=index retriever=elser retriever.create_endpoint=true` creates the model's endpoint where it
+    is missing and builds the index; the cluster needs a trial, platinum or enterprise licence and a node for machine
+    learning. For where the cluster is, see retriever=elasticsearch. Several queries are searched for one by one, and
+    their ranks are fused by weight. A passage counts with its title and text; of a long one ELSER reads the first 512
+    tokens, or all of it with query=semantic_text.
+
+    Args:
+        dataset: whose corpora are searched.
+        store: whose locks keep two commands from building one index at a time.
+        inference_id: the cluster's inference endpoint; ".elser-2-elasticsearch" is there from version 8.17 on.
+        query: "sparse_vector" (one vector a passage), "semantic_text" (the cluster cuts passages into pieces, and the
+            best one counts), or "text_expansion" (for older clusters: asks the deployed `model`, no endpoint).
+        prune: leave out tokens of little weight, in "sparse_vector": faster, and a little worse.
+        model: what the endpoint is created with, or the model itself for "text_expansion".
+        create_endpoint: let task=index create the endpoint where it is missing.
+        endpoint_wait: seconds that task=index waits for the model to be downloaded and started.
+        rrf_k: how little the first ranks stand out where several queries are fused. Default: that of Cormack et al.
+            2009.
+        depth: passages of each ranking that is fused.
+        shards: of the index.
+        replicas: copies of the index, from-to: as many as there are nodes for them (auto_expand_replicas).
+        prefix: begins the name of each index.
+        timeout: seconds for each try of a search.
+        retries: how often a request is repeated that the cluster turned away (429, 502, 503, 504) or did not answer.
+        retry_seconds: to wait between the tries of a request, in all.
+        window: seconds that a search waits for others to travel with.
+        batch: searches that travel together at most.
+        on_failure: what a turn whose search the cluster did not answer means for the run: "go_on" (a failed record) or
+            "stop" (with all that was done kept).
+        threads: of task=index: requests on their way at a time.
+        chunk: of task=index: passages in a request; the model reads them all before the cluster answers.
+        chunk_bytes: of task=index: bytes in a request, at most.
+        index_timeout: of task=index: seconds for each request with passages.
+
+    Raises:
+        ConfigError: a parameter makes no sense.
+    """
+
+    def __init__(
+        self,
+        *,
+        dataset: Dataset,
+        store: Store,
+        inference_id: str = "convrag-elser",
+        query: QueryKind = "sparse_vector",
+        prune: bool = False,
+        model: str = ".elser_model_2",
+        create_endpoint: Annotated[bool, operational] = False,
+        endpoint_wait: Annotated[float, operational] = 600.0,
+        rrf_k: int = 60,
+        depth: int = 100,
+        shards: int = 1,
+        replicas: Annotated[str, operational] = "0-1",
+        prefix: Annotated[str, operational] = "convrag",
+        timeout: Annotated[float, operational] = 30.0,
+        retries: Annotated[int, operational] = 5,
+        retry_seconds: Annotated[float, operational] = 60.0,
+        window: Annotated[float, operational] = 0.005,
+        batch: Annotated[int, operational] = 64,
+        on_failure: Annotated[OnFailure, operational] = "go_on",
+        threads: Annotated[int, operational] = 2,
+        chunk: Annotated[int, operational] = 32,
+        chunk_bytes: Annotated[int, operational] = 1_000_000,
+        index_timeout: Annotated[float, operational] = 300.0,
+    ) -> None:
+        expands = query == "text_expansion"
+        if expands and create_endpoint:
+            raise ConfigError(
+                "retriever=elser: query=text_expansion asks a model that is deployed on the cluster (Kibana: Machine "
+                "Learning, Trained Models), and no endpoint: leave create_endpoint out"
+            )
+        endpoint = Endpoint(
+            inference_id,
+            model=model,
+            create=create_endpoint,
+            wait=endpoint_wait,
+            kind="model" if expands else "endpoint",
+        )
+        super().__init__(
+            option="elser",
+            kind="elser",
+            dataset=dataset,
+            store=store,
+            legs=[Sparse(endpoint, query=query, prune=prune)],
+            fusing=Fusing(rrf_k, depth),
+            operation=Operation(
+                prefix,
+                shards,
+                replicas,
+                timeout,
+                retries,
+                retry_seconds,
+                window,
+                batch,
+                on_failure,
+                threads,
+                chunk,
+                chunk_bytes,
+                index_timeout,
+            ),
+        )

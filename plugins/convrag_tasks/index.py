@@ -1,0 +1,36 @@
+"""`task=index`: the index, and nothing else."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag.stages import Retriever, Task
+
+
+class IndexTask(Task):
+    """Build what the chosen retriever searches, over the data set's corpora; no question is asked.
+
+    A retriever on a server needs it before its first run; local ones build their index by themselves when they are
+    first used, and this does it ahead of time. Nothing is built twice: the same command goes on where a killed one
+    stopped.
+    """
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Build it, and say what was done."""
+        from rich.console import Console
+
+        from convrag.wiring import Wiring
+
+        wiring = Wiring(config)
+        wiring.get("retriever")
+        wiring.check()
+        start = time.perf_counter()
+        for place, stage in wiring.stages.items():  # a hybrid's parts come before it, each with an index of its own
+            if isinstance(stage, Retriever):
+                for line in stage.index() or ["it is ready"]:
+                    Console().print(f"{place}: {line}", highlight=False, markup=False, soft_wrap=True)
+        Console().print(f"{time.perf_counter() - start:.1f} s", highlight=False)
+        return 0
