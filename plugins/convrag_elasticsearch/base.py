@@ -156,7 +156,7 @@ class ClusterRetriever(Retriever):
             domain=domain,
             alias=self._alias(domain),
             latest=latest_of(self.operation.prefix, domain, self.kind),
-            mapping={"dynamic": False, "_source": {"excludes": VECTORS}, "properties": properties},
+            mapping={"dynamic": "false", "_source": {"excludes": VECTORS}, "properties": properties},
             settings=settings,
             processors=[processor for leg in self.legs for processor in leg.processors()],
             about={"domain": domain, "settings": self._identity()},

@@ -120,7 +120,7 @@ class Endpoint:
             )
         else:
             found += self._not_running(self._deployment(cluster))
-        return [*found, f"what it says itself: {failure}"]
+        return [*found, f"it says itself: {failure.said}"]
 
     def _not_running(self, deployment: Mapping[str, Any]) -> list[str]:
         state = deployment.get("state")

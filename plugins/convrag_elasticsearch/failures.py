@@ -13,10 +13,11 @@ PASSING = frozenset({408, 429, 502, 503, 504})
 
 
 class ClusterError(ConvragError):
-    """The cluster did not answer (`status` 0, or 408 where it did not in time), or refused."""
+    """The cluster did not answer (`status` 0, or 408 where it was too slow), or refused; `said` are its own words."""
 
-    def __init__(self, message: str, status: int = 0) -> None:
+    def __init__(self, message: str, status: int = 0, said: str = "") -> None:
         self.status = status
+        self.said = said or message
         super().__init__(message)
 
     @property
@@ -48,7 +49,7 @@ def item_error(item: Mapping[str, Any], connection: Connection) -> ClusterError:
     """A reply that is an error ({"error": ..., "status": ...}), of a whole request or of one search in it."""
     status = int(item.get("status") or 500)
     said = connection.scrub(reason(item.get("error"))).rstrip(".")
-    return ClusterError(f"Elasticsearch refused (status {status}): {said}. {_advice(status, said)}", status)
+    return ClusterError(f"Elasticsearch refused (status {status}): {said}. {_advice(status, said)}", status, said)
 
 
 def reason(error: Any) -> str:

@@ -89,7 +89,7 @@ def whole(body: Body, size: int) -> Body:
     """A search with what all of them share: passages come back whole, ties are broken by their ids."""
     shared: Body = {"size": size, "_source": {"includes": RETURNED}, "track_total_hits": False}
     if "retriever" not in body:  # a retriever has an order of its own
-        shared["sort"] = [{"_score": {"order": "desc"}}, {"id": {"order": "asc"}}]
+        shared["sort"] = ["_score", "id"]  # scores falling, ids rising
     return body | shared
 
 

@@ -1,0 +1,475 @@
+"""retriever=elasticsearch and retriever=elser against the loopback server: what is sent, and what is found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+pytest.importorskip("elasticsearch")
+pytest.importorskip("jsonschema")
+
+from convrag import Pipeline
+from convrag.errors import ConfigError, ConvragError, DataError, NotReady
+from convrag.stages import Dataset, Embedder
+from convrag.store import Store
+from convrag.testing import RetrieverContract
+from convrag.testing.samples import passages
+from convrag.types import Conversation, Passage, Query
+from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
+from convrag_elasticsearch.documents import document, document_id, passage_of
+from elasticsearch_engine import Engine
+from elasticsearch_server import Server, described, expand, serving
+
+pytestmark = pytest.mark.integration
+
+
+class Corpora(Dataset):
+    """Passages by domain."""
+
+    def __init__(self, **domains: Sequence[Passage]) -> None:
+        self.passages = domains
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        return list(self.passages)
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(self.passages[domain])
+
+
+class Hashed(Embedder):
+    """Each word is one of sixteen directions; `asked` counts the texts."""
+
+    fingerprint = "hashed"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        self.asked += len(texts)
+        rows = np.zeros((len(texts), 16), dtype=np.float32)
+        for row, text in zip(rows, texts, strict=True):
+            for word in text.lower().split():
+                row[zlib.crc32(word.strip(".,?!;").encode()) % 16] += 1
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return rows / np.where(lengths == 0, 1, lengths)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with serving(specification=described()) as server:
+        for name in ("ES_CLOUD_ID", "ES_API_KEY", "ES_USER", "ES_PASSWORD", "ES_CA_CERTS"):
+            monkeypatch.delenv(name, raising=False)
+        monkeypatch.setenv("ES_URL", server.address)
+        monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+        yield server
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def made(store: Store, *texts: Passage, **options: Any) -> ElasticsearchRetriever:
+    """A retriever over these passages (or the samples), indexed."""
+    stage = ElasticsearchRetriever(
+        dataset=Corpora(default=texts or passages()), embedder=Hashed(), store=store, **options
+    )
+    stage.index()
+    return stage
+
+
+def elser(store: Store, **options: Any) -> ElserRetriever:
+    stage = ElserRetriever(dataset=Corpora(default=passages()), store=store, **{"create_endpoint": True, **options})
+    stage.index()
+    return stage
+
+
+def ids(hits: Sequence[Any]) -> list[str]:
+    return [hit.passage.id for hit in hits]
+
+
+class Contract(RetrieverContract):
+    """On the loopback server."""
+
+    options: ClassVar[dict[str, Any]] = {}
+
+    @pytest.fixture(autouse=True)
+    def _use(self, server: Server, store: Store) -> None:
+        self.store = store
+
+    def make(self) -> Any:
+        return made(self.store, **self.options)
+
+
+class TestBM25(Contract):
+    options: ClassVar = {"mode": "bm25"}
+
+
+class TestDense(Contract):
+    options: ClassVar = {"mode": "dense"}
+
+
+class TestHybrid(Contract):
+    options: ClassVar = {"mode": "hybrid"}
+
+
+class TestSparse(Contract):
+    options: ClassVar = {"mode": "sparse", "inference_id": "elser", "create_endpoint": True}
+
+
+class TestElser(Contract):
+    def make(self) -> Any:
+        return elser(self.store)
+
+
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
+def test_passages_come_back_as_they_went(mode: str, server: Server, store: Store) -> None:
+    given = [
+        Passage("p 1/ü", "Tea is brewed. 茶", title="Tea", url="https://x/1", metadata={"year": 1999, "tags": ["a"]}),
+        Passage("p2", "Tea, again: the text begins with its title.", title="Tea"),
+        Passage("p3", "tea without a title"),
+        Passage("x" * 600, "tea with an id that is longer than the cluster allows"),
+    ]
+    hits = made(store, *given, mode=mode).retrieve([Query("tea")], 10)
+    assert sorted((hit.passage for hit in hits), key=str) == sorted(given, key=str)
+
+
+def test_a_document_and_back() -> None:
+    for passage in (*passages(), Passage("e", ""), Passage("t", "text", title="title"), Passage("s", "same", "same")):
+        assert passage_of(document(passage)) == passage
+    assert len(document_id("ä" * 400).encode()) <= 512
+    assert document_id("ä" * 400) != document_id("ä" * 401)
+
+
+def test_bm25_adds_weighted_scores(server: Server, store: Store) -> None:
+    stage = made(store)
+    alone = [{hit.passage.id: hit.score for hit in stage.retrieve([Query(text)], 10)} for text in ("kettle", "copper")]
+    both = stage.retrieve([Query("kettle", weight=0.5), Query("copper", weight=2.0)], 10)
+    for hit in both:
+        wanted = 0.5 * alone[0].get(hit.passage.id, 0) + 2 * alone[1].get(hit.passage.id, 0)
+        assert hit.score == pytest.approx(wanted)
+    assert len(server.searches()[-1]) == 2  # one search: the cluster adds
+
+
+def test_dense_adds_weighted_vectors_and_scores_are_cosines(server: Server, store: Store) -> None:
+    stage = made(store, mode="dense", vectors="flat")
+    rows = Hashed().embed(["green tea", "copper kettle"])
+    vector = 3 * rows[0] + rows[1]
+    vector /= np.linalg.norm(vector)
+    hits = stage.retrieve([Query("green tea", weight=3.0), Query("copper kettle")], 4)
+    for hit in hits:
+        assert hit.score == pytest.approx(float(Hashed().embed([hit.passage.content])[0] @ vector), abs=1e-6)
+    assert len(server.searches()[-1]) == 2
+
+
+def test_sparse_fuses_ranks_by_weight(server: Server, store: Store) -> None:
+    stage = elser(store, rrf_k=60)
+    first, second = (ids(stage.retrieve([Query(text)], 10)) for text in ("copper kettle", "green tea"))
+    hits = stage.retrieve([Query("copper kettle", weight=2.0), Query("green tea")], 10)
+    wanted: dict[str, float] = {}
+    for weight, ranking in ((2.0, first), (1.0, second)):
+        for rank, id_ in enumerate(ranking, 1):
+            wanted[id_] = wanted.get(id_, 0.0) + weight / (60 + rank)
+    assert {hit.passage.id: hit.score for hit in hits} == pytest.approx(wanted)
+    assert len(server.searches()[-1]) == 4  # two searches, one request
+
+
+def test_the_cluster_fuses_as_we_do(server: Server, store: Store) -> None:
+    queries = [Query("copper kettle and tea")]
+    ours = made(store, mode="hybrid", fusion="client").retrieve(queries, 4)
+    theirs = made(store, mode="hybrid", fusion="server").retrieve(queries, 4)
+    assert "retriever" in server.searches()[-1][1]
+    assert [(hit.passage.id, pytest.approx(hit.score)) for hit in theirs] == [(h.passage.id, h.score) for h in ours]
+
+
+@pytest.mark.parametrize(("licence", "on_server"), [("trial", True), ("enterprise", True), ("basic", False)])
+def test_rank_fusion_is_where_the_licence_has_it(licence: str, on_server: bool, server: Server, store: Store) -> None:
+    server.engine.licence = licence
+    stage = made(store, mode="hybrid")
+    assert ids(stage.retrieve([Query("kettle")], 2))
+    assert ("retriever" in server.searches()[-1][1]) == on_server
+    assert ("cluster" in stage.describe()) == on_server
+
+
+def test_fusion_by_a_cluster_without_the_licence_is_said_before_the_first_turn(server: Server, store: Store) -> None:
+    server.engine.licence = "basic"
+    with pytest.raises(NotReady, match="fusion=server needs a trial or enterprise licence; fusion=client"):
+        made(store, mode="hybrid", fusion="server").prepare()
+
+
+def test_a_hybrid_of_words_and_tokens(server: Server, store: Store) -> None:
+    stage = made(store, mode="hybrid", second="sparse", inference_id="e", create_endpoint=True)
+    assert ids(stage.retrieve([Query("copper kettle"), Query("green tea")], 4))
+    assert len(server.searches()[-1]) == 6  # words once, tokens for each query, all in one request
+
+
+def test_settings_and_corpora_have_their_own_indexes_side_by_side(server: Server, store: Store) -> None:
+    stages = [made(store), made(store, k1=0.9), made(store, analyzer="standard"), made(store, *passages()[:2])]
+    assert len(server.engine.indexes) == 4
+    assert all(stage.retrieve([Query("kettle")], 1) for stage in stages)
+    latest = [name for name, index in server.engine.indexes.items() if "convrag-default-bm25" in index.aliases]
+    assert latest == [list(server.engine.indexes)[-1]]  # for people: what was completed last
+
+
+def test_every_domain_has_an_index(server: Server, store: Store) -> None:
+    one, two = passages()[:2], passages()[2:]
+    stage = ElasticsearchRetriever(dataset=Corpora(One=one, two=two), embedder=Hashed(), store=store)
+    assert len(stage.index()) == 2
+    stage.prepare()
+    assert ids(stage.retrieve([Query("kettle", domain="One")], 9)) == ["tea-1"]
+    assert ids(stage.retrieve([Query("kettle", domain="two")], 9)) == ["tea-3"]
+
+
+def test_passages_without_a_vector_are_no_obstacle(server: Server, store: Store) -> None:
+    stage = made(store, Passage("a", "tea"), Passage("empty", ""), mode="dense")
+    assert ids(stage.retrieve([Query("tea")], 5)) == ["a"]
+    assert stage.retrieve([Query(" ")], 5) == []
+    assert stage.retrieve([Query("tea", weight=0.0)], 5) == []
+    assert stage.retrieve([Query("tea")], 0) == []
+
+
+def test_corpus_vectors_are_not_put_into_the_store(server: Server, here: Path) -> None:
+    overrides = ("retriever=elasticsearch", "retriever.mode=dense", "generator=none", "rewriter=none")
+    done = command("task=index", *overrides[:2])
+    assert done.returncode == 0, done.stderr
+    pipeline = Pipeline.compose(*overrides)
+    assert pipeline.turn("c", "how far away is the moon?").hits
+    rows = pipeline.stages.retriever.store._execute("SELECT kind, count(*) FROM entries GROUP BY kind")
+    assert all(count < 5 for kind, count in rows if "embed" in kind)
+
+
+# ELSER ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("query", ["sparse_vector", "semantic_text"])
+def test_elser_asks_the_endpoint(query: str, server: Server, store: Store) -> None:
+    stage = elser(store, query=query)
+    stage.prepare()
+    assert ids(stage.retrieve([Query("coppers")], 2))[0] == "tea-3"  # by a token that is no word of it
+    (asked,) = server.searches()[-1][1]["query"].items()
+    assert asked[0] == ("semantic" if query == "semantic_text" else "sparse_vector")
+    if query == "sparse_vector":
+        assert asked[1] == {"field": "tokens", "inference_id": "convrag-elser", "query": "coppers", "prune": False}
+        assert not any(
+            "tokens" in index.source(id_) for index in server.engine.indexes.values() for id_ in index.documents
+        )
+
+
+def test_older_clusters_are_asked_by_text_expansion(server: Server, store: Store) -> None:
+    server.engine.deployed.add(".elser_model_2")
+    stage = elser(store, query="text_expansion", create_endpoint=False)
+    stage.prepare()
+    assert ids(stage.retrieve([Query("copper")], 2))[0] == "tea-3"
+    asked = server.searches()[-1][1]["query"]
+    assert asked == {"text_expansion": {"tokens": {"model_id": ".elser_model_2", "model_text": "copper"}}}
+    assert not server.paths("/_inference")
+
+
+def test_an_endpoint_that_is_there_is_not_created(server: Server, store: Store) -> None:
+    config = {"service": "elasticsearch", "service_settings": {"model_id": ".elser_model_2"}}
+    server.engine.deploy("mine", config)
+    elser(store, inference_id="mine", create_endpoint=False)
+    assert not [path for path in server.paths("/_inference") if path.startswith("PUT")]
+
+
+@pytest.mark.parametrize("create", [True, False])
+def test_all_that_the_cluster_lacks_is_one_message(create: bool, server: Server, store: Store) -> None:
+    server.engine.licence, server.engine.ml_node = "basic", False
+    with pytest.raises(NotReady) as caught:
+        elser(store, create_endpoint=create, endpoint_wait=0.1)
+    (message,) = caught.value.problems
+    assert "its licence is basic, and ELSER needs trial, platinum, enterprise" in message
+    assert "no inference endpoint 'convrag-elser'" in message
+    assert not server.engine.indexes, "nothing is begun"
+
+
+def test_a_cluster_without_a_node_for_machine_learning(server: Server, store: Store) -> None:
+    server.engine.ml_node = False
+    with pytest.raises(NotReady, match="no node with the role `ml`"):
+        elser(store, endpoint_wait=0.1, retries=0)
+
+
+def test_a_model_that_is_not_started(server: Server, store: Store) -> None:
+    stage = elser(store)
+    server.engine.deployed.clear()
+    with pytest.raises(NotReady, match=r"model \.elser_model_2 is starting, on no node: No ML nodes exist"):
+        stage.prepare()
+
+
+def test_indexing_waits_for_a_model_that_starts(server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"service": "elasticsearch", "service_settings": {"model_id": ".elser_model_2"}}
+    server.engine.endpoints["convrag-elser"] = config
+    tried: list[str] = []
+
+    def infer(model: str) -> None:
+        tried.append(model)
+        if len(tried) == 4:
+            server.engine.deployed.add(".elser_model_2")
+        Engine.infer(server.engine, model)
+
+    monkeypatch.setattr(server.engine, "infer", infer)
+    monkeypatch.setattr("convrag_elasticsearch.endpoint._POLL", 0.01)
+    assert ids(elser(store).retrieve([Query("kettle")], 1))
+
+
+# Tokens from files ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Path]:
+    """SPLADE's part, played by the stand-in's own model: tokens of all sample passages, and of two queries."""
+    corpus, queries = tmp_path / "passages.jsonl", tmp_path / "queries.jsonl"
+    rows = [{"id": p.id, "vector": expand(p.content) | {"3.5": 1.0, "drop": -1.0, "": 2.0}} for p in passages()]
+    corpus.write_text("".join(f"{json.dumps(row)}\n" for row in reversed(rows)), encoding="utf-8")
+    asked = [{"text": "copper kettle", "vector": expand("copper")}, {"_id": "t<::>1", "vector": {"green": 1, "3.5": 1}}]
+    queries.write_text("".join(f"{json.dumps(row)}\n" for row in asked), encoding="utf-8")
+    return {"passage_vectors": corpus, "query_vectors": queries}
+
+
+def test_tokens_from_files_are_indexed_and_searched(files: dict[str, Path], server: Server, store: Store) -> None:
+    stage = made(store, mode="sparse", **files)
+    stage.prepare()
+    assert list(stage.check()) == []
+    assert ids(stage.retrieve([Query("copper kettle")], 1)) == ["tea-3"]
+    assert len(stage.retrieve([Query("whatever", turn_id="t<::>1")], 9)) == 4  # by the turn: "3.5" is in all of them
+    assert server.searches()[-1][1]["query"]["sparse_vector"]["query_vector"] == {"green": 1.0, "3__5": 1.0}
+    assert not server.paths("/_inference")
+
+
+def test_queries_may_go_to_an_endpoint_where_passages_come_from_a_file(
+    files: dict[str, Path], server: Server, store: Store
+) -> None:
+    server.engine.deploy("e", {"service": "elasticsearch", "service_settings": {"model_id": "splade"}})
+    stage = made(store, mode="sparse", passage_vectors=files["passage_vectors"], inference_id="e")
+    assert ids(stage.retrieve([Query("copper")], 1)) == ["tea-3"]
+    assert not server.engine.pipelines
+
+
+def test_a_query_that_the_file_lacks_is_named(files: dict[str, Path], server: Server, store: Store) -> None:
+    stage = made(store, mode="sparse", **files)
+    with pytest.raises(ConvragError, match=r"queries\.jsonl has no vector for the query 'other' of turn 'x'"):
+        stage.retrieve([Query("other", turn_id="x")], 1)
+    with pytest.raises(ConvragError, match="no vector"):  # two queries of a turn are not one vector
+        stage.retrieve([Query("a", turn_id="t<::>1"), Query("b", turn_id="t<::>1")], 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "line 1: this is no JSON"),
+        ('{"id": "tea-1"}', "line 1: there is no 'vector'"),
+        ('{"vector": {"a": 1}}', "line 1: there is no 'id'"),
+        ('{"id": "tea-1", "vector": {"a": "much"}}', "the weight of 'a' is no number"),
+        ('{"id": "tea-1", "vector": {"a": 1}}', "there is no vector for the passage 'tea-2'"),
+        ('{"id": "a", "vector": {}}\n{"id": "a", "vector": {}}', "an id stands in it twice"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line(
+    line: str, message: str, files: dict[str, Path], server: Server, store: Store
+) -> None:
+    files["passage_vectors"].write_text(line, encoding="utf-8")
+    with pytest.raises(DataError, match=message):
+        made(store, mode="sparse", **files)
+    assert not any(index.aliases for index in server.engine.indexes.values())
+
+
+def test_a_file_that_is_not_there(server: Server, store: Store, tmp_path: Path) -> None:
+    options: ClassVar = {"passage_vectors": tmp_path / "none.jsonl", "query_vectors": tmp_path / "none.jsonl"}
+    stage = ElasticsearchRetriever(
+        dataset=Corpora(default=passages()), embedder=Hashed(), store=store, mode="sparse", **options
+    )
+    assert any("none.jsonl: there is no such file" in problem for problem in stage.check())
+
+
+# Options ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"b": 1.5}, "b=1.5 makes no sense"),
+        ({"k1": -1}, "k1=-1 makes no sense"),
+        ({"batch": 0}, "batch=0 makes no sense; it must be at least 1"),
+        ({"retries": -1}, "retries=-1"),
+        ({"prefix": "My Index"}, "prefix='My Index' cannot begin an index's name"),
+        ({"prefix": ""}, "prefix=''"),
+        ({"mode": "sparse"}, "tokens need somebody who makes them: set retriever.inference_id"),
+        ({"mode": "sparse", "passage_vectors": Path("x")}, "or retriever.query_vectors to a file"),
+        ({"mode": "hybrid", "second": "sparse"}, "retriever=elser is set up for ELSER"),
+    ],
+)
+def test_what_makes_no_sense_is_said_at_once(options: dict[str, Any], message: str, store: Store) -> None:
+    with pytest.raises(ConfigError, match=message):
+        ElasticsearchRetriever(dataset=Corpora(default=passages()), embedder=Hashed(), store=store, **options)
+
+
+def test_an_analyzer_that_the_cluster_lacks(server: Server, store: Store) -> None:
+    with pytest.raises(ConvragError, match=r"analyzer \[klingon\] has not been configured"):
+        made(store, analyzer="klingon")
+
+
+def test_shards_are_said_only_where_they_are_wanted(server: Server, store: Store) -> None:
+    made(store)
+    made(store, shards=3)
+    assert [index.settings.get("number_of_shards") for index in server.engine.indexes.values()] == [None, 3]
+
+
+# The command ------------------------------------------------------------------------------------------------------
+
+
+def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "convrag", "tracker=none", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_three_commands(server: Server, here: Path) -> None:
+    early = command("+system=mmr", "retriever.create_endpoint=true", "llm=extractive", "embedder=lsa", "limit=1")
+    assert early.returncode == 2
+    assert "no index of 'default' with these settings: run the same command with task=index" in early.stderr
+    assert early.stderr.count("\n") < 6, early.stderr
+    index = command("task=index", "retriever=elser", "retriever.create_endpoint=true")
+    assert index.returncode == 0, index.stderr
+    assert "default: 119 passages are in convrag-default-elser-" in index.stdout
+    run = command("+system=mmr", "llm=extractive", "embedder=lsa", "limit=1")
+    assert run.returncode == 0, run.stderr
+    assert "0 turns failed" not in run.stdout
+
+
+def test_the_preset_and_its_parts(server: Server) -> None:
+    from convrag.config import compose
+
+    assert compose("+system=mmr").retriever._option_ == "elser"
+    assert compose("+system=mmr", "retriever=bm25").retriever._option_ == "bm25"
+    assert compose("+seed=mmr").retriever._option_ == "bm25"
+
+
+def test_conversations_side_by_side_share_requests(server: Server, here: Path) -> None:
+    done = command("task=index", "retriever=elasticsearch")
+    assert done.returncode == 0, done.stderr
+    pipeline = Pipeline.compose("retriever=elasticsearch", "rewriter=none", "generator=none", "retriever.window=0.05")
+    with ThreadPoolExecutor(64) as pool:
+        records = list(pool.map(lambda n: pipeline.turn(f"c{n}", f"moon {n} and tides"), range(64)))
+    assert not [record.error for record in records if record.error]
+    assert len(server.searches()) < 16
+    for n in (0, 63):
+        alone = pipeline.turn(f"alone{n}", f"moon {n} and tides")
+        assert ids(alone.hits) == ids(records[n].hits)
