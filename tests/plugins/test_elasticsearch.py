@@ -104,6 +104,7 @@ def ids(hits: Sequence[Any]) -> list[str]:
 class Contract(RetrieverContract):
     """On the loopback server."""
 
+    network = True
     options: ClassVar[dict[str, Any]] = {}
 
     @pytest.fixture(autouse=True)
