@@ -62,7 +62,7 @@ class Scores:
         A value that is a list is joined with "+".
         """
         found = {TURN: self._by([turn.number for turn in self.turns])} if self.turns else {}
-        for label in dict.fromkeys(name for turn in self.turns for name in turn.labels):
+        for label in dict.fromkeys(name for turn in self.turns for name in turn.labels if name != TURN):
             values = [_shown(turn.labels.get(label)) for turn in self.turns]
             if 1 < len(set(values)) <= _DISTINCT:
                 found[label] = self._by(values)
