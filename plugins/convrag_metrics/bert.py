@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,8 +40,9 @@ class Bert:
     def __init__(self, folder: str, layer: int | None, max_length: int | None, device: str, batch_size: int) -> None:
         from transformers import AutoModel, AutoTokenizer
 
-        self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-        self.model = AutoModel.from_pretrained(folder, local_files_only=True).to(device).float().eval()
+        with quietly():
+            self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self.model = AutoModel.from_pretrained(folder, local_files_only=True).to(device).float().eval()
         self.layer = self.model.config.num_hidden_layers if layer is None else layer
         self.max_length = max_length or limit(self.tokenizer, self.model.config)
         self.device = device
@@ -94,6 +96,20 @@ def match(candidate: Embedded, reference: Embedded) -> Overlap:
     recall = float(similarity.max(dim=0).values[reference.own].double().mean())
     f1 = 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
     return Overlap(*(round(value, _DIGITS) for value in (precision, recall, f1)))
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Without the library's own progress bars, which it draws also where nobody looks."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def limit(tokenizer: Any, config: Any) -> int:

@@ -6,17 +6,19 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from convrag.errors import ConfigError, ConvragError, DataError, MissingExtra
+from convrag.errors import ConfigError, ConvragError, DataError
 from convrag.identity import file_hash
+from convrag.libraries import installed, missing
 from convrag.progress import track
 from convrag_metrics.overlap import Overlap
 
 if TYPE_CHECKING:
     from convrag_metrics.bert import Bert
+
+REQUIRES = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 
 _TURNS = 32  # at once: bounds the vectors that are held
 _SUFFIXES = {".json", ".txt", ".model", ".safetensors", ".bin"}
@@ -79,10 +81,8 @@ class BertScorer:
         self.batch_size = batch_size
 
     def problems(self) -> Iterator[str]:
-        """What is missing; for `check`."""
-        if find_spec("transformers") is None or find_spec("torch") is None:
-            yield str(MissingExtra("transformers", "convrag[neural]", "BERTScore"))
-        elif not self._folder():
+        """What is missing besides the libraries; for `check`."""
+        if not self._folder():
             yield (
                 f"the model {self.model!r} is no folder with a config.json, nor in the local cache: "
                 f"give {self.place}.model the path of an encoder's folder"
@@ -109,8 +109,10 @@ class BertScorer:
             yield from zip(block, _scored(bert, block, rescale), strict=True)
 
     def _bert(self) -> Bert:
-        if missing := next(self.problems(), ""):
-            raise ConvragError(missing)
+        if absent := missing(REQUIRES, "BERTScore"):
+            raise absent
+        if problem := next(self.problems(), ""):
+            raise ConvragError(problem)
         with _lock:
             bert = _load(self._folder(), self.layer, self.max_length, self.device, self.batch_size)
         if self.layer is not None and self.layer > bert.model.config.num_hidden_layers:
@@ -133,7 +135,7 @@ class BertScorer:
         folder = Path(self.model).expanduser()
         if folder.is_dir():
             return str(folder) if (folder / "config.json").is_file() else ""
-        if find_spec("huggingface_hub") is None or folder.is_absolute() or self.model.startswith((".", "~")):
+        if not installed("huggingface_hub") or folder.is_absolute() or self.model.startswith((".", "~")):
             return ""
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError

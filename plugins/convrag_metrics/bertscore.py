@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from convrag.options import operational
 from convrag.stages import Dataset, Metrics
 from convrag.types import TurnRecord
-from convrag_metrics.bert_scorer import BertScorer, Job
+from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Job
 from convrag_metrics.references import References
 from convrag_metrics.texts import Citations, evidence_texts, lacks, scored_text
 
@@ -36,6 +36,8 @@ class BertScoreMetrics(Metrics):
         ConfigError: a number is below 1, or there is no such layer.
     """
 
+    requires: ClassVar[Mapping[str, str]] = REQUIRES
+
     def __init__(
         self,
         *,
@@ -61,7 +63,7 @@ class BertScoreMetrics(Metrics):
         )
 
     def check(self) -> Iterable[str]:
-        """Whether the libraries, the model and the baseline are there."""
+        """Whether the model and the baseline are there."""
         return self.scorer.problems()
 
     def contents(self) -> str:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from convrag_metrics.texts import CODE_OR_CITATION, without_citations
 
 _LEADING = re.compile(r"^(?:\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\])+[.,;:]?")
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s*$")
+_END = re.compile(r"[.!?]")
+# A mark after a word that is too long for an abbreviation, before a capital or a citation, or at the end.
+_PLAIN = r"(?<=[a-z]{4})[.!?](?=\s+[A-Z\[]|\s*$)"
+_PLAIN_END = re.compile(_PLAIN)
+_PLAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
 
 
 class Claim(NamedTuple):
@@ -41,9 +46,29 @@ def cited_numbers(text: str) -> tuple[int, ...]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """By pysbd's rules for English; a line break ends a sentence too."""
+    """By pysbd's rules for English; a line break ends a sentence too.
+
+    pysbd is slow, and is asked only about what lies between two ends that are beyond doubt.
+    """
+    for line in filter(str.strip, text.splitlines()):
+        for part in _closed(_PLAIN_GAP.split(line)):
+            yield from [part] if len(_END.findall(part)) == len(_PLAIN_END.findall(part)) else _segmented(part)
+
+
+def _closed(parts: Iterable[str]) -> Iterator[str]:
+    """Parts put together again until no bracket or quotation is open: what is within one is no end."""
+    held = ""
+    for part in parts:
+        held = f"{held} {part}" if held else part
+        if held.count("(") <= held.count(")") and held.count('"') % 2 == 0 and held.count("“") <= held.count("”"):
+            yield held
+            held = ""
+    if held:
+        yield held
+
+
+def _segmented(line: str) -> list[str]:
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
-    for line in filter(str.strip, text.splitlines()):
-        yield from map(str, segmenter.segment(line))
+    return [str(part) for part in segmenter.segment(line)]

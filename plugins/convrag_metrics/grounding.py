@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.errors import ConfigError
 from convrag.identity import digest, file_hash
+from convrag.libraries import missing
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
 from convrag.side_by_side import side_by_side
@@ -22,6 +22,7 @@ from convrag_metrics.unknowing import answered
 if TYPE_CHECKING:
     from convrag_metrics.support import Case, Judge
 
+_EXTRA = "convrag[neural]"
 _COUNTS = ("sentences", "cited", "citations", "existing", "judged", "supported")
 _SHARES = {
     "cited_sentences": ("cited", "sentences"),
@@ -79,8 +80,8 @@ class GroundingMetrics(Metrics):
         if self.support == "nli":
             if self.model is None:
                 yield "support=nli needs a model: metrics.grounding.model=FOLDER"
-            elif find_spec("transformers") is None or find_spec("torch") is None:
-                yield str(MissingExtra("transformers", "convrag[neural]", "support=nli"))
+            elif absent := missing({"torch": _EXTRA, "transformers": _EXTRA}, "support=nli"):
+                yield str(absent)
 
     def contents(self) -> str:
         """The wording of the prompt, and the files of the model."""

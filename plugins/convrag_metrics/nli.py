@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from convrag.errors import ConvragError
-from convrag_metrics.bert import limit
+from convrag_metrics.bert import limit, quietly
 
 
 class Nli:
@@ -25,8 +25,9 @@ class Nli:
 
     def __init__(self, folder: str, device: str) -> None:
         try:
-            self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
+            with quietly():
+                self.tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+                model = AutoModelForSequenceClassification.from_pretrained(folder, local_files_only=True)
         except Exception as error:  # the libraries below raise whatever they like
             raise ConvragError(f"the model {folder!r} cannot be loaded: {error}") from error
         labels = {str(name).lower(): int(number) for number, name in model.config.id2label.items()}

@@ -37,7 +37,8 @@ _MATTER = _any(
 )
 _FOUND = _any("information mention details? indication documents? passages? results? data answer reference context")
 _ABOUT_IT = (
-    rf"(?= {_any('about on of in for regarding concerning that to available provided given found here as')}\b|[^\w ]|$)"
+    rf"(?= {_any('about on of in for regarding concerning that to available provided given found here as')}\b"
+    rf"| (?:is|are|was|were|could be|can be) {_any('found available provided given mentioned there')}\b|[^\w ]|$)"
 )
 _FIND = _any(
     "find locate provide answer determine give tell confirm identify say verify address see respond offer access "
@@ -64,6 +65,7 @@ _DISCLAIMERS = (
     rf"{_WE}{_BE}? ?(?:sorry,? (?:but )?(?:i )?)?{_UNABLE} {_gap(1)}{_FIND}\b",
     rf"^(?:sorry|unfortunately|regrettably|apologies)?,? ?(?:but )?(?:i )?unable to {_gap(1)}{_FIND}\b",
     rf"\b{_SOURCE} {_gap(8)}{_FAIL_TO} {_gap(3)}{_GIVE}\b",
+    rf"\b(?:they|it) {_FAIL_TO} {_gap(2)}{_any('contain provide include offer give have')} {_gap(4)}{_FOUND}\b",
     rf"\b{_SOURCE} {_gap(4)}(?:lacks?|(?:is|are) silent)\b",
     rf"\b{_any('is was are were')} {_gap(1)}no {_gap(3)}{_FOUND}\b{_ABOUT_IT}",
     rf"^{_gap(2)}no {_gap(3)}{_FOUND}\b{_ABOUT_IT}",
@@ -83,6 +85,7 @@ _COURTESIES = (
     rf"\byou (?:may|might|can|could|should) {_gap(4)}{_CONSULT}\b",
     rf"\bit (?:is|would be) (?:best|advisable|recommended|helpful) {_gap(4)}{_CONSULT}\b",
     rf"\bif you {_any('have need could can provide would want')}\b",
+    rf"^\W*{_any('however nevertheless but yes no well also currently unfortunately as_of_now at_this_time')}?\W*$",
     r"\b(?:feel free|let me know|happy to|glad to|here to help|do my best)\b",
     r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
 )
@@ -100,6 +103,9 @@ COURTESY = _either(_COURTESIES)
 """A clause that neither knows nor does not: regrets, offers, and whom to ask instead."""
 
 ABOUT_SOURCES = _either(
-    (rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",)
+    (
+        rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
+        rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
+    )
 )
 """A clause about what the documents are about instead."""

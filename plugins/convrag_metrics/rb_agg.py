@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from convrag.options import operational
 from convrag.stages import Dataset, Metrics
 from convrag.types import TurnRecord
-from convrag_metrics.bert_scorer import BertScorer, Scored
+from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Scored
 from convrag_metrics.bertscore import jobs
 from convrag_metrics.conditioning import conditioned
 from convrag_metrics.overlap import in_order
@@ -43,6 +43,8 @@ class RbAggMetrics(Metrics):
         ConfigError: a number is below 1, or there is no such layer.
     """
 
+    requires: ClassVar[Mapping[str, str]] = REQUIRES
+
     def __init__(
         self,
         *,
@@ -68,7 +70,7 @@ class RbAggMetrics(Metrics):
         )
 
     def check(self) -> Iterable[str]:
-        """Whether the libraries, the model and the baseline are there."""
+        """Whether the model and the baseline are there."""
         return self.scorer.problems()
 
     def contents(self) -> str:

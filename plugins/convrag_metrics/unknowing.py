@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from convrag.types import TurnRecord
@@ -12,12 +13,15 @@ from convrag_metrics.texts import without_citations
 
 Verdict = Literal["no", "partly", "yes"]
 
+_DENIES = re.compile(
+    r"\bnot?\b|n't\b|never|nothing|unable|cannot|fail|lack|silent|unanswer|insufficient|little|limited", re.IGNORECASE
+)  # no clause disclaims without one of these, and they are found at once
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+|\n+")
 _CLAUSE = re.compile(r"[;,]?\s+(?=(?:but|however|although|though|nevertheless)\b)|;\s+", re.IGNORECASE)
 _CONCEDING = re.compile(r"^\W*(?:although|though|even though|while|whilst)\b", re.IGNORECASE)
-_REMARK = 3  # words; a clause that has no more is no statement ("However,", "As of now")
 
 
+@lru_cache(maxsize=16384)  # several metrics ask of the same answers
 def unknowing(text: str) -> Verdict:
     """Whether an answer says that it does not know, and nothing else ("yes"), or says so of a part ("partly").
 
@@ -25,7 +29,7 @@ def unknowing(text: str) -> Verdict:
     Where all others are courtesies (regrets, offers, whom to ask instead), nothing is answered.
     """
     plain = re.sub(r"[^\S\n]+", " ", without_citations(text).replace("’", "'").replace("”", '"'))
-    if not DISCLAIMER.search(plain.replace("\n", " ")):
+    if not (_DENIES.search(plain) and DISCLAIMER.search(plain.replace("\n", " "))):
         return "no"
     clauses = [clause for sentence in _SENTENCE.split(plain) for clause in _clauses(sentence)]
     disclaimed = [bool(DISCLAIMER.search(clause)) for clause in clauses]
@@ -49,4 +53,4 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _states(clause: str) -> bool:
-    return len(clause.split()) > _REMARK and not COURTESY.search(clause) and not ABOUT_SOURCES.search(clause)
+    return not COURTESY.search(clause) and not ABOUT_SOURCES.search(clause)

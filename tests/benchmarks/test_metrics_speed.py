@@ -1,0 +1,87 @@
+"""10,000 answers score in under a minute without the neural metrics."""
+
+# ruff: noqa: T201 - the figures are what benchmarks are for
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import cycle, islice
+from pathlib import Path
+
+from convrag.scoring import Scores
+from convrag.stages import Dataset
+from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
+from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RankingMetrics
+
+TURNS = 10_000
+LENGTH = 10  # turns of a conversation
+SECONDS = 60
+
+
+class Talk(Dataset):
+    """Real questions, answers and passages of MTRAG, again and again, each time with words of their own."""
+
+    def __init__(self, path: Path) -> None:
+        import json
+
+        file = path / "mtrag-human" / "generation_tasks" / "reference.jsonl"
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        self.turns = [
+            Turn(
+                f"c{number // LENGTH}<::>{number % LENGTH + 1}",
+                row["input"][-1]["text"],
+                f"{row['targets'][0]['text']} {number}",
+                tuple(Passage(c["document_id"], c["text"], c.get("title", "")) for c in row["contexts"][:5]),
+                {"answerability": row["Answerability"][0]},
+            )
+            for number, row in enumerate(islice(cycle(rows), TURNS))
+        ]
+
+    def conversations(self) -> Iterator[Conversation]:
+        for start in range(0, TURNS, LENGTH):
+            yield Conversation(f"c{start // LENGTH}", tuple(self.turns[start : start + LENGTH]))
+
+    def qrels(self) -> dict[str, dict[str, int]]:
+        return {turn.id: {passage.id: 1 for passage in turn.passages} for turn in self.turns if turn.passages}
+
+    def records(self) -> Iterator[TurnRecord]:
+        """Each question answered with the reference answer of the turn before, cited sentence by sentence."""
+        for number, turn in enumerate(self.turns):
+            said = self.turns[number - 1].answer.replace(". ", ". [1] ") + " [2]"
+            items = tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(turn.passages, 1))
+            hits = tuple(Hit(passage, -float(n)) for n, passage in enumerate(turn.passages))
+            yield TurnRecord(
+                conversation_id=turn.id.partition("<::>")[0],
+                turn_id=turn.id,
+                domain="default",
+                number=number % LENGTH + 1,
+                original_query=turn.question,
+                hits=hits,
+                evidence=Evidence(items),
+                answer=Answer(said),
+                labels=turn.labels,
+            )
+
+
+def test_ten_thousand_answers_score_within_a_minute(mtrag_path: Path) -> None:
+    data = Talk(mtrag_path)
+    records = list(data.records())
+    took = {}
+    measured = []
+    for metric in (
+        RankingMetrics(dataset=data),
+        AnswerMetrics(dataset=data),
+        AnswerabilityMetrics(dataset=data),
+        GroundingMetrics(),
+    ):
+        start = time.perf_counter()
+        measured.append((metric, metric.measure(records)))
+        took[type(metric).__name__] = time.perf_counter() - start
+    start = time.perf_counter()
+    scores = Scores(records, measured)
+    assert scores.intervals()["ROUGE-L"]
+    took["means and intervals"] = time.perf_counter() - start
+    for name, seconds in took.items():
+        print(f"{name}: {seconds:.1f} s for {TURNS:,} answers")
+    assert sum(took.values()) < SECONDS

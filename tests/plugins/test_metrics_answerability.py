@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from convrag.scoring import Scores
+from convrag.stages import Dataset
+from convrag.testing import MetricsContract
+from convrag.types import Answer, Conversation, Turn, TurnRecord
+from convrag_metrics import AnswerabilityMetrics
+from convrag_metrics.conditioning import conditioned
+
+DUNNO = "I do not know."
+
+
+class Labelled(Dataset):
+    """Turns with these labels, as (label, reference answer)."""
+
+    def __init__(self, *turns: tuple[str, str]) -> None:
+        self.turns = tuple(
+            Turn(f"c<::>{number}", "?", answer, labels={"Answerability": [label]} if label else {})
+            for number, (label, answer) in enumerate(turns, 1)
+        )
+
+    def conversations(self) -> Iterator[Conversation]:
+        yield Conversation("c", self.turns)
+
+
+def record(number: int, answer: str, error: str = "", **labels: str) -> TurnRecord:
+    turn_id = f"c<::>{number}"
+    return TurnRecord("c", turn_id, "default", number, "?", answer=Answer(answer), error=error, labels=labels)
+
+
+def overall(dataset: Dataset, *records: TurnRecord) -> Mapping[str, float]:
+    metrics = AnswerabilityMetrics(dataset=dataset)
+    return Scores(records, [(metrics, metrics.measure(records))]).overall().scores
+
+
+class TestContract(MetricsContract):
+    def make(self) -> AnswerabilityMetrics:
+        return AnswerabilityMetrics(dataset=Labelled(("ANSWERABLE", "So.")))
+
+
+def test_precision_recall_and_f1_by_hand() -> None:
+    labels = ["UNANSWERABLE", "UNANSWERABLE", "CONVERSATIONAL", "ANSWERABLE", "ANSWERABLE", "PARTIAL"]
+    said = [DUNNO, "It is blue.", DUNNO, DUNNO, "It is green.", f"It is red. {DUNNO}"]
+    dataset = Labelled(*((label, "It is green.") for label in labels))
+    found = overall(dataset, *(record(number, answer) for number, answer in enumerate(said, 1)))
+    assert found["idk_precision"] == pytest.approx(2 / 3)
+    assert found["idk_recall"] == pytest.approx(2 / 3)
+    assert found["idk_F1"] == pytest.approx(2 / 3)
+    assert found["idk_accuracy"] == pytest.approx(4 / 6)
+    assert (found["idk"], found["idk_partly"]) == (pytest.approx(3 / 6), pytest.approx(1 / 6))
+    assert not {"idk_said", "idk_labelled", "idk_true_positives"} & found.keys()
+
+
+def test_scores_are_conditioned_as_mtrag_does() -> None:
+    labels = ["UNANSWERABLE", "UNANSWERABLE", "ANSWERABLE", "ANSWERABLE"]
+    dataset = Labelled(*((label, "It is green.") for label in labels))
+    values = AnswerabilityMetrics(dataset=dataset).measure(
+        [record(1, DUNNO), record(2, "It is green."), record(3, DUNNO), record(4, "It is green.")]
+    )
+    assert [values[f"c<::>{number}"]["ROUGE-L_idk"] for number in (1, 2, 3, 4)] == [1.0, 0.0, 0.0, 1.0]
+    assert [values[f"c<::>{number}"]["token_F1_idk"] for number in (1, 2, 3, 4)] == [1.0, 0.0, 0.0, 1.0]
+
+
+def test_conditioning_case_by_case() -> None:
+    for label in ("UNANSWERABLE", "CONVERSATIONAL"):
+        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [1.0, 0.0, 0.0]
+    for label in ("ANSWERABLE", "PARTIAL"):
+        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [0.0, 0.3, 0.3]
+    assert conditioned(0.3, "", "yes") == 0.3
+    assert conditioned(0.3, "UNDERSPECIFIED", "no") is None
+
+
+def test_without_cases_there_is_no_rate() -> None:
+    found = overall(Labelled(("ANSWERABLE", "So.")), record(1, "So."))
+    assert found["idk_accuracy"] == 1.0
+    assert not {"idk_precision", "idk_recall", "idk_F1"} & found.keys()
+    assert set(overall(Labelled(("", "So.")), record(1, DUNNO))) == {"idk", "idk_partly"}
+    assert "idk_F1" not in overall(Labelled(("UNDERSPECIFIED", "So.")), record(1, "Which one?"))
+
+
+def test_a_failed_turn_has_not_said_that_it_does_not_know() -> None:
+    found = overall(Labelled(("UNANSWERABLE", DUNNO)), record(1, "", error="down"))
+    assert found == {"idk_recall": 0.0, "idk_F1": 0.0, "idk_accuracy": 0.0, "token_F1_idk": 0.0, "ROUGE-L_idk": 0.0}
+
+
+def test_the_records_own_label_counts_first() -> None:
+    found = overall(Labelled(("ANSWERABLE", "So.")), record(1, DUNNO, answerability="unanswerable"))
+    assert found["idk_accuracy"] == 1.0

@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.errors import ConfigError
+from convrag.scoring import Scores
+from convrag.stages import Dataset
+from convrag.testing import MetricsContract
+from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn, TurnRecord
+from convrag_metrics import AnswerMetrics
+from convrag_metrics.overlap import bags, in_order
+from convrag_metrics.rb_agg import rouge_l
+from convrag_metrics.texts import cut, normalised, without_citations
+
+COUNTS = 10  # numbers of a turn from which the BLEU of all is made
+
+
+class Answered(Dataset):
+    """One conversation with these reference answers."""
+
+    def __init__(self, *answers: str) -> None:
+        turns = tuple(Turn(f"c<::>{number}", "?", answer) for number, answer in enumerate(answers, 1))
+        self.talk = Conversation("c", turns)
+
+    def conversations(self) -> Iterator[Conversation]:
+        yield self.talk
+
+
+def record(answer: str, number: int = 1, *passages: str, **fields: Any) -> TurnRecord:
+    items = tuple(EvidenceItem(n, Passage(f"p{n}", text), text) for n, text in enumerate(passages, 1))
+    return TurnRecord(
+        "c", f"c<::>{number}", "default", number, "?", answer=Answer(answer), evidence=Evidence(items), **fields
+    )
+
+
+def measured(answer: str, reference: str, *passages: str, **parameters: Any) -> Mapping[str, float]:
+    metrics = AnswerMetrics(dataset=Answered(reference), **parameters)
+    return metrics.measure([record(answer, 1, *passages)])["c<::>1"]
+
+
+class TestContract(MetricsContract):
+    def make(self) -> AnswerMetrics:
+        turns = (Turn("tea<::>1", "?", "Steam escapes."), Turn("tea<::>2", "?", "It is cooler."))
+        dataset = Answered()
+        dataset.talk = Conversation("tea", turns)
+        return AnswerMetrics(dataset=dataset)
+
+
+def test_token_scores_are_those_of_squad() -> None:
+    values = measured("The cat, a cat and THE dog!", "Cat and an old dog.")
+    assert normalised("The cat, a cat and THE dog!") == ["cat", "cat", "and", "dog"]
+    assert normalised("Cat and an old dog.") == ["cat", "and", "old", "dog"]
+    assert [values[f"token_{name}"] for name in ("precision", "recall", "F1")] == [0.75, 0.75, 0.75]
+
+
+def test_normalisation_is_in_squads_order() -> None:
+    assert normalised("It's a U.S. state-of-the-art “the” thing") == ["its", "us", "stateoftheart", "“", "”", "thing"]
+    assert normalised("the an a A") == []
+
+
+def test_an_empty_answer_scores_nothing_and_one_without_reference_is_not_measured() -> None:
+    values = measured("", "Something.")
+    assert {name: value for name, value in values.items() if not name.startswith("BLEU_")} == {
+        "token_precision": 0.0,
+        "token_recall": 0.0,
+        "token_F1": 0.0,
+        "ROUGE-L": 0.0,
+        "sentence_BLEU": 0.0,
+        "words": 0.0,
+    }
+    assert AnswerMetrics(dataset=Answered("")).measure([record("An answer.")]) == {}
+    failed = record("", error="the model is down")
+    assert AnswerMetrics(dataset=Answered("So.")).measure([failed])["c<::>1"]["token_F1"] == 0.0
+    assert measured("The.", "A!")["token_F1"] == 1.0  # two empty lists of tokens are alike, as in SQuAD
+
+
+def test_k_precision_is_the_share_of_tokens_that_all_passages_together_have() -> None:
+    assert measured("red green blue grey", "x", "Red, green.", "The blue")["K-precision"] == 0.75
+    assert measured("red red", "x", "red")["K-precision"] == 0.5
+    assert "K-precision" not in measured("red", "x")
+
+
+def test_marks_are_taken_out_and_lengths_are_words() -> None:
+    values = measured("Steam escapes [1] fast [2, 3].[1]", "Steam escapes fast.", "Steam")
+    assert values["token_F1"] == values["ROUGE-L"] == 1.0
+    assert values["words"] == 3.0
+    assert measured("Steam [1].", "Steam 1.", citations="keep")["token_F1"] == 1.0
+    assert measured("Steam [1].", "Steam 1.")["token_F1"] < 1.0
+    assert without_citations("Use `a[0]` and\n```\nb[1]\n```\nhere [12].") == "Use `a[0]` and\n```\nb[1]\n```\nhere."
+    assert without_citations("see [Figure 1] and [1999]") == "see [Figure 1] and [1999]"
+
+
+def test_answers_are_cut_to_one_length_after_the_marks_are_gone() -> None:
+    values = measured("One [1] two  three four", "one two", max_words=2)
+    assert (values["token_F1"], values["words"], values["scored_words"]) == (1.0, 4.0, 2.0)
+    assert cut("a\n b  c", 2) == "a\n b"
+    assert cut(" \n", 3) == ""
+    assert measured("one", "one", max_words=5)["scored_words"] == 1.0
+    with pytest.raises(ConfigError, match=r"max_words=0"):
+        AnswerMetrics(dataset=Answered(), max_words=0)
+
+
+TEXTS = st.text(alphabet="abAB .,1é-\n", max_size=60)
+
+
+@given(answer=TEXTS, reference=TEXTS, stem=st.booleans())
+def test_rouge_l_is_that_of_rouge_score(answer: str, reference: str, stem: bool) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    tokenize = DefaultTokenizer(stem).tokenize
+    expected = RougeScorer(["rougeL"], use_stemmer=stem).score(reference, answer)["rougeL"]
+    found = in_order(tokenize(answer), tokenize(reference))
+    assert tuple(found) == pytest.approx((expected.precision, expected.recall, expected.fmeasure))
+    if not stem:
+        assert rouge_l(answer, reference) == pytest.approx(expected.fmeasure)
+
+
+@given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
+def test_overlaps_are_bounded_and_symmetric(first: list[str], second: list[str]) -> None:
+    for compare in (bags, in_order):
+        there, back = compare(first, second), compare(second, first)
+        assert (there.precision, there.recall, there.f1) == (back.recall, back.precision, pytest.approx(back.f1))
+        assert all(0 <= value <= 1 for value in there)
+    assert in_order(first, second).f1 <= bags(first, second).f1 + 1e-12
+
+
+def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
+    from sacrebleu.metrics import BLEU
+
+    answers = ["The cat sat on the mat today.", "Dogs bark at night, and cats do not.", "", "Nothing alike here"]
+    references = ["The cat sat on the mat.", "At night dogs bark, and cats do not bark.", "Silence.", "Wholly other"]
+    metrics = AnswerMetrics(dataset=Answered(*references))
+    records = [record(answer, number) for number, answer in enumerate(answers, 1)]
+    values = metrics.measure(records)
+    for number, (answer, reference) in enumerate(zip(answers, references, strict=True), 1):
+        expected = BLEU(effective_order=True).sentence_score(answer, [reference]).score
+        assert values[f"c<::>{number}"]["sentence_BLEU"] == pytest.approx(expected)
+    overall = Scores(records, [(metrics, values)]).overall().scores
+    assert overall["BLEU"] == pytest.approx(BLEU().corpus_score(answers, [references]).score)
+    assert not any(name.startswith("BLEU_") for name in overall)
+    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).overall().scores
+    assert first["BLEU"] == 0.0
+
+
+def test_chinese_is_taken_apart_by_characters_where_asked() -> None:
+    pytest.importorskip("sacrebleu")
+    assert measured("我喜欢猫", "我喜欢狗", bleu_tokenize="zh")["sentence_BLEU"] > 0
+    assert measured("我喜欢猫", "我喜欢狗")["sentence_BLEU"] == 0
+
+
+def test_conclude_leaves_other_means_alone() -> None:
+    assert AnswerMetrics(dataset=Answered()).conclude({"words": 3.0}) == {"words": 3.0}
+
+
+def test_the_same_answer_gives_the_same_number_whatever_the_hash_seed() -> None:
+    code = (
+        "from convrag_metrics.overlap import in_order, bags\n"
+        "a, b = 'x y z w v u t'.split(), 'u x t w y z q'.split()\n"
+        "print(repr(in_order(a, b)), repr(bags(a, b)))"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=environment | {"PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(outputs) == 1
+
+
+def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:
+    from rouge_score.rouge_scorer import RougeScorer
+
+    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()[:60]
+    texts = [json.loads(line)["targets"][0]["text"] for line in lines]
+    scorer = RougeScorer(["rougeL"], use_stemmer=False)
+    for answer, reference in zip(texts, [*texts[1:], texts[0]], strict=True):
+        assert rouge_l(answer, reference) == pytest.approx(scorer.score(reference, answer)["rougeL"].fmeasure)

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.errors import ConfigError, LLMError
+from convrag.scoring import Scores
+from convrag.stages import LLM
+from convrag.testing import MetricsContract
+from convrag.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
+from convrag_metrics import GroundingMetrics
+from convrag_metrics.claims import Claim, _segmented, _sentences, claims
+from convrag_metrics.support import lexical
+
+PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
+
+
+def record(answer: str, passages: Sequence[str] = PASSAGES, **fields: Any) -> TurnRecord:
+    items = tuple(EvidenceItem(n, Passage(f"p{n}", text), text) for n, text in enumerate(passages, 1))
+    return TurnRecord("c", "t", "d", 1, "?", answer=Answer(answer), evidence=Evidence(items), **fields)
+
+
+def overall(*records: TurnRecord, **parameters: Any) -> Mapping[str, float]:
+    metrics = GroundingMetrics(**parameters)
+    return Scores(records, [(metrics, metrics.measure(records))]).overall().scores
+
+
+class Judge(LLM):
+    """Says these things in turn."""
+
+    def __init__(self, *replies: str) -> None:
+        self.replies = dict(zip(("Moon", "Laika"), replies, strict=False))
+        self.prompts: list[Prompt] = []
+
+    def complete(self, prompt: Prompt) -> Completion:
+        self.prompts.append(prompt)
+        reply = next(reply for name, reply in self.replies.items() if name in prompt.inputs["sentence"])
+        if not reply:
+            raise LLMError("down")
+        return Completion(reply)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class TestContract(MetricsContract):
+    def records(self) -> list[TurnRecord]:
+        first, second = super().records()
+        return [first, TurnRecord("tea", "tea<::>3", "default", 3, "?", answer=Answer("Steam escapes [1].")), second]
+
+    def make(self) -> GroundingMetrics:
+        return GroundingMetrics()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("One. Two [1].", [("One.", ()), ("Two.", (1,))]),
+        ("One thing. [1] Another thing [2, 3]. [4]", [("One thing.", (1,)), ("Another thing.", (2, 3, 4))]),
+        ("One thing.[1][2] Another thing.", [("One thing.", (1, 2)), ("Another thing.", ())]),
+        ("- An item [1]\n- Another item", [("- An item", (1,)), ("- Another item", ())]),
+        ("1. Open it [1].\n2. Close it.", [("1. Open it.", (1,)), ("2. Close it.", ())]),
+        ("Use `a[0]` here [2].", [("Use `a[0]` here.", (2,))]),
+        ("The U.S. sent Dr. No there in 1957 [2].", [("The U.S. sent Dr. No there in 1957.", (2,))]),
+        ("[1]", []),
+        (" \n ", []),
+    ],
+)
+def test_sentences_and_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
+    assert claims(answer) == [Claim(*each) for each in expected]
+
+
+def test_the_quick_way_finds_the_sentences_that_pysbd_finds(mtrag_path: Path) -> None:
+    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = [json.loads(line)["targets"][0]["text"] for line in lines]
+    paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
+    alike = sum(
+        [part.strip() for part in _sentences(each)] == [part.strip() for part in _segmented(each) if part.strip()]
+        for each in paragraphs
+    )
+    assert alike >= 0.98 * len(paragraphs)
+
+
+def test_shares_by_hand() -> None:
+    answer = "The Moon is 384,400 kilometres away [1]. Laika flew in 1957 [2][9]. So what? Laika flew off in 1999 [2]."
+    assert overall(record(answer)) == {
+        "cited_sentences": 3 / 4,
+        "existing_citations": 3 / 4,
+        "supported_sentences": 2 / 3,
+    }
+
+
+def test_shares_are_of_all_sentences_together() -> None:
+    first = record("Laika flew [2]. So. So it was. So it is.")
+    second = TurnRecord("c", "u", "d", 2, "?", answer=Answer("The Moon is far away [1]."), evidence=first.evidence)
+    assert overall(first, second)["cited_sentences"] == 2 / 5
+
+
+def test_what_needs_no_citation_is_left_out() -> None:
+    assert overall(record("I do not know.")) == {}
+    assert overall(record("")) == {}
+    assert overall(record("It is far.")) == {"cited_sentences": 0.0}
+    assert overall(record("It is far [3].")) == {"cited_sentences": 1.0, "existing_citations": 0.0}
+    unknown = {"evaluate": {"given": ["answer"]}}
+    assert overall(record("It is far [3].", trace=unknown)) == {}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "threshold", "expected"),
+    [
+        ("Laika flew in 1957.", 1.0, True),
+        ("Laika was flying.", 1.0, False),
+        ("Laika was flying.", 0.5, True),
+        ("Laika flew in 1958.", 0.1, False),
+        ("Bees make honey.", 0.1, False),
+        ("Bees make honey.", 0.0, True),
+        ("It was so.", 1.0, True),
+    ],
+)
+def test_lexical_support(sentence: str, threshold: float, expected: bool) -> None:
+    assert lexical((sentence, [PASSAGES[1]]), threshold) is expected
+
+
+def test_lexical_support_may_come_from_several_passages() -> None:
+    assert lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES), 0.7)
+    assert not lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES[1:]), 0.7)
+
+
+def test_an_llm_is_asked_about_each_cited_sentence() -> None:
+    judge = Judge('{"supported": true}', 'Well: {"supported": false}')
+    answer = "The Moon is far [1]. Laika flew [1, 2]. It is cold."
+    found = overall(record(answer), support="llm", llm=judge)
+    assert (found["supported_sentences"], found["unjudged_sentences"]) == (0.5, 0.0)
+    asked = {prompt.inputs["sentence"]: prompt for prompt in judge.prompts}
+    assert list(asked["Laika flew."].inputs["sources"]) == list(PASSAGES)
+    assert PASSAGES[0] in asked["The Moon is far."].messages[-1].content
+
+
+def test_sentences_on_which_the_llm_gives_no_verdict_are_counted() -> None:
+    found = overall(record("The Moon is far [1]. Laika flew [2]."), support="llm", llm=Judge("", "no idea"))
+    assert found["unjudged_sentences"] == 2.0
+    assert "supported_sentences" not in found
+
+
+def test_what_is_missing_is_said_before_anything_runs() -> None:
+    assert "+llm@metrics.grounding.llm" in "".join(GroundingMetrics(support="llm").check())
+    assert "metrics.grounding.model=FOLDER" in "".join(GroundingMetrics(support="nli").check())
+    assert list(GroundingMetrics().check()) == []
+    with pytest.raises(ConfigError, match=r"threshold=1\.5"):
+        GroundingMetrics(threshold=1.5)

@@ -1,0 +1,280 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.config import compose
+from convrag.errors import ConfigError, ConvragError, DataError
+from convrag.records import from_json, to_json
+from convrag.testing import TaskContract
+from convrag.types import Conversation, Turn, TurnRecord
+from convrag.wiring import Wiring
+from convrag_datasets import JsonlDataset
+from convrag_tasks.evaluate import EvaluateTask
+from convrag_tasks.given_answers import read_answers
+from convrag_tasks.given_rankings import read_rankings
+from convrag_tasks.given_records import absent, put_together, with_texts
+from convrag_tasks.given_turns import asked, read_given
+
+
+class TestContract(TaskContract):
+    def make(self) -> EvaluateTask:
+        return EvaluateTask(run=Path("run.trec"))
+
+
+def write(path: Path, *rows: object) -> Path:
+    lines = [row if isinstance(row, str) else json.dumps(row, ensure_ascii=False) for row in rows]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> list[str]:
+    """Overrides that choose a data set of three turns, two of them with qrels and two with answers."""
+    turns = [{"question": "What?", "answer": "Red."}, {"question": "And?", "answer": "Green."}, {"question": "So?"}]
+    conversations = write(tmp_path / "talks.jsonl", {"id": "c", "turns": turns})
+    corpus = write(tmp_path / "corpus.jsonl", *({"_id": i, "text": f"Text of {i}."} for i in "abc"))
+    qrels = write(tmp_path / "qrels.tsv", "query-id\tcorpus-id\tscore", "c<::>1\ta\t1", "c<::>3\tc\t1")
+    files = {"conversations": conversations, "corpus": corpus, "qrels": qrels}
+    return ["dataset=jsonl", *(f"dataset.{name}={path}" for name, path in files.items())]
+
+
+def dataset(data: list[str]) -> JsonlDataset:
+    given = dict(override.removeprefix("dataset.").split("=", 1) for override in data[1:])
+    return JsonlDataset(**{name: Path(path) for name, path in given.items()})
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none", "hydra.run.dir=out"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def metrics(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "out/metrics.json").read_text(encoding="utf-8"))
+
+
+RUN = ["c<::>1 Q0 b 1 2.0 x", "c<::>1 Q0 a 2 1.0 x"]
+
+
+def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_path: Path) -> None:
+    run = write(tmp_path / "run.trec", *RUN)
+    done = convrag("task=evaluate", f"task.run={run}", *data, "metrics=[ranking,answers]", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert metrics(tmp_path)["overall"]["R@1"] == 0.0
+    assert metrics(tmp_path)["overall"]["R@3"] == 1.0
+    assert "token_F1" not in metrics(tmp_path)["overall"]  # no answers were given: they are not wrong ones
+    assert "1 turns with qrels have no ranking in the files" in done.stdout
+    assert "1 turns with qrels" in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
+    assert "generator" not in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
+    done = convrag("task=evaluate", f"task.run={run}", *data, "task.missing=zero", folder=tmp_path)
+    assert metrics(tmp_path)["overall"]["R@3"] == 0.5
+    assert "count as 0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": [{"document_id": "a", "score": 1}]},
+        {"task_id": "c::1", "predictions": [{"text": "Red"}, {"text": "other"}], "contexts": []},
+        {"turn_id": "c<::>1", "answer": "red!"},
+        {"_id": "c<::>1", "text": "|user|: What is it?", "agent_response": "The red."},
+    ],
+)
+def test_answers_are_read_in_every_form(row: dict[str, Any], data: list[str], tmp_path: Path) -> None:
+    answers = write(tmp_path / "answers.jsonl", row)
+    turns = asked(dataset(data))
+    given = read_given(None, answers, turns, skip=False)
+    (record,) = put_together(given, turns, {}, 5)
+    assert record.turn_id == "c<::>1"
+    assert record.answer.text.lower().strip("the .!") == "red"
+    assert record.rewritten_query == ("What is it?" if "_id" in row else "What?")
+    assert ("ranking" in record.trace["evaluate"]["given"]) == ("contexts" in row)
+    assert absent(given, turns, dataset(data).qrels())["answer"] == ["c<::>2"]
+
+
+def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[str], tmp_path: Path) -> None:
+    contexts = [{"document_id": "b", "score": 1}, {"document_id": "a", "score": 2.5}]
+    row = {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": contexts}
+    answers = write(tmp_path / "answers.jsonl", row)
+    done = convrag("task=evaluate", f"task.answers={answers}", *data, "metrics=[answers,ranking]", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    overall = metrics(tmp_path)["overall"]
+    assert (overall["token_F1"], overall["R@1"]) == (1.0, 1.0)
+    assert "1 turns with a reference answer have no answer" in done.stdout
+
+
+def test_a_run_and_answers_come_together(data: list[str], tmp_path: Path) -> None:
+    run = write(tmp_path / "run.trec", *RUN, "c<::>2 Q0 c 1 1.0 x")
+    answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Text of b [1]. Text of a [2][3]."})
+    given = read_given(run, answers, asked(dataset(data)), skip=False)
+    records = with_texts(put_together(given, asked(dataset(data)), {}, 2), dataset(data))
+    assert [record.turn_id for record in records] == ["c<::>1", "c<::>2"]
+    assert [item.text for item in records[0].evidence.items] == ["Text of b.", "Text of a."]
+    assert records[0].trace == {"evaluate": {"given": ["ranking", "answer", "evidence"]}}
+    assert records[1].trace == {"evaluate": {"given": ["ranking"]}}
+    assert records[1].evidence.items == ()
+    chosen = "metrics=[ranking,answers,grounding]"
+    done = convrag("task=evaluate", f"task.run={run}", f"task.answers={answers}", *data, chosen, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert metrics(tmp_path)["overall"]["existing_citations"] == pytest.approx(2 / 3)
+    assert "the first 5 passages of the run stand for what they were given" in done.stdout
+
+
+def test_contexts_that_were_not_retrieved_keep_their_texts(data: list[str], tmp_path: Path) -> None:
+    context = {"document_id": "mine", "text": "Red or green."}
+    run = write(tmp_path / "run.trec", *RUN)
+    answers = write(
+        tmp_path / "a.jsonl", {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": [context]}
+    )
+    given = read_given(run, answers, asked(dataset(data)), skip=False)
+    (record,) = put_together(given, asked(dataset(data)), {}, 2)
+    assert [item.passage.text for item in from_json(to_json(record)).evidence.items] == ["Red or green."]
+    assert [hit.passage.id for hit in from_json(to_json(record)).hits] == ["b", "a"]
+
+
+def test_relevant_passages_stand_for_contexts_that_nobody_named(data: list[str], tmp_path: Path) -> None:
+    class Relevant(JsonlDataset):
+        def conversations(self) -> Any:
+            from convrag.types import Passage
+
+            yield Conversation("c", (Turn("c<::>1", "What?", "Red.", (Passage("a", "Red."),)),))
+
+    relevant = Relevant(conversations=tmp_path / "talks.jsonl")
+    answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Red"})
+    given = read_given(None, answers, asked(relevant), skip=False)
+    (record,) = put_together(given, asked(relevant), {}, 5)
+    assert [item.passage.id for item in record.evidence.items] == ["a"]
+    assert record.trace == {"evaluate": {"given": ["answer"]}}  # for nobody knows what its marks would mean
+    assert absent(given, asked(relevant), {}) == {"answer": []}
+
+
+def test_the_order_is_trec_evals(tmp_path: Path) -> None:
+    run = write(tmp_path / "r.trec", "t Q0 a 1 1.0 x", "t Q0 c 9 1.00000001 x", "t Q0 b 2 1 x", "t Q0 d 3 2e0 x")
+    rankings, _ = read_rankings(run)
+    assert [hit.passage.id for hit in rankings["t"]] == ["d", "c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("c<::>1 Q0 a 1 1.0", "six columns"),
+        ("c<::>1 Q0 a 1 high x", "'high' is no number"),
+        ("c<::>1 Q0 a 1 nan x", "no place in an order"),
+        ("c<::>1 Q0 b 3 0.5 x", "ranked twice"),
+        ("d<::>1 Q0 b 3 0.5 x", "no turn 'd<::>1'; it has 1 of the 2 turns"),
+    ],
+)
+def test_broken_runs_are_said_with_their_line(line: str, message: str, data: list[str], tmp_path: Path) -> None:
+    run = write(tmp_path / "run.trec", *RUN, "", line)
+    with pytest.raises(DataError, match=message) as raised:
+        read_given(run, None, asked(dataset(data)), skip=False)
+    assert raised.value.line == 4
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "no JSON"),
+        ("[]", "no JSON object"),
+        ({"text": "x"}, "this is no answer"),
+        ({"turn_id": "c<::>1", "answer": 3}, "'answer' must be there and be a string"),
+        ({"answer": "x"}, "'turn_id' must be there"),
+        ({"task_id": "c<::>1", "predictions": []}, "must be a list with an object"),
+        ({"task_id": "c<::>1", "predictions": [{}]}, "'text' must be there"),
+        ({"task_id": "c<::>1", "predictions": [{"text": "x"}], "contexts": {}}, "must be a list of objects"),
+        ({"turn_id": "c<::>1", "answer": "x", "contexts": [{"id": "a", "score": "1"}]}, "must be a number"),
+        ({"turn_id": "c<::>1", "answer": "x", "contexts": [{"text": "a"}]}, "'id' must be there"),
+        ({"turn_id": "c<::>2", "answer": "x"}, "has an answer already"),
+    ],
+)
+def test_broken_answers_are_said_with_their_line(line: object, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>2", "answer": "x\u2028y"}, "", line)
+    with pytest.raises(DataError, match=message) as raised:
+        read_answers(path)
+    assert raised.value.line == 3
+
+
+def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Path) -> None:
+    turns = asked(dataset(data))
+    run = write(tmp_path / "run.trec", *RUN, "d<::>1 Q0 b 3 0.5 x")
+    assert read_given(run, None, turns, skip=True).unknown == {run: 1}
+    only = write(tmp_path / "only.trec", "d<::>1 Q0 b 3 0.5 x")
+    with pytest.raises(DataError, match="none of the turns"):
+        read_given(only, None, turns, skip=True)
+    twice = write(tmp_path / "a.jsonl", {"turn_id": "c<::>1", "answer": "x"}, {"turn_id": "c::1", "answer": "y"})
+    with pytest.raises(DataError, match="occurs twice"):
+        read_given(None, twice, turns, skip=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], r"task=evaluate needs task\.run="),
+        (["task.run=no.trec"], r"no\.trec: it cannot be read"),
+        (["task.answers=."], r"this folder has no \*\.jsonl file"),
+        (["task.records=."], "no folder of a finished run"),
+        (["task.records=.", "task.run=x"], r"task\.records is a whole run"),
+        (["task.run=x", "task.missing=no"], r"task\.missing"),
+    ],
+)
+def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path) -> None:
+    config = compose("task=evaluate", *arguments)
+    with pytest.raises(ConvragError, match=message):
+        Wiring(config).get("task").execute(config, here)
+
+
+def test_a_mistake_exits_with_2(tmp_path: Path) -> None:
+    done = convrag("task=evaluate", "task.run=no.trec", folder=tmp_path)
+    assert done.returncode == 2
+    assert "no.trec: it cannot be read" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
+    first = convrag("limit=1", "metrics=[answers]", folder=tmp_path)
+    assert first.returncode == 0, first.stderr
+    before = metrics(tmp_path)
+    (tmp_path / "out").rename(tmp_path / "first")
+    done = convrag("task=evaluate", "task.records=first", "metrics=[answers,grounding]", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    after = metrics(tmp_path)
+    assert after["overall"] == before["overall"] | {name: after["overall"][name] for name in after["overall"]}
+    assert after["overall"]["cited_sentences"] > 0
+    assert sum(usage["calls"] for usage in after["usage"].values()) == 0
+    assert sum(usage["reused"] for usage in after["usage"].values()) > 0
+    other = convrag("task=evaluate", "task.records=first", "dataset=jsonl", "dataset.queries=q.jsonl", folder=tmp_path)
+    assert other.returncode == 2
+    write(tmp_path / "q.jsonl", {"_id": "x<::>1", "text": "?"})
+    other = convrag("task=evaluate", "task.records=first", "dataset=jsonl", "dataset.queries=q.jsonl", folder=tmp_path)
+    assert "are not in the data set" in other.stderr
+
+
+def test_records_beside_a_run_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"leave out task\.run"):
+        EvaluateTask(records=Path(), answers=Path())
+
+
+def test_published_figures_come_out(mtrag_path: Path, tmp_path: Path) -> None:
+    run = mtrag_path / "runs/elser_clapnq_rewrite.trec"
+    chosen = ["dataset=mtrag", f"dataset.path={mtrag_path}", "dataset.domain=clapnq"]
+    done = convrag("task=evaluate", f"task.run={run}", *chosen, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = metrics(tmp_path)
+    assert found["overall"]["R@5"] == pytest.approx(0.552, abs=0.0005)
+    assert found["overall"]["nDCG@5"] == pytest.approx(0.513, abs=0.0005)
+    assert found["scored"]["overall"] == 208
+    assert {"turn", "answerability", "multi_turn"} <= found["slices"].keys()
+
+
+def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path) -> None:
+    run = write(tmp_path / "run.trec", "c<::>3 Q0 b 3 0.5 x")
+    given = read_given(run, None, asked(dataset(data)), skip=False)
+    (record,) = put_together(given, asked(dataset(data)), {}, 5)
+    assert isinstance(record, TurnRecord)
+    assert (record.number, record.original_query, record.conversation_id) == (3, "So?", "c")
