@@ -54,17 +54,17 @@ class Scores:
 
     def by_domain(self) -> dict[str, Slice]:
         """Those of each domain, in order of appearance."""
-        return self._by([turn.domain for turn in self.turns])
+        return self._by([[turn.domain] for turn in self.turns])
 
     def slices(self) -> dict[str, dict[str, Slice]]:
         """Those at each turn position, and with each value of each label; labels of one value or of very many but not.
 
-        A value that is a list is joined with "+".
+        A turn whose label has several values, as a list or joined with "+", is one of those of each.
         """
-        found = {TURN: self._by([turn.number for turn in self.turns])} if self.turns else {}
+        found = {TURN: self._by([[turn.number] for turn in self.turns])} if self.turns else {}
         for label in dict.fromkeys(name for turn in self.turns for name in turn.labels if name != TURN):
-            values = [_shown(turn.labels.get(label)) for turn in self.turns]
-            if 1 < len(set(values)) <= _DISTINCT:
+            values = [_values(turn.labels.get(label)) for turn in self.turns]
+            if 1 < len(set(map(tuple, values))) and len({value for each in values for value in each}) <= _DISTINCT:
                 found[label] = self._by(values)
         return found
 
@@ -75,11 +75,11 @@ class Scores:
         found = [bounds for table in self._tables for bounds in table.intervals(where, len(rows))]
         return {measure: (low, high) for measure, (low, high) in found if not isnan(low)}
 
-    def _by(self, values: Sequence[Any]) -> dict[str, Slice]:
-        """The turns by these values: numbers in their order, others in the order of their first turns."""
+    def _by(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
+        """The turns by their values: numbers in their order, others in the order of their first turns."""
         members: dict[Any, list[int]] = {}
-        for index, value in enumerate(values):
-            if value != "":
+        for index, several in enumerate(values):
+            for value in several:
                 members.setdefault(value, []).append(index)
         order = sorted(members) if all(isinstance(value, int) for value in members) else members
         return {str(value): self._slice(members[value]) for value in order}
@@ -140,7 +140,9 @@ def _mean(column: NDArray[np.float64]) -> float:
     return sum(there) / len(there) if there else nan
 
 
-def _shown(value: Any) -> Any:
-    if isinstance(value, (list, tuple)):
-        return "+".join(map(str, value))
-    return value if isinstance(value, int) and not isinstance(value, bool) else "" if value is None else str(value)
+def _values(value: Any) -> list[Any]:
+    """The values of a label, each once: text, and numbers, which have an order."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [value]
+    given = value if isinstance(value, (list, tuple)) else [] if value is None else str(value).split("+")
+    return [text for text in dict.fromkeys(map(str, given)) if text]

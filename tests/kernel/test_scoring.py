@@ -70,7 +70,7 @@ def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
         ("10", 1, 10.0),
     ]
     assert {value: part.turns for value, part in found["kind"].items()} == {"easy": 2, "hard": 2}
-    assert {value: part.turns for value, part in found["many"].items()} == {"1+2": 3}
+    assert {value: part.turns for value, part in found["many"].items()} == {"1": 3, "2": 3}
 
 
 def test_labels_that_name_every_turn_are_no_slices() -> None:
