@@ -269,7 +269,8 @@ def test_published_figures_come_out(mtrag_path: Path, tmp_path: Path) -> None:
     assert found["overall"]["R@5"] == pytest.approx(0.552, abs=0.0005)
     assert found["overall"]["nDCG@5"] == pytest.approx(0.513, abs=0.0005)
     assert found["scored"]["overall"] == 208
-    assert {"turn", "answerability", "multi_turn"} <= found["slices"].keys()
+    assert {"turn", "answerability", "question_type", "multi_turn"} <= found["slices"].keys()
+    assert "Factoid" in found["slices"]["question_type"]
 
 
 def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path) -> None:
