@@ -39,7 +39,7 @@ def explain(error: Exception, connection: Connection) -> ConvragError:
         )
     status = _status(error)
     if status == 0:
-        said = connection.scrub(_first_line(error))
+        said = connection.scrub(str(error.args[0] if error.args else error).rpartition("): ")[2])
         late = kind == "ConnectionTimeout"
         return ClusterError(f"nothing answers at {connection.where} ({kind}: {said}). {_unreachable(kind)}", 408 * late)
     return item_error({"error": _body(error), "status": status}, connection)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,51 +19,17 @@ pytest.importorskip("jsonschema")
 
 from convrag import Pipeline
 from convrag.errors import ConfigError, ConvragError, DataError, NotReady
-from convrag.stages import Dataset, Embedder
 from convrag.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.types import Conversation, Passage, Query
+from convrag.types import Passage, Query
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.documents import document, document_id, passage_of
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, described, expand, serving
+from elasticsearch_toys import Corpora, Hashed
 
 pytestmark = pytest.mark.integration
-
-
-class Corpora(Dataset):
-    """Passages by domain."""
-
-    def __init__(self, **domains: Sequence[Passage]) -> None:
-        self.passages = domains
-
-    def conversations(self) -> Iterator[Conversation]:
-        return iter(())
-
-    def domains(self) -> Sequence[str]:
-        return list(self.passages)
-
-    def corpus(self, domain: str) -> Iterator[Passage]:
-        return iter(self.passages[domain])
-
-
-class Hashed(Embedder):
-    """Each word is one of sixteen directions; `asked` counts the texts."""
-
-    fingerprint = "hashed"
-
-    def __init__(self) -> None:
-        self.asked = 0
-
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
-        self.asked += len(texts)
-        rows = np.zeros((len(texts), 16), dtype=np.float32)
-        for row, text in zip(rows, texts, strict=True):
-            for word in text.lower().split():
-                row[zlib.crc32(word.strip(".,?!;").encode()) % 16] += 1
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return rows / np.where(lengths == 0, 1, lengths)
 
 
 @pytest.fixture

@@ -1,0 +1,128 @@
+"""task=index with 200,000 passages in constant memory, against the loopback server in a process of its own. Run with -s.
+
+What is measured is our side: reading, making documents, sending, taking note of the answers. The server keeps documents
+and does not index them; how long a real cluster takes is not measured here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("elasticsearch")
+pytest.importorskip("jsonschema")
+pytestmark = pytest.mark.integration
+
+PASSAGES = 200_000
+WORDS = 100
+LIMIT_MB = 300
+SERVER = Path(__file__).parents[1] / "elasticsearch_server.py"
+INDEX = """
+import os, sys
+from convrag.__main__ import main
+import convrag_elasticsearch._client, rich.console  # what has to be loaded once, whatever the corpus
+print("start", flush=True)
+sys.stdin.readline()
+main()
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen([sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield process
+    process.communicate()
+
+
+def resident_mb(pid: int) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("VmRSS"):
+            return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def write_corpus(path: Path) -> None:
+    words = [f"word{n}" for n in range(5000)]
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(PASSAGES):
+            text = " ".join(words[(number * 31 + place * 17) % 5000] for place in range(WORDS))
+            file.write(f"{json.dumps({'_id': f'passage-{number}', 'title': f'Title {number}', 'text': text})}\n")
+
+
+@pytest.mark.parametrize("attempt", ["first", "again, with everything there"])
+def test_a_corpus_streams_through(attempt: str, server: subprocess.Popen[str], tmp_path: Path) -> None:
+    """`again` is the way of a command that was killed just before its end: each passage is asked for."""
+    assert server.stdout is not None
+    assert server.stdin is not None
+    address = server.stdout.readline().strip()
+    write_corpus(tmp_path / "corpus.jsonl")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "word7"}\n', encoding="utf-8")
+    files = ["dataset=jsonl", "dataset.corpus=corpus.jsonl", "dataset.queries=queries.jsonl"]
+    command = [sys.executable, "-c", INDEX, "task=index", "retriever=elasticsearch", "tracker=none", *files]
+    for turn in ("first", attempt) if attempt != "first" else ("first",):
+        start, peak, seconds = indexed(command, address, tmp_path)
+        print(f"{turn}: {PASSAGES:,} passages, {seconds:.1f} s, {start:.0f} MB at the start, {peak - start:.0f} more")
+        if turn == "first" and attempt != "first":
+            forget_that_it_is_complete(address)
+    (name,) = names(address)
+    server.stdin.write(f"count {name}\n")
+    server.stdin.flush()
+    assert int(server.stdout.readline()) == PASSAGES
+    assert peak - start < LIMIT_MB
+
+
+def indexed(command: list[str], address: str, folder: Path) -> tuple[float, float, float]:
+    """MB at the start, MB at the most, seconds."""
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**os.environ, "ES_URL": address},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout.readline().strip() == "start"
+    start = peak = resident_mb(process.pid)
+    ended = threading.Event()
+
+    def watch() -> None:
+        nonlocal peak
+        while not ended.wait(0.05):
+            peak = max(peak, resident_mb(process.pid))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    begun = time.perf_counter()
+    _, said = process.communicate("go\n", timeout=900)
+    seconds = time.perf_counter() - begun
+    ended.set()
+    watcher.join()
+    assert process.returncode == 0, said
+    return start, peak, seconds
+
+
+def names(address: str) -> list[str]:
+    from elasticsearch import Elasticsearch
+
+    with Elasticsearch(address) as client:
+        return list(client.indices.get(index="convrag-*"))
+
+
+def forget_that_it_is_complete(address: str) -> None:
+    from elasticsearch import Elasticsearch
+
+    with Elasticsearch(address) as client:
+        (state,) = client.indices.get(index="convrag-*").values()
+        actions = [{"remove": {"index": "convrag-*", "alias": alias}} for alias in state["aliases"]]
+        client.indices.update_aliases(actions=actions)

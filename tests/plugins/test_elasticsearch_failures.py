@@ -1,0 +1,508 @@
+"""Clusters that are down, busy, slow, of another version, or none at all; and keys that nobody is to read."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("elasticsearch")
+pytest.importorskip("jsonschema")
+
+from convrag.errors import ConvragError, RunStopped
+from convrag.store import Store
+from convrag.testing.samples import passages
+from convrag.types import Query
+from convrag_elasticsearch import ElasticsearchRetriever
+from convrag_elasticsearch.batching import Batcher
+from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.failures import ClusterError
+from convrag_elasticsearch.fusion import fuse
+from convrag_elasticsearch.names import alias_of, generation_of, index_of
+from convrag_elasticsearch.retrying import pause, told_to_wait
+from elasticsearch_server import Fault, Server, described, serving
+from elasticsearch_toys import Corpora, Hashed
+
+pytestmark = pytest.mark.integration
+
+VARIABLES = ("ES_URL", "ES_CLOUD_ID", "ES_API_KEY", "ES_USER", "ES_PASSWORD", "ES_CA_CERTS")
+CLIENT = int(version("elasticsearch").partition(".")[0])
+QUERY = [Query("copper kettle")]
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with serving(specification=described()) as server:
+        monkeypatch.setenv("ES_URL", server.address)
+        yield server
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def retriever(store: Store, **options: Any) -> ElasticsearchRetriever:
+    return ElasticsearchRetriever(
+        dataset=Corpora(default=passages()), embedder=Hashed(), store=store, **{"retries": 3, **options}
+    )
+
+
+def indexed(store: Store, **options: Any) -> ElasticsearchRetriever:
+    stage = retriever(store, **options)
+    stage.index()
+    return stage
+
+
+def nowhere() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}"
+
+
+# Before the first turn --------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_that_is_down_is_one_message(monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    address = nowhere()
+    monkeypatch.setenv("ES_URL", address)
+    (problem,) = retriever(store).check()
+    assert f"nothing answers at {address} (ConnectionError: " in problem
+    assert "Connection refused" in problem
+    assert "docker compose up" in problem
+
+
+@pytest.mark.parametrize("header", [None, "OpenSearch"])
+def test_what_is_no_elasticsearch_is_said_to_be_none(header: str | None, server: Server, store: Store) -> None:
+    server.order(Fault(product=header, times=99))
+    (problem,) = retriever(store).check()
+    assert "does not say that it is Elasticsearch" in problem
+
+
+def test_a_cluster_that_answers_is_no_problem(server: Server, store: Store) -> None:
+    assert list(retriever(store).check()) == []
+
+
+@pytest.mark.parametrize(("status", "advice"), [(401, "Check ES_API_KEY"), (403, "may not do that"), (503, "well?")])
+def test_who_is_turned_away_reads_why(status: int, advice: str, server: Server, store: Store) -> None:
+    server.order(Fault(status=status, times=9))
+    (problem,) = retriever(store).check()
+    assert advice in problem
+
+
+@pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({}, "neither ES_URL nor ES_CLOUD_ID says where the cluster is"),
+        ({"ES_URL": " , "}, "neither ES_URL nor"),
+        ({"ES_URL": "http://a:1", "ES_CLOUD_ID": "x:eA=="}, "ES_URL and ES_CLOUD_ID both"),
+        ({"ES_URL": "localhost:9200"}, "ES_URL: 'localhost:9200' is no address"),
+        ({"ES_URL": "http://me:hunter2@a:port"}, "ES_URL: 'a:port' is no address"),
+        ({"ES_URL": "http://a:99999"}, "'http://a:99999' is no address"),
+        ({"ES_URL": "ftp://a"}, "'ftp://a' is no address"),
+        ({"ES_URL": "http://a", "ES_USER": "me"}, "ES_PASSWORD is not set"),
+        ({"ES_URL": "http://a", "ES_PASSWORD": "me"}, "ES_USER is not set"),
+        ({"ES_URL": "http://a", "ES_USER": "a", "ES_PASSWORD": "b", "ES_API_KEY": "c"}, "ES_API_KEY and ES_USER both"),
+        ({"ES_URL": "http://a", "ES_CA_CERTS": "/nowhere.pem"}, "ES_CA_CERTS=/nowhere.pem is no file"),
+    ],
+)
+def test_variables_that_make_no_sense(
+    variables: dict[str, str], message: str, monkeypatch: pytest.MonkeyPatch, store: Store
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    (problem,) = retriever(store).check()
+    assert message in problem
+    assert "hunter2" not in problem
+
+
+def test_the_environment_becomes_the_clients_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ES_URL", "https://me:p%40ss@one/es/, http://two:81,http://[::1]")
+    given = Connection.from_environment()
+    assert given.arguments() == {
+        "hosts": ["https://one:9200/es".replace("9200", "443"), "http://two:81", "http://[::1]:9200"],
+        "basic_auth": ("me", "p@ss"),
+    }
+    assert "p@ss" not in repr(given)
+    assert "p%40ss" not in repr(given)
+
+
+@pytest.mark.parametrize("major", [8, 9])
+def test_versions_that_the_client_speaks_with(major: int, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
+    with serving(specification=described(), major=major) as server:
+        monkeypatch.setenv("ES_URL", server.address)
+        problems = list(retriever(store).check())
+        if major < CLIENT:
+            assert "The client is newer than the cluster: pip install 'elasticsearch>=8.17,<9'" in problems[0]
+        else:
+            assert problems == []
+            assert [hit.passage.id for hit in indexed(store).retrieve(QUERY, 1)] == ["tea-3"]
+        versions = {headers["accept"].rpartition("=")[2] for _, _, headers, _ in server.requests}
+        assert versions == {str(CLIENT)}
+
+
+def without_client(code: str) -> subprocess.CompletedProcess[str]:
+    hidden = "import sys; sys.modules['elasticsearch'] = None\n"
+    return subprocess.run([sys.executable, "-c", hidden + code], capture_output=True, text=True, check=False)
+
+
+def test_without_the_client_the_options_are_there_and_say_what_to_install(here: Path) -> None:
+    run = "from convrag.__main__ import main; sys.argv[1:] = {}; main()"
+    listed = without_client(run.format(["task=plugins", "task.stage=retriever", "hydra.run.dir=x"]))
+    assert "elser" in listed.stdout
+    assert "Search with ELSER" in " ".join(listed.stdout.split())
+    chosen = without_client(run.format(["retriever=elser"]))
+    assert chosen.returncode == 2
+    assert "which is not installed: pip install 'convrag[elasticsearch]'" in chosen.stderr
+
+
+def test_importing_the_package_imports_no_client() -> None:
+    heavy = "elasticsearch", "numpy", "tenacity"
+    code = f"import sys, convrag_elasticsearch; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# Searches ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("_msearch", status=503),
+        Fault("_msearch", status=429, times=2),
+        Fault("_msearch", close="reset"),
+        Fault("_msearch", close="close"),
+        Fault("_msearch", status=429, items=(0,)),
+        Fault("_msearch", shards=1),
+        Fault("_msearch", delay=0.7),
+    ],
+    ids=str,
+)
+def test_passing_trouble_is_waited_out(fault: Fault, server: Server, store: Store) -> None:
+    stage = indexed(store, timeout=0.5)
+    wanted = stage.retrieve(QUERY, 3)
+    server.order(fault)
+    assert stage.retrieve(QUERY, 3) == wanted
+    assert not any(fault.times for fault in server.faults)
+
+
+def test_it_waits_as_long_as_the_cluster_says(server: Server, store: Store) -> None:
+    stage = indexed(store)
+    server.order(Fault("_msearch", status=503, headers={"Retry-After": "1"}))
+    start = time.monotonic()
+    stage.retrieve(QUERY, 3)
+    assert 1.0 <= time.monotonic() - start < 3
+
+
+def test_a_cluster_that_asks_for_too_much_patience_is_not_waited_for(server: Server, store: Store) -> None:
+    stage = indexed(store, retry_seconds=5)
+    server.order(Fault("_msearch", times=9, status=503, headers={"Retry-After": "3600"}))
+    with pytest.raises(ClusterError, match="503"):
+        stage.retrieve(QUERY, 3)
+    assert len(server.searches()) == 1
+
+
+def test_while_a_cluster_is_down_each_search_tries_once(server: Server, store: Store) -> None:
+    stage = indexed(store, retries=3)
+    server.order(Fault("_msearch", times=6, status=503))
+    for tries in (4, 1, 1):
+        before = len(server.searches())
+        with pytest.raises(ClusterError):
+            stage.retrieve(QUERY, 3)
+        assert len(server.searches()) - before == tries
+    assert stage.retrieve(QUERY, 3)
+    server.order(Fault("_msearch", times=3, status=503))
+    assert stage.retrieve(QUERY, 3)  # it was up again, and is waited for again
+
+
+def test_of_several_nodes_one_may_be_gone(server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(engine=server.engine, specification=described()) as other:
+        monkeypatch.setenv("ES_URL", f"{nowhere()},{server.address}, {other.address}")
+        stage = indexed(store, retries=0)
+        assert list(stage.check()) == []
+        for _ in range(10):
+            assert stage.retrieve(QUERY, 1)
+        assert server.searches()
+        assert other.searches()
+
+
+def test_a_refused_search_is_not_repeated(server: Server, store: Store) -> None:
+    stage = indexed(store)
+    with pytest.raises(ClusterError, match=r"max_result_window.* Fewer passages: top_k"):
+        stage.retrieve(QUERY, 20_000)
+    assert len(server.searches()) == 1
+
+
+def test_an_error_reaches_the_search_that_has_it(server: Server, store: Store) -> None:
+    stage = indexed(store, window=0.2)
+    sizes = [3, 20_000, 2]
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(stage.retrieve, QUERY, size) for size in sizes]
+    assert [len(answers[place].result()) for place in (0, 2)] == [2, 2]
+    assert isinstance(answers[1].exception(), ClusterError)
+    assert len(server.searches()) == 1
+
+
+def test_a_batch_that_is_refused_as_a_whole_is_asked_one_by_one(server: Server, store: Store) -> None:
+    stage = indexed(store, window=0.2)
+    server.order(Fault("_msearch", status=413))
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda _: stage.retrieve(QUERY, 1), range(3)))
+    assert [hits[0].passage.id for hits in answers] == ["tea-3"] * 3
+    assert len(server.searches()) == 4
+
+
+@pytest.mark.parametrize(("on_failure", "error"), [("go_on", ClusterError), ("stop", RunStopped)])
+def test_what_a_failure_means_for_the_run(on_failure: Any, error: type, server: Server, store: Store) -> None:
+    stage = indexed(store, on_failure=on_failure, retries=0)
+    server.order(Fault("_msearch", times=9, status=503))
+    with pytest.raises(error):
+        stage.retrieve(QUERY, 3)
+    server.order()
+    with pytest.raises(ClusterError):  # this is the search's own fault, not the cluster's
+        stage.retrieve(QUERY, 20_000)
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "convrag", "tracker=none", "rewriter=none", "generator=none", "workers=2"]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("on_failure", ["go_on", "stop"])
+def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, here: Path) -> None:
+    options = ["retriever=elasticsearch", "retriever.retries=0", f"retriever.on_failure={on_failure}"]
+    assert run("task=index", *options).returncode == 0
+    answered: list[int] = []
+
+    real = server.engine.search
+
+    def search(header: Any, body: Any) -> Any:
+        answered.append(1)
+        if 10 < len(answered) <= 20:
+            server.order(Fault("_msearch", times=1, status=503))
+        return real(header, body)
+
+    server.engine.search = search  # type: ignore[method-assign]
+    done = run(*options)
+    rows = [
+        json.loads(line)
+        for path in here.glob("outputs/*/*/intermediate/*.jsonl")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    failed = [row["error"] for row in rows if row["error"]]
+    if on_failure == "go_on":
+        assert done.returncode == 0, done.stderr
+        assert len(rows) == 49
+        assert 0 < len(failed) < 40
+        assert all("retriever: Elasticsearch refused (status 503)" in error for error in failed)
+        assert f"{len(failed)} turns failed" in done.stdout
+    else:
+        assert done.returncode == 1
+        assert "The run stopped after" in done.stdout
+        assert not failed
+        again = run(*options[:2])
+        assert again.returncode == 0, again.stderr
+        assert "49 turns" in again.stdout
+        assert "0 reused" not in again.stdout
+
+
+# Keys -------------------------------------------------------------------------------------------------------------
+
+
+def test_keys_stand_in_no_message_and_no_log(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    said: list[str] = []
+    secrets = ["planted-api-key-0123", "hunter2-planted", b64encode(b"me:hunter2-planted").decode()]
+    with serving() as server:
+        host = server.address.removeprefix("http://")
+        for variables in (
+            {"ES_URL": f"http://me:hunter2-planted@{host}"},
+            {"ES_URL": server.address, "ES_API_KEY": "planted-api-key-0123"},
+            {"ES_URL": f"http://me:hunter2-planted@{nowhere().removeprefix('http://')}"},
+        ):
+            for name in VARIABLES:
+                monkeypatch.delenv(name, raising=False)
+            for name, value in variables.items():
+                monkeypatch.setenv(name, value)
+            server.order(Fault(status=401, times=9))
+            stage = retriever(store, retries=0)
+            said += stage.check()
+            with pytest.raises(ConvragError) as caught:
+                stage.retrieve(QUERY, 1)
+            said += [repr(caught.value), repr(caught.value.__cause__), repr(caught.value.__context__)]
+        sent = {headers.get("authorization") for _, _, headers, _ in server.requests}
+    assert sent == {f"Basic {secrets[2]}", "ApiKey planted-api-key-0123"}
+    for secret in secrets:
+        assert secret not in "\n".join([*said, caplog.text])
+
+
+def test_an_error_that_repeats_a_key_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
+    monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
+    scrub = Connection.from_environment().scrub
+    message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, Basic bWU6aHVudGVy, second%21"
+    assert scrub(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
+
+
+# Parts ------------------------------------------------------------------------------------------------------------
+
+
+def asked(batcher: Batcher[int, int], wanted: Sequence[Sequence[int]]) -> list[Any]:
+    """Each from a thread of its own, all at once; an error stands for its answer."""
+    ready = threading.Barrier(len(wanted))
+
+    def ask(items: Sequence[int]) -> Any:
+        ready.wait()
+        try:
+            return batcher.ask(items)
+        except Exception as error:
+            return error
+
+    with ThreadPoolExecutor(len(wanted)) as pool:
+        return list(pool.map(ask, wanted))
+
+
+def doubled(items: Sequence[int]) -> list[int | Exception]:
+    return [ValueError(item) if item < 0 else 2 * item for item in items]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.lists(st.integers(-3, 30), min_size=1, max_size=3), min_size=1, max_size=12), st.integers(1, 8))
+def test_everybody_gets_their_own_answers(wanted: list[list[int]], most: int) -> None:
+    answers = asked(Batcher(doubled, window=0.01, most=most), wanted)
+    for items, answer in zip(wanted, answers, strict=True):
+        bad = [item for item in items if item < 0]
+        if bad:
+            assert isinstance(answer, ValueError)
+            assert answer.args == (bad[0],)
+        else:
+            assert answer == [2 * item for item in items]
+
+
+def test_a_full_batch_goes_at_once() -> None:
+    start = time.monotonic()
+    assert asked(Batcher(doubled, window=5, most=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
+    assert time.monotonic() - start < 2
+
+
+def test_a_batch_that_fails_as_a_whole_leaves_nobody_waiting() -> None:
+    def broken(items: Sequence[int]) -> list[int | Exception]:
+        raise OSError("broken")
+
+    answers = asked(Batcher(broken, window=0.05, most=64), [[n] for n in range(8)])
+    assert all(isinstance(answer, OSError) for answer in answers)
+
+
+def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
+    sending, interrupted = threading.Event(), []
+
+    def interrupt(items: Sequence[int]) -> list[int | Exception]:
+        sending.set()
+        time.sleep(0.1)
+        raise KeyboardInterrupt
+
+    batcher = Batcher(interrupt, window=0.1, most=64)
+
+    def ask(note: Callable[[BaseException], None]) -> None:
+        try:
+            batcher.ask([1])
+        except BaseException as error:
+            note(error)
+
+    threads = [threading.Thread(target=ask, args=(interrupted.append,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=5)
+    assert len(interrupted) == 4
+
+
+def test_pauses_grow_and_have_an_end() -> None:
+    waits = [pause(attempt) for attempt in range(1, 20)]
+    assert waits[0] < waits[3] < waits[-1]
+    assert max(waits) <= 31
+    assert pause(1, told=7) >= 7
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"), [("3", 3), ("", None), ("soon", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0)]
+)
+def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> None:
+    class Answer:
+        class meta:
+            headers = {"retry-after": said}  # noqa: RUF012
+
+    assert told_to_wait(Answer()) == seconds
+
+
+def test_fused_rankings_have_their_ties_by_id() -> None:
+    from convrag.types import Hit, Passage
+
+    def ranking(*ids: str) -> list[Hit]:
+        return [Hit(Passage(id_, ""), 1.0) for id_ in ids]
+
+    fused = fuse([(1.0, ranking("b", "a")), (1.0, ranking("a", "b"))], 60)
+    assert [hit.passage.id for hit in fused] == ["a", "b"]
+    assert fused[0].score == fused[1].score == pytest.approx(1 / 61 + 1 / 62)
+    assert fuse([], 60) == []
+
+
+@given(st.text(max_size=200))
+def test_names_are_names_of_indexes(domain: str) -> None:
+    name = index_of(alias_of("convrag", domain, "bm25", "0123456789abcdef0123"), 12)
+    assert name == name.lower()
+    assert len(name.encode()) < 255
+    assert not set(name) & set('\\/*?"<>| ,#:')
+    assert generation_of(name) == 12
+
+
+# A real cluster ---------------------------------------------------------------------------------------------------
+
+REAL = {name: value for name in VARIABLES if (value := os.environ.get(name))}
+
+
+@pytest.mark.live
+@pytest.mark.skipif("ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL, reason="ES_URL names no cluster")
+@pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
+def test_a_real_cluster_indexes_and_finds(mode: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in REAL.items():
+        monkeypatch.setenv(name, value)
+    prefix = f"convrag-test-{os.urandom(4).hex()}"
+    stage = retriever(store, mode=mode, prefix=prefix, vectors="flat")
+    assert list(stage.check()) == []
+    try:
+        stage.index()
+        stage.prepare()
+        for _ in range(2):
+            hits = stage.retrieve([Query("copper kettle"), Query("boils", weight=0.1)], 3)
+            assert hits[0].passage == passages()[2]
+        (said,) = stage.index()
+        assert "already" in said
+    finally:
+        stage.cluster.ask(lambda client: client.options(ignore_status=404).indices.delete(index=f"{prefix}-*"))

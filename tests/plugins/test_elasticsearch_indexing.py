@@ -1,0 +1,338 @@
+"""task=index on the loopback server: streamed, repeated, gone on with, switched; and nothing half-done is ever seen."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("elasticsearch")
+pytest.importorskip("jsonschema")
+
+from convrag.errors import ConvragError, DataError, NotReady
+from convrag.stages import Dataset
+from convrag.store import Store
+from convrag.types import Conversation, Passage, Query
+from convrag_elasticsearch import ElasticsearchRetriever
+from elasticsearch_server import Fault, Index, Server, described, serving
+from elasticsearch_toys import Hashed
+
+pytestmark = pytest.mark.integration
+
+
+class Streamed(Dataset):
+    """So many passages, made as they are asked for; `read` counts them, `broken` is where the file ends badly."""
+
+    def __init__(self, count: int, broken: int | None = None) -> None:
+        self.count = count
+        self.broken = broken
+        self.read = 0
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        return f"{self.count} streamed"
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        for number in range(self.count):
+            if number == self.broken:
+                raise DataError("the file is broken", path="corpus.jsonl", line=number + 1)
+            self.read += 1
+            yield Passage(f"p{number}", f"passage {number} about tea")
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    with serving(specification=described()) as server:
+        monkeypatch.setenv("ES_URL", server.address)
+        monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+        yield server
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "store")
+
+
+def retriever(store: Store, dataset: Dataset, **options: Any) -> ElasticsearchRetriever:
+    return ElasticsearchRetriever(
+        dataset=dataset, embedder=Hashed(), store=store, **{"chunk": 10, "retries": 3, **options}
+    )
+
+
+def only(server: Server) -> Index:
+    (index,) = server.engine.indexes.values()
+    return index
+
+
+def once_each(index: Index, count: int) -> bool:
+    return set(index.documents) == {f"p{n}" for n in range(count)} and set(index.writes.values()) == {1}
+
+
+def test_everything_is_sent_once_in_chunks(server: Server, store: Store) -> None:
+    (said,) = retriever(store, Streamed(95)).index()
+    assert said == f"default: 95 passages are in {only(server).name}"
+    assert len(server.paths("/_bulk")) == 10
+    assert once_each(only(server), 95)
+    assert only(server).mappings["_meta"]["convrag"]["passages"] == 95
+    assert not server.paths("_mget"), "a new index holds nothing that could be there already"
+
+
+def test_chunks_are_bounded_in_bytes(server: Server, store: Store) -> None:
+    retriever(store, Streamed(95), chunk=1000, chunk_bytes=2000).index()
+    sizes = [len(body) for _, target, _, body in server.requests if target.endswith("/_bulk")]
+    assert max(sizes) <= 2000
+    assert len(sizes) > 5
+
+
+def test_the_corpus_is_read_no_faster_than_it_is_sent(server: Server, store: Store) -> None:
+    dataset = Streamed(100_000)
+    seen: list[int] = []
+
+    def bulk() -> None:
+        seen.append(dataset.read)
+        if len(seen) == 5:
+            server.order(Fault("/_bulk", status=401))
+
+    server.on_bulk = bulk
+    with pytest.raises(ConvragError, match="Check ES_API_KEY"):
+        retriever(store, dataset, threads=2).index()
+    assert dataset.read < 2000, "it went on reading after the end"
+    assert seen[0] < 600  # two threads, two chunks that wait, and a batch that is looked at together
+
+
+def test_rejected_items_are_sent_again_and_the_others_are_not(server: Server, store: Store) -> None:
+    server.order(Fault("/_bulk", times=3, status=429, items=(0, 3, 7)))
+    retriever(store, Streamed(95)).index()
+    assert once_each(only(server), 95)
+    assert server.bulk_items == 95 + 9
+
+
+def test_requests_that_fail_are_sent_again(server: Server, store: Store) -> None:
+    server.order(
+        Fault("/_bulk", status=503),
+        Fault("/_bulk", status=429, headers={"Retry-After": "0"}),
+        Fault("/_bulk", close="reset"),
+        Fault("/_bulk", close="close"),
+    )
+    retriever(store, Streamed(95), threads=1, retries=4).index()
+    assert once_each(only(server), 95)
+
+
+def test_a_reply_that_comes_too_late_makes_no_passage_twice(server: Server, store: Store) -> None:
+    server.order(Fault("/_bulk", delay=0.6))
+    retriever(store, Streamed(30), threads=1, index_timeout=0.3).index()
+    time.sleep(0.5)
+    assert once_each(only(server), 30)
+
+
+def test_an_item_that_is_turned_away_for_good_ends_it_with_its_id(server: Server, store: Store) -> None:
+    server.order(Fault("/_bulk", times=99, status=429, items=tuple(range(10))))
+    stage = retriever(store, Streamed(95), retries=2)
+    with pytest.raises(ConvragError, match=r"passage 'p\d+' cannot be indexed\. Elasticsearch refused \(status 429\)"):
+        stage.index()
+    assert not only(server).aliases
+
+
+@pytest.mark.parametrize("count", [25, 2500])
+def test_a_refused_passage_ends_it_at_once(count: int, server: Server, store: Store) -> None:
+    server.order(Fault("/_bulk", status=400, items=(4,)))
+    dataset = Streamed(count)
+    with pytest.raises(ConvragError, match="passage 'p4' cannot be indexed"):
+        retriever(store, dataset, threads=1).index()
+    assert dataset.read < 800
+    with pytest.raises(NotReady, match="run the same command with task=index"):
+        retriever(store, dataset).prepare()
+
+
+def test_a_broken_corpus_leaves_nothing_to_be_searched(server: Server, store: Store) -> None:
+    with pytest.raises(DataError, match="line 601"):
+        retriever(store, Streamed(900, broken=600)).index()
+    stage = retriever(store, Streamed(900))
+    with pytest.raises(ConvragError, match="task=index"):
+        stage.retrieve([Query("tea")], 5)
+    (said,) = stage.index()  # the file was mended
+    assert once_each(only(server), 900)
+    assert "of them from an earlier attempt" in said
+
+
+def test_counts_that_do_not_agree_are_no_index(server: Server, store: Store) -> None:
+    class Twice(Streamed):
+        def corpus(self, domain: str) -> Iterator[Passage]:
+            yield from super().corpus(domain)
+            yield Passage("p0", "another one with the same id")
+
+    with pytest.raises(ConvragError, match=r"holds 20 passages and the corpus 21, so it is not used"):
+        retriever(store, Twice(20)).index()
+    assert not only(server).aliases
+
+
+def test_nothing_half_indexed_is_seen_while_it_grows(server: Server, store: Store) -> None:
+    stage = retriever(store, Streamed(200), threads=1)
+    answers: list[str] = []
+
+    def bulk() -> None:
+        try:
+            retriever(store, Streamed(200)).prepare()
+            answers.append("searchable")
+        except NotReady as error:
+            answers.append(str(error))
+
+    watcher: list[threading.Thread] = []
+
+    def watch() -> None:
+        watcher.append(threading.Thread(target=bulk))  # it asks the server, which is busy with us now
+        watcher[-1].start()
+
+    server.on_bulk = watch
+    stage.index()
+    for thread in watcher:
+        thread.join()
+    early = answers[: len(watcher) // 2]
+    assert early
+    assert all("run the same command with task=index" in answer for answer in early)
+    stage.prepare()
+
+
+def test_the_alias_is_switched_last_and_in_one_step(server: Server, store: Store) -> None:
+    retriever(store, Streamed(20)).index()
+    order = [path.split("?")[0].rpartition("/")[2] for path in server.paths()]
+    assert order[-4:] == ["_refresh", "_count", "_mapping", "_aliases"]
+
+
+def test_an_index_that_lost_passages_is_built_anew_and_replaced(server: Server, store: Store) -> None:
+    stage = retriever(store, Streamed(30))
+    stage.index()
+    damaged = only(server)
+    del damaged.documents["p7"]
+    damaged.refresh()
+    with pytest.raises(NotReady, match="holds only 29 of 30 passages: run the same command with task=index"):
+        stage.prepare()
+    stage.index()
+    stage.prepare()
+    assert only(server).name == damaged.name[:-1] + "2"
+    assert once_each(only(server), 30)
+    assert len(only(server).aliases) == 2
+
+
+def test_what_is_there_is_not_sent_again(server: Server, store: Store) -> None:
+    embedder = Hashed()
+    stop = Fault("/_bulk", times=99, status=401)
+    bulks: list[int] = []
+
+    def bulk() -> None:
+        bulks.append(1)
+        if len(bulks) == 5:
+            server.order(stop)
+
+    server.on_bulk = bulk
+    dataset = Streamed(300)
+    options: dict[str, Any] = {"dataset": dataset, "store": store, "mode": "dense", "chunk": 10, "threads": 1}
+    with pytest.raises(ConvragError):
+        ElasticsearchRetriever(embedder=Hashed(), **options).index()
+    there = len(only(server).documents)
+    server.order()
+    server.bulk_items = 0
+    (said,) = ElasticsearchRetriever(embedder=embedder, **options).index()
+    assert 0 < there < 300
+    assert once_each(only(server), 300)
+    assert server.bulk_items == 300 - there
+    assert embedder.asked == 300 - there + 1  # and once for the number of dimensions
+    assert f"{there:,} of them from an earlier attempt" in said
+
+
+def test_two_at_a_time_build_one_index(server: Server, tmp_path: Path) -> None:
+    """Of two machines, say: with stores of their own, whose locks do not see each other."""
+    stages = [retriever(Store(tmp_path / name), Streamed(300)) for name in ("one", "two")]
+    failures: list[Exception] = []
+
+    def index(stage: ElasticsearchRetriever) -> None:
+        try:
+            stage.index()
+        except ConvragError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=index, args=(stage,)) for stage in stages]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert once_each(only(server), 300)
+
+
+def test_threads_end_with_the_index(server: Server, store: Store) -> None:
+    before = threading.active_count()
+    retriever(store, Streamed(50)).index()
+    gc.collect()
+    assert threading.active_count() <= before + 1  # the server's, for the connection
+
+
+# The command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> list[str]:
+    """2,000 passages, and the command that indexes them."""
+    rows = ({"_id": f"p{n}", "text": f"passage {n} about tea"} for n in range(2000))
+    (tmp_path / "corpus.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    (tmp_path / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")
+    files = [f"dataset.corpus={tmp_path}/corpus.jsonl", f"dataset.queries={tmp_path}/queries.jsonl"]
+    return ["dataset=jsonl", *files, "retriever=elasticsearch", "retriever.chunk=20", "tracker=none"]
+
+
+def started(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "convrag", *arguments]
+    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def settled(index: Index) -> int:
+    """How much an index holds, once the requests that were on their way have come to their end."""
+    held = -1
+    while held != len(index.documents):
+        held = len(index.documents)
+        time.sleep(0.5)
+    return held
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_a_kill_in_the_middle_and_the_same_command_again(
+    end: signal.Signals, corpus: list[str], server: Server, tmp_path: Path
+) -> None:
+    server.on_bulk = lambda: time.sleep(0.02)
+    first = started(["task=index", *corpus], tmp_path)
+    while not (server.engine.indexes and len(only(server).documents) > 300):
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.01)
+    os.kill(first.pid, end)
+    _, said = first.communicate(timeout=20)
+    there = settled(only(server))
+    assert 300 < there < 2000
+    assert not only(server).aliases
+    if end is signal.SIGINT:
+        assert "interrupted. The same command goes on" in said
+
+    early = started(["generator=none", "rewriter=none", *corpus], tmp_path)
+    _, said = early.communicate(timeout=60)
+    assert early.returncode == 2
+    assert "has no index of 'default'" in said
+
+    server.on_bulk = lambda: None
+    server.bulk_items = 0
+    again = started(["task=index", *corpus], tmp_path)
+    printed, said = again.communicate(timeout=60)
+    assert again.returncode == 0, said
+    assert once_each(only(server), 2000)
+    assert server.bulk_items == 2000 - there
+    assert f"2,000 passages are in {only(server).name}, {there:,} of them from an earlier attempt" in printed
