@@ -139,9 +139,10 @@ class ClusterRetriever(Retriever):
     def _build(self, domain: str) -> str:
         operation = self.operation
         plan = self._plan(domain)
-        sender = Cluster(Patience(operation.index_timeout, operation.retries, operation.retry_seconds))
-        builder = Builder(self.cluster, sender, Pace(operation.threads, operation.chunk, operation.chunk_bytes))
-        with self.store.claim([f"elasticsearch/{plan.alias}"]):
+        patience = Patience(operation.index_timeout, operation.retries, operation.retry_seconds)
+        pace = Pace(operation.threads, operation.chunk, operation.chunk_bytes)
+        with Cluster(patience) as sender, self.store.claim([f"elasticsearch/{plan.alias}"]):
+            builder = Builder(self.cluster, sender, pace)
             return builder.build(plan, lambda: self.dataset.corpus(domain), self._fields)
 
     def _plan(self, domain: str) -> Plan:

@@ -34,6 +34,16 @@ class Cluster:
         self._lock = threading.Lock()
         self._open: tuple[Connection, Elasticsearch] | None = None
 
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the connections; the next request would open them again."""
+        with self._lock:
+            if self._open is not None:
+                self._open[1].close()
+                self._open = None
+
     @property
     def connection(self) -> Connection:
         """Whom we ask."""
@@ -65,10 +75,11 @@ class Cluster:
         if found := list(connection.problems()):
             yield from found
             return
-        try:
-            Cluster(_FIRST_LOOK).ask(lambda client: client.info())
-        except ClusterError as error:
-            yield str(error)
+        with Cluster(_FIRST_LOOK) as cluster:
+            try:
+                cluster.ask(lambda client: client.info())
+            except ClusterError as error:
+                yield str(error)
 
     def _opened(self) -> tuple[Connection, Any]:
         if missing := missing_extra():

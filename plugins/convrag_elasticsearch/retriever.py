@@ -53,7 +53,7 @@ class ElasticsearchRetriever(ClusterRetriever):
         model: what it creates it with, by Elasticsearch's names.
         endpoint_wait: seconds that task=index waits for a model to be downloaded and started.
         fusion: who fuses the two rankings of "hybrid": "server" (needs an enterprise or trial licence), "client", or
-            "auto", which asks for the licence. They compute the same.
+            "auto", which asks for the licence. They compute the same scores.
         rrf_k: how little the first ranks stand out. Default: the seed's, and that of Cormack et al. 2009.
         depth: passages of each ranking that is fused. Default: as in most papers on fusion.
         shards: of the index. Words are weighed within a shard, so more than one change scores a little.

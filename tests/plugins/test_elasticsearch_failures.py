@@ -28,7 +28,7 @@ from convrag.errors import ConvragError, RunStopped
 from convrag.store import Store
 from convrag.testing.samples import passages
 from convrag.types import Query
-from convrag_elasticsearch import ElasticsearchRetriever
+from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.failures import ClusterError
@@ -487,8 +487,17 @@ def test_names_are_names_of_indexes(domain: str) -> None:
 REAL = {name: value for name in VARIABLES if (value := os.environ.get(name))}
 
 
+def delete(stage: Any, prefix: str) -> None:
+    """Real clusters delete by full names only."""
+    for name in stage.cluster.ask(lambda client: list(client.indices.get(index=f"{prefix}-*"))):
+        stage.cluster.ask(lambda client, name=name: client.indices.delete(index=name))
+
+
+NO_CLUSTER = "ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL
+
+
 @pytest.mark.live
-@pytest.mark.skipif("ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL, reason="ES_URL names no cluster")
+@pytest.mark.skipif(NO_CLUSTER, reason="ES_URL names no cluster")
 @pytest.mark.parametrize("mode", ["bm25", "dense", "hybrid"])
 def test_a_real_cluster_indexes_and_finds(mode: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in REAL.items():
@@ -505,4 +514,25 @@ def test_a_real_cluster_indexes_and_finds(mode: Any, store: Store, monkeypatch: 
         (said,) = stage.index()
         assert "already" in said
     finally:
-        stage.cluster.ask(lambda client: client.options(ignore_status=404).indices.delete(index=f"{prefix}-*"))
+        delete(stage, prefix)
+
+
+@pytest.mark.live
+@pytest.mark.skipif(NO_CLUSTER, reason="ES_URL names no cluster")
+@pytest.mark.parametrize("query", ["sparse_vector", "semantic_text"])
+def test_a_real_cluster_searches_with_elser(query: Any, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in REAL.items():
+        monkeypatch.setenv(name, value)
+    prefix = f"convrag-test-{os.urandom(4).hex()}"
+    endpoint = os.environ.get("CONVRAG_TEST_ELSER", ".elser-2-elasticsearch")
+    stage = ElserRetriever(
+        dataset=Corpora(default=passages()), store=store, inference_id=endpoint, query=query, prefix=prefix
+    )
+    if lacking := stage.legs[0].lacks(stage.cluster):
+        pytest.skip("; ".join(lacking))
+    try:
+        stage.index()
+        stage.prepare()
+        assert stage.retrieve([Query("why is my kettle whistling, is it steam?")], 3)[0].passage == passages()[0]
+    finally:
+        delete(stage, prefix)

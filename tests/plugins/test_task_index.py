@@ -1,0 +1,52 @@
+"""task=index with retrievers of this machine: it builds what they search, and asks nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from convrag.config import compose
+from convrag.errors import NotReady
+from convrag.stages import Retriever
+from convrag.types import Hit, Query
+from convrag_tasks.index import IndexTask
+
+
+def folders(here: Path) -> list[Path]:
+    return sorted((here / "outputs/store/indexes").glob("*"))
+
+
+@pytest.mark.parametrize(("arguments", "indexes"), [((), 1), (("retriever=dense",), 1), (("retriever=hybrid",), 2)])
+def test_the_index_is_built(
+    arguments: tuple[str, ...], indexes: int, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = compose("task=index", *arguments)
+    assert IndexTask().execute(config, here) == 0
+    assert len(folders(here)) == indexes
+    said = capsys.readouterr().out
+    assert "retriever: it is ready" in said
+    built = [folder.stat().st_mtime_ns for folder in folders(here)]
+    assert IndexTask().execute(config, here) == 0
+    assert [folder.stat().st_mtime_ns for folder in folders(here)] == built
+
+
+def test_what_is_missing_is_said_first(here: Path) -> None:
+    (here / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")
+    with pytest.raises(NotReady, match="no passages to search"):
+        IndexTask().execute(compose("task=index", "dataset=jsonl", "dataset.queries=queries.jsonl"), here)
+
+
+def test_a_retriever_without_an_index_of_its_own_prepares() -> None:
+    class Plain(Retriever):
+        prepared = 0
+
+        def prepare(self) -> None:
+            self.prepared += 1
+
+        def retrieve(self, queries: list[Query], k: int) -> list[Hit]:
+            return []
+
+    stage = Plain()
+    assert list(stage.index()) == []
+    assert stage.prepared == 1
