@@ -39,7 +39,7 @@ class Connection:
     def problems(self) -> Iterator[str]:
         """What is missing, contradicts itself or cannot be an address."""
         if not self.urls and not self.cloud_id:
-            yield f"neither ES_URL nor ES_CLOUD_ID says where the cluster is: {_EXAMPLE}"
+            yield f"neither ES_URL nor ES_CLOUD_ID says where the cluster is: {_EXAMPLE}, or choose retriever=bm25"
         if self.urls and self.cloud_id:
             yield "ES_URL and ES_CLOUD_ID both say where the cluster is: unset one of them"
         for url in self.urls:

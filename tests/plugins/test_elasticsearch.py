@@ -18,13 +18,16 @@ pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
 from convrag import Pipeline
+from convrag.config import compose
 from convrag.errors import ConfigError, ConvragError, DataError, NotReady
+from convrag.runner import run
 from convrag.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.types import Passage, Query
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.documents import document, document_id, passage_of
+from convrag_tasks.index import IndexTask
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, described, expand, serving
 from elasticsearch_toys import Corpora, Hashed
@@ -209,8 +212,7 @@ def test_passages_without_a_vector_are_no_obstacle(server: Server, store: Store)
 
 def test_corpus_vectors_are_not_put_into_the_store(server: Server, here: Path) -> None:
     overrides = ("retriever=elasticsearch", "retriever.mode=dense", "generator=none", "rewriter=none")
-    done = command("task=index", *overrides[:2])
-    assert done.returncode == 0, done.stderr
+    IndexTask().execute(compose(*overrides), here)
     pipeline = Pipeline.compose(*overrides)
     assert pipeline.turn("c", "how far away is the moon?").hits
     rows = pipeline.stages.retriever.store._execute("SELECT kind, count(*) FROM entries GROUP BY kind")
@@ -408,29 +410,27 @@ def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 
 
 def test_three_commands(server: Server, here: Path) -> None:
-    early = command("+system=mmr", "retriever.create_endpoint=true", "llm=extractive", "embedder=lsa", "limit=1")
+    chosen = ["+system=mmr", "llm=extractive", "embedder=lsa", "limit=1"]
+    early = command(*chosen)
     assert early.returncode == 2
     assert "no index of 'default' with these settings: run the same command with task=index" in early.stderr
     assert early.stderr.count("\n") < 6, early.stderr
     index = command("task=index", "retriever=elser", "retriever.create_endpoint=true")
     assert index.returncode == 0, index.stderr
     assert "default: 119 passages are in convrag-default-elser-" in index.stdout
-    run = command("+system=mmr", "llm=extractive", "embedder=lsa", "limit=1")
-    assert run.returncode == 0, run.stderr
-    assert "0 turns failed" not in run.stdout
+    _, summary = run(compose(*chosen, "tracker=none"), here / "run")
+    assert summary.turns > 1
+    assert not summary.failed
 
 
 def test_the_preset_and_its_parts(server: Server) -> None:
-    from convrag.config import compose
-
     assert compose("+system=mmr").retriever._option_ == "elser"
     assert compose("+system=mmr", "retriever=bm25").retriever._option_ == "bm25"
     assert compose("+seed=mmr").retriever._option_ == "bm25"
 
 
 def test_conversations_side_by_side_share_requests(server: Server, here: Path) -> None:
-    done = command("task=index", "retriever=elasticsearch")
-    assert done.returncode == 0, done.stderr
+    IndexTask().execute(compose("retriever=elasticsearch"), here)
     pipeline = Pipeline.compose("retriever=elasticsearch", "rewriter=none", "generator=none", "retriever.window=0.05")
     with ThreadPoolExecutor(64) as pool:
         records = list(pool.map(lambda n: pipeline.turn(f"c{n}", f"moon {n} and tides"), range(64)))

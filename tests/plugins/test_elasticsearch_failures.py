@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import socket
@@ -24,7 +23,10 @@ from hypothesis import strategies as st
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
+from convrag.config import compose
 from convrag.errors import ConvragError, RunStopped
+from convrag.records import read_records
+from convrag.runner import run
 from convrag.store import Store
 from convrag.testing.samples import passages
 from convrag.types import Query
@@ -35,6 +37,7 @@ from convrag_elasticsearch.failures import ClusterError
 from convrag_elasticsearch.fusion import fuse
 from convrag_elasticsearch.names import alias_of, generation_of, index_of
 from convrag_elasticsearch.retrying import pause, told_to_wait
+from convrag_tasks.index import IndexTask
 from elasticsearch_server import Fault, Server, described, serving
 from elasticsearch_toys import Corpora, Hashed
 
@@ -287,15 +290,11 @@ def test_what_a_failure_means_for_the_run(on_failure: Any, error: type, server: 
         stage.retrieve(QUERY, 20_000)
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", "tracker=none", "rewriter=none", "generator=none", "workers=2"]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=120, check=False)
-
-
 @pytest.mark.parametrize("on_failure", ["go_on", "stop"])
 def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, here: Path) -> None:
-    options = ["retriever=elasticsearch", "retriever.retries=0", f"retriever.on_failure={on_failure}"]
-    assert run("task=index", *options).returncode == 0
+    chosen = ["tracker=none", "rewriter=none", "generator=none", "workers=2", "retriever=elasticsearch"]
+    config = compose(*chosen, "retriever.retries=0", f"retriever.on_failure={on_failure}")
+    IndexTask().execute(config, here)
     answered: list[int] = []
 
     real = server.engine.search
@@ -307,27 +306,21 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
         return real(header, body)
 
     server.engine.search = search  # type: ignore[method-assign]
-    done = run(*options)
-    rows = [
-        json.loads(line)
-        for path in here.glob("outputs/*/*/intermediate/*.jsonl")
-        for line in path.read_text("utf-8").splitlines()
-    ]
-    failed = [row["error"] for row in rows if row["error"]]
+    _, summary = run(config, here / "run")
+    rows = list(read_records(here / "run" / "intermediate"))
+    failed = [row.error for row in rows if row.error]
     if on_failure == "go_on":
-        assert done.returncode == 0, done.stderr
+        assert not summary.stopped
         assert len(rows) == 49
-        assert 0 < len(failed) < 40
+        assert 0 < len(failed) == summary.failed < 40
         assert all("retriever: Elasticsearch refused (status 503)" in error for error in failed)
-        assert f"{len(failed)} turns failed" in done.stdout
     else:
-        assert done.returncode == 1
-        assert "The run stopped after" in done.stdout
+        assert "The same command goes on from here." in summary.stopped
+        assert len(rows) < 49
         assert not failed
-        again = run(*options[:2])
-        assert again.returncode == 0, again.stderr
-        assert "49 turns" in again.stdout
-        assert "0 reused" not in again.stdout
+        _, summary = run(compose(*chosen), here / "again")
+        assert summary.turns == 49
+        assert summary.usage["retriever"].reused
 
 
 # Keys -------------------------------------------------------------------------------------------------------------

@@ -322,6 +322,7 @@ def test_a_kill_in_the_middle_and_the_same_command_again(
     assert not only(server).aliases
     if end is signal.SIGINT:
         assert "interrupted. The same command goes on" in said
+        return
 
     early = started(["generator=none", "rewriter=none", *corpus], tmp_path)
     _, said = early.communicate(timeout=60)
