@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import hydra
@@ -113,11 +114,19 @@ def _say(message: str) -> None:
 
 
 def _remove_if_empty(folder: Path) -> None:
-    """Take away a folder that holds nothing but what Hydra put there before we looked at the configuration."""
-    if all(
-        entry.name == ".hydra" or (entry.suffix == ".log" and not entry.stat().st_size) for entry in folder.iterdir()
-    ):
-        shutil.rmtree(folder)
+    """Take away a folder with nothing in it but what Hydra put there before we began, and what it was made in."""
+    here, folder = Path.cwd(), folder.resolve()
+    if folder == here or not all(entry.name == ".hydra" or _is_empty_log(entry) for entry in folder.iterdir()):
+        return
+    shutil.rmtree(folder)
+    with suppress(OSError):  # the first one that holds something else
+        for parent in folder.parents:
+            if here in parent.parents:
+                parent.rmdir()
+
+
+def _is_empty_log(entry: Path) -> bool:
+    return entry.suffix == ".log" and not entry.stat().st_size
 
 
 if __name__ == "__main__":

@@ -1,0 +1,207 @@
+"""task=doctor finds what is wrong, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toys
+from convrag import plugins
+from convrag.config import compose
+from convrag.errors import PluginError
+from convrag.options import Option
+from convrag.store import Store
+from convrag.testing import TaskContract
+from convrag_doctor import Doctor
+from convrag_doctor.task import examine
+
+PLAIN = ("generator=none", "tracker=none")
+
+
+class TestContract(TaskContract):
+    overrides = PLAIN
+
+    def make(self) -> Doctor:
+        return Doctor()
+
+
+def findings(*overrides: str) -> dict[str, list[tuple[str, str]]]:
+    """Title of a part -> level and line of each finding."""
+    config = compose(*PLAIN, *overrides)
+    return {title: [(f.level, f"{f.about}: {f.message}") for f in found] for title, found in examine(config)}
+
+
+def failures(*overrides: str) -> list[str]:
+    return [line for part in findings(*overrides).values() for level, line in part if level == "fail"]
+
+
+def everything_in(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*"))
+
+
+def test_all_is_well_and_nothing_is_changed(here: Path) -> None:
+    command = [sys.executable, "-m", "convrag", "task=doctor", "retriever=dense", "tracker=none"]
+    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    assert "Nothing is in the way." in done.stdout
+    assert f"python {sys.version.split()[0]}" in done.stdout
+    assert everything_in(here) == []
+
+
+def test_a_missing_key_is_in_the_way_of_the_chosen_configuration_only(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("litellm")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-secret-value")
+    assert Doctor().execute(compose(*PLAIN, "rewriter=none", "llm=claude"), here) == 0, "no stage asks an llm"
+    assert Doctor().execute(compose("tracker=none", "llm=claude", "generator=direct"), here) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "fail llm=litellm: ANTHROPIC_API_KEY is not set: export it" in said
+    assert "OPENAI_API_KEY: is set (llm=gpt4)" in said
+    assert "One thing is in the way of this configuration." in said
+    assert "a-secret-value" not in said
+
+
+def test_what_cannot_be_built_is_said_once(here: Path) -> None:
+    (line,) = failures("dataset=jsonl")
+    assert line.startswith("dataset: dataset=jsonl needs dataset.conversations=FILE")
+    (line,) = failures("rewriter=replay", "rewriter.path=nowhere.jsonl")
+    assert "nowhere.jsonl" in line
+
+
+class TestStore:
+    def test_one_that_is_used(self, here: Path) -> None:
+        store = Store("outputs/store")
+        store.put("kind", {"key": b"value"})
+        before = everything_in(here)
+        ((level, line),) = findings()["store"]
+        assert (level, line.partition(" remembers ")[2]) == ("ok", "1 results, and can be read")
+        assert everything_in(here) == before
+
+    def test_one_that_is_damaged(self, here: Path) -> None:
+        store = Path("outputs/store")
+        store.mkdir(parents=True)
+        (store / "store.sqlite").write_bytes(b"SQLite format 3\x00" + b"garbage" * 1000)
+        (line,) = failures()
+        assert "store.sqlite is damaged" in line
+        assert "store.path=..." in line
+
+    def test_one_that_cannot_be(self, here: Path) -> None:
+        (line,) = failures("store.path=/proc/nowhere/store")
+        assert "/proc cannot be written to" in line
+        (here / "file").touch()
+        (line,) = failures("store.path=file/store")
+        assert "cannot be written to" in line
+
+    def test_one_without_a_database(self, here: Path) -> None:
+        Path("outputs/store/conversations").mkdir(parents=True)
+        ((_, line),) = findings()["store"]
+        assert line.endswith("remembers nothing yet")
+
+
+class TestDatabase:
+    def test_it_is_whole_or_damaged(self, here: Path) -> None:
+        pytest.importorskip("mlflow")
+        chosen = ("tracker=mlflow", "tracker.uri=sqlite:///runs.db")
+        assert "is not there yet" in findings(*chosen)["databases"][0][1]
+        assert not Path("runs.db").exists()
+        connection = sqlite3.connect("runs.db")
+        connection.execute("CREATE TABLE runs (id)")
+        connection.commit()
+        connection.close()
+        assert findings(*chosen)["databases"][0][0] == "ok"
+        Path("runs.db").write_bytes(b"SQLite format 3\x00" + b"garbage" * 1000)
+        (line,) = failures(*chosen)
+        assert "runs.db is damaged" in line
+        assert "tracker.uri=..." in line
+
+
+class TestVersions:
+    @pytest.mark.parametrize(
+        ("name", "version", "level"),
+        [("litellm", "1.82.7", "warn"), ("pydantic", "1.10", "fail"), ("rich", "", "fail")],
+    )
+    def test_those_that_will_not_do(
+        self, name: str, version: str, level: str, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        real = metadata.version
+
+        def fake(asked: str) -> str:
+            if asked == name and not version:
+                raise metadata.PackageNotFoundError(asked)
+            return version if asked == name else real(asked)
+
+        monkeypatch.setattr(metadata, "version", fake)
+        found = [(each, line) for each, line in findings()["versions"] if line.startswith(name)]
+        ((found_level, line),) = found
+        assert found_level == level
+        assert "pip install" in line
+        assert ("!=1.82.7" in line) == (name == "litellm")
+
+    def test_a_python_that_will_not_do(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("platform.python_version", lambda: "3.9.1")
+        assert failures() == ["python 3.9.1: convrag is made for <3.14,>=3.11"]
+
+
+class TestOthers:
+    def test_a_stage_of_others_is_asked_and_may_be_careless(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        class Careless(toys.ShoutingRewriter):
+            def check(self) -> Any:
+                raise KeyError("careless")
+
+        class Picky(toys.ShoutingRewriter):
+            def check(self) -> Any:
+                yield "ACME_KEY is not set: export it"
+
+        loaded = plugins.load()
+        for name, cls in (("careless", Careless), ("picky", Picky)):
+            key = ("rewriter", name)
+            monkeypatch.setitem(loaded.registry._options, key, Option("rewriter", name, cls, "acme", "acme"))
+        wanted = {"_option_": "careless"}
+        config = compose(*PLAIN)
+        for name, line in (
+            ("careless", "rewriter=careless: its check() fails: KeyError: 'careless'"),
+            ("picky", "rewriter=picky: ACME_KEY is not set: export it"),
+        ):
+            config.rewriter = {**wanted, "_option_": name}
+            found = {title: list(found) for title, found in examine(config)}
+            failed = [f"{f.about}: {f.message}" for f in found["the chosen stages"] if f.level == "fail"]
+            assert failed == [line]
+
+    def test_plugins_that_failed_are_told_and_not_in_the_way(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        failure = PluginError("plugin 'acme' could not be loaded", plugin="acme", distribution="acme-dist")
+        monkeypatch.setattr(plugins.load().registry, "failures", [failure])
+        assert findings()["plugins"] == [("warn", "acme: plugin 'acme' could not be loaded")]
+        assert failures() == []
+
+
+class TestSurroundings:
+    def test_a_server_that_answers(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("litellm")
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"http://user:password@127.0.0.1:{server.getsockname()[1]}/v1"
+            monkeypatch.setenv("MY_SERVER", address)
+            chosen = ("llm=litellm", "llm.model=openai/x", "llm.api_base_env=MY_SERVER", "generator=direct")
+            assert findings(*chosen)["servers"] == [("ok", "llm.api_base_env=MY_SERVER: answers")]
+            assert ("ok", "MY_SERVER: is set (llm=litellm)") in findings(*chosen)[
+                "keys (by name; values are never shown)"
+            ]
+
+    def test_models_on_this_disk(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("sentence_transformers")
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        (here / "model").mkdir()
+        (here / "model/config.json").write_text("{}")
+        chosen = ("retriever=dense", "embedder=sentence_transformers")
+        assert findings(*chosen, "embedder.model=model")["models"] == [("ok", "embedder.model=model: is a folder")]
+        (line,) = failures(*chosen, "embedder.model=nobody/has-this")
+        assert "'nobody/has-this' is no folder, not in the local cache" in line
