@@ -1,0 +1,106 @@
+"""What would be published: an sdist, a wheel made from it, and an environment that has nothing else of ours."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pip")
+pytest.importorskip("setuptools")
+
+ROOT = Path(__file__).parents[1]
+BUILD = "import sys; from setuptools import build_meta as b; print(b.build_sdist(sys.argv[1]))"
+BESIDE = ("build", "dist", "*.egg-info", "outputs", ".*", "__pycache__")
+
+
+def run(*command: object, folder: Path) -> str:
+    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    shutil.copytree(ROOT, folder / "source", ignore=shutil.ignore_patterns(*BESIDE))
+    run(sys.executable, "-W", "ignore", "-c", BUILD, folder, folder=folder / "source")
+    (archive,) = folder.glob("convrag-*.tar.gz")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Made from the sdist, so that nothing can be lacking there."""
+    folder = tmp_path_factory.mktemp("wheel")
+    options = ["--no-index", "--no-deps", "--no-build-isolation", "-q", "-w", folder]
+    run(sys.executable, "-m", "pip", "wheel", *options, sdist, folder=folder)
+    (archive,) = folder.glob("convrag-*.whl")
+    return archive
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, and the libraries that are installed here, but not the repository."""
+    folder = tmp_path_factory.mktemp("environment")
+    venv.create(folder / "venv")
+    executable = folder / "venv/bin/python"
+    (packages,) = folder.glob("venv/lib/*/site-packages")
+    libraries = [path for path in sys.path if "site-packages" in path]  # their .pth files, such as ours, are not read
+    (packages / "libraries.pth").write_text("\n".join(libraries) + "\n")
+    options = ["--no-index", "--no-deps", "--force-reinstall", "-q"]
+    run(executable, "-m", "pip", "install", *options, wheel, folder=folder)
+    return executable
+
+
+def test_the_sdist_has_what_a_packager_wants(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = [
+        "LICENSE",
+        "README.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "constraints.txt",
+        "setup.py",
+        "conf/config.yaml",
+    ]
+    assert set(wanted) <= names
+    assert {"docs/tutorial.md", "tests/test_distribution.py", "docs/examples/acme/pyproject.toml"} <= names
+
+
+def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    sources = [(ROOT / "convrag", "convrag"), (ROOT / "conf", "convrag/conf"), (ROOT / "plugins", "")]
+    for root, place in sources:
+        for file in root.rglob("*"):
+            if file.is_file() and "__pycache__" not in file.parts and ".egg-info" not in str(file):
+                assert str(Path(place, file.relative_to(root))) in packed
+    for name in (
+        "convrag/py.typed",
+        "convrag_datasets/sample/corpus.jsonl",
+        "convrag_kit/templates/stages/llm.py.jinja",
+    ):
+        assert name in packed
+    assert not [name for name in packed if name.startswith(("tests/", "docs/"))]
+
+
+def test_it_runs_where_nothing_else_of_ours_is(python: Path, tmp_path: Path) -> None:
+    where = run(
+        python, "-c", "import convrag, convrag_kit; print(convrag.__file__, convrag_kit.__file__)", folder=tmp_path
+    )
+    assert str(ROOT) not in where
+    shown = run(python, "-m", "convrag", "limit=2", "tracker=none", folder=tmp_path)
+    assert "nDCG@5" in shown
+    assert "full_history" in run(python, "-m", "convrag", "--help", folder=tmp_path)
+    run(python, "-m", "convrag", "+seed=ginger", "limit=1", "tracker=none", folder=tmp_path)
+    run(python, "-m", "convrag", "task=new_plugin", "task.package=acme_llm", "task.stage=llm", folder=tmp_path)
+    assert (tmp_path / "acme-llm/acme_llm/llm.py").exists()
+    command = python.with_name("convrag")
+    assert "convrag 0.1.0" in run(command, "task=doctor", "tracker=none", folder=tmp_path)
