@@ -149,11 +149,13 @@ def _run(command: list[Any], folder: Path) -> str:
         ({"package": "acme", "option": "a b"}, "will not do: a name begins with a letter"),
         ({"package": "acme", "option": "bge_reranker", "stage": "ranker"}, "is taken"),
         ({"package": "acme", "path": Path("there")}, "there is there already"),
+        ({"package": "acme", "path": Path("new/acme")}, "Choose another one, such as convrag-acme"),
         ({"package": "acme", "path": Path("file/below")}, "cannot be written"),
     ],
 )
 def test_what_will_not_do(arguments: dict[str, Any], message: str, here: Path) -> None:
     (here / "there").mkdir()
+    (here / "new").mkdir()
     (here / "file").touch()
     before = sorted(here.rglob("*"))
     with pytest.raises(ConfigError, match=message):
@@ -164,9 +166,9 @@ def test_what_will_not_do(arguments: dict[str, Any], message: str, here: Path) -
 def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     NewPlugin(package="acme_look", stage="embedder").execute(_NO_CONFIG, here)
     said = capsys.readouterr().out
-    assert "pip install -e acme_look" in said
+    assert "pip install -e acme-look" in said
     assert "python -m convrag embedder=acme_look retriever=dense limit=2" in said
-    described = tomllib.loads((here / "acme_look/pyproject.toml").read_text(encoding="utf-8"))
+    described = tomllib.loads((here / "acme-look/pyproject.toml").read_text(encoding="utf-8"))
     assert described["project"]["entry-points"]["convrag"] == {"acme_look": "acme_look"}
 
 

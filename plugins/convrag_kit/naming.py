@@ -57,8 +57,13 @@ def check_option(stage: str, option: str) -> None:
 
 
 def distribution_of(package: str) -> str:
-    """The name under which a package is published."""
-    return package.replace("_", "-")
+    """The name under which a package is published, and that of its folder: never the package's own.
+
+    A folder that is named like the package in it hides the package from whoever stands beside the folder: Python takes
+    the folder for it.
+    """
+    dashed = package.replace("_", "-")
+    return dashed if dashed != package else f"convrag-{package}"
 
 
 def class_of(option: str, stage: str) -> str:

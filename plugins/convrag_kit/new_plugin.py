@@ -22,20 +22,26 @@ class NewPlugin(Task):
         package: the name of its package, such as acme_rewriter.
         stage: what it is to be: rewriter, clusterer, metrics, ...
         option: the name by which it is chosen; unless given, the package's.
-        path: the folder to write, which must not be there; unless given, one here with the package's name.
+        path: the folder to write, which must not be there; unless given, one here with the
+            package's name in hyphens.
     """
 
     def __init__(self, *, package: str, stage: str, option: str | None = None, path: Path | None = None) -> None:
         self.package = package
         self.stage = stage
         self.option = option or package
-        self.path = path or Path(package)
+        self.path = path or Path(distribution_of(package))
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write it, and say what to do next. Raises ConfigError where a name will not do, or the folder is there."""
         check_stage(self.stage)
         check_package(self.package)
         check_option(self.stage, self.option)
+        if self.path.name == self.package:
+            raise ConfigError(
+                f"task.path={self.path}: a folder that is named like the package in it hides the package from whoever "
+                f"stands beside it. Choose another one, such as {distribution_of(self.package)}"
+            )
         if self.path.exists():
             raise ConfigError(f"{self.path} is there already: choose another folder, task.path=...")
         files = render(self.package, self.stage, self.option)
