@@ -17,6 +17,7 @@ from convrag.store import Store
 from convrag.summary import read_summary
 from convrag.types import Cell, Run, RunSummary, Sweep
 from convrag_mlflow.contents import clipped, metrics_of, origin, parameters_of
+from convrag_mlflow.database import alone, located
 
 PARENT = "mlflow.parentRunId"
 SWEEP, CELL, KIND = "convrag.sweep", "convrag.cell", "convrag.kind"
@@ -30,17 +31,17 @@ for _name in ("alembic", "mlflow"):
 class Ledger:
     """Runs in one experiment at one address.
 
-    Raises ConfigError where the address cannot be used. The database is made, or migrated, by one process at a time:
-    MLflow's own first use is not safe against another one.
+    Raises ConfigError where the address cannot be used.
     """
 
     def __init__(self, uri: str, name: str, store: Store) -> None:
         try:
-            self.uri = _absolute(uri)
-            with store.claim([f"mlflow {self.uri}"]):
-                self.client: _Client = MlflowClient(tracking_uri=self.uri)
+            address, files = located(uri)
+            with alone(address, files, store):
+                self.client: _Client = MlflowClient(tracking_uri=address)
                 found = self.client.get_experiment_by_name(name)
-                self.experiment = found.experiment_id if found else self._create(name)
+                place = files.as_uri() if files else None
+                self.experiment = str(found.experiment_id if found else self.client.create_experiment(name, place))
         except (MlflowException, OSError) as error:
             raise ConfigError(f"tracker.uri={uri} cannot be used: {error}") from error
 
@@ -86,7 +87,7 @@ class Ledger:
     def finish_sweep(self, sweep: Sweep) -> None:
         """Close the parent run, with the reports that stand in the sweep's folder."""
         for run_id in self._find({KIND: "sweep", SWEEP: sweep.id}):
-            for path in sorted(sweep.folder.iterdir()):
+            for path in sorted(sweep.folder.glob("*")):  # the folder is gone where no cell was begun
                 if path.is_file():
                     self.client.log_artifact(run_id, str(path))
             states = [cell.state for cell in sweep.cells]
@@ -121,11 +122,6 @@ class Ledger:
         self._log(run_id, parameters=dict(override.partition("=")[::2] for override in cell.overrides))
         return run_id
 
-    def _create(self, name: str) -> str:
-        """Make the experiment; a database on disk keeps its files beside it."""
-        folder = Path(self.uri.removeprefix("sqlite:///")).parent / "mlflow" if self.uri.startswith("sqlite:") else None
-        return str(self.client.create_experiment(name, artifact_location=folder.as_uri() if folder else None))
-
     def _create_run(self, name: str, tags: Mapping[str, str]) -> str:
         short = {key: clipped(value, 5000) for key, value in tags.items()}
         return str(self.client.create_run(self.experiment, tags=short, run_name=name).info.run_id)
@@ -149,12 +145,3 @@ class Ledger:
             self.client.log_batch(run_id, params=params[start : start + _PARAMETERS])
         for start in range(0, len(values), _METRICS):
             self.client.log_batch(run_id, metrics=values[start : start + _METRICS])
-
-
-def _absolute(uri: str) -> str:
-    """A database's address with an absolute path, whose folder exists."""
-    if not uri.startswith("sqlite:///"):
-        return uri
-    path = Path(uri.removeprefix("sqlite:///")).absolute()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return f"sqlite:///{path}"
