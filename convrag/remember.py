@@ -153,6 +153,7 @@ def _usage_of(reply: Completion, *, reused: bool) -> Usage:
         unpriced=int(reply.cost_usd is None),
         seconds=0.0 if reused else reply.seconds,
         retries=0 if reused else reply.retries,
+        reused_seconds=reply.seconds if reused else 0.0,
     )
 
 

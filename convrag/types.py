@@ -195,7 +195,8 @@ class Usage:
     """What the calls of one stage in one turn took: made now, or `reused` from the store (tokens count for both).
 
     `cached_tokens` are those of the prompt that the provider had cached. `cost_usd` is what all calls cost when they
-    were made, `spent_usd` what was spent now, `unpriced` the number of replies whose price nobody knows.
+    were made, `spent_usd` what was spent now, `unpriced` the number of replies whose price nobody knows. `seconds` is
+    what was waited for replies now, `reused_seconds` what reused ones took when they were made.
     """
 
     calls: int = 0
@@ -208,6 +209,7 @@ class Usage:
     unpriced: int = 0
     seconds: float = 0.0
     retries: int = 0
+    reused_seconds: float = 0.0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))

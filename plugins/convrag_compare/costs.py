@@ -21,9 +21,10 @@ _COUNTED = {
 }
 
 _EXPLAINED = (
-    "Seconds and milliseconds are those of the time when the run was made; a call whose result was reused took next to "
-    "none, so only runs on empty stores can be compared by them. Tokens and `cost` count all calls, whenever they were "
-    "made; `spent` counts those that this run made itself. `unpriced` replies have a price that nobody knows."
+    "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
+    "to none. `ms in full` adds to the latter what reused replies of language models took when they were made. Nobody "
+    "knows that of other calls (embeddings, clusterings, rankings): where these take long, only runs on empty stores "
+    "can be compared by time. Tokens and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` replies have a price that nobody knows."
 )
 
 
@@ -66,7 +67,7 @@ def proof(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, in
     )
 
 
-_HEAD = ["seconds", "ms per turn", "turns", *_COUNTED, "cost $", "spent $"]
+_HEAD = ["seconds", "ms per turn", "ms in full", "turns", *_COUNTED, "cost $", "spent $"]
 
 
 def _row(board: Leaderboard, row: Row) -> list[str]:
@@ -75,8 +76,15 @@ def _row(board: Leaderboard, row: Row) -> list[str]:
         return [*named(board, row), *[""] * len(_HEAD)]
     usage = outcome.usage
     counts = [str(getattr(usage, name)) for name in _COUNTED.values()]
-    times = [number(outcome.summary.seconds, 1), number(outcome.latency, 1), str(outcome.summary.turns)]
-    return [*named(board, row), *times, *counts, number(usage.cost_usd, 4), number(usage.spent_usd, 4)]
+    times = [number(each, 1) for each in (outcome.summary.seconds, outcome.latency, outcome.full_latency)]
+    return [
+        *named(board, row),
+        *times,
+        str(outcome.summary.turns),
+        *counts,
+        number(usage.cost_usd, 4),
+        number(usage.spent_usd, 4),
+    ]
 
 
 def _sum(total: Usage) -> str:

@@ -64,9 +64,18 @@ class Outcome:
     @property
     def latency(self) -> float:
         """Milliseconds of all stages per turn, as it ran; calls whose results were reused took next to none."""
-        if not self.summary or not self.summary.turns:
-            return nan
-        return 1000 * sum(self.summary.timings.values()) / self.summary.turns
+        return self._per_turn(sum(self.summary.timings.values())) if self.summary else nan
+
+    @property
+    def full_latency(self) -> float:
+        """The same, with what reused replies of language models took when they were made.
+
+        Of other calls nobody knows what they took; those that were reused still count for next to nothing.
+        """
+        return self.latency + self._per_turn(self.usage.reused_seconds)
+
+    def _per_turn(self, seconds: float) -> float:
+        return 1000 * seconds / self.summary.turns if self.summary and self.summary.turns else nan
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str]:
