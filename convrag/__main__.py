@@ -33,7 +33,7 @@ _worst = 0  # exit status over the jobs of this process: Hydra hands nothing bac
 
 def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
-    sys.argv[0] = "convrag"  # what usage messages call the command
+    sys.argv = ["convrag", *map(_quoted, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     interrupted = True
     try:
@@ -56,6 +56,12 @@ def main() -> None:
     sys.exit(_worst)
 
 
+def _quoted(argument: str) -> str:
+    """Overrides as a value stand in quotes for Hydra; a user need not know."""
+    key, _, value = argument.partition("=")
+    return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
+
+
 def _job(config: DictConfig) -> None:
     """One run of the chosen task: all of a single command, or one cell of a grid, which must not end the others."""
     global _worst
@@ -75,9 +81,9 @@ def _job(config: DictConfig) -> None:
 
 
 def _cell(overrides: list[str], folder: Path, execute: Callable[[], int]) -> int:
-    from convrag.sweep import current, run_cell
+    from convrag.sweep import run_cell
 
-    status = 0 if current().error else run_cell(overrides, folder, execute)
+    status = run_cell(overrides, folder, execute)
     _remove_if_empty(folder)
     return status
 

@@ -16,6 +16,8 @@ class SweepCallback(Callback):
         from convrag.sweep import current
 
         current().begin(config)
+        if current().error:
+            raise SystemExit  # Hydra makes a warning of any other error; the command says what is wrong
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """End it."""

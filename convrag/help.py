@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from typing import Any
 
 from omegaconf import OmegaConf
 
@@ -53,10 +55,10 @@ def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-def _sweep_id() -> str:
+def _sweep_id(grid: Mapping[str, Any] | None) -> str:
     from convrag.sweep import sweep_id
 
-    return sweep_id()
+    return sweep_id(grid or {})
 
 
 def _cell_id(overrides: list[str]) -> str:

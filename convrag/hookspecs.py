@@ -103,6 +103,15 @@ def convrag_run_failed(run: Run, error: str) -> None:
 
 
 @hookspec
+def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:  # type: ignore[empty-body]
+    """What is wrong with a grid, one message each, with what to do; asked before its first cell, which is then not run.
+
+    Args:
+        sweep: its cells, all still to come.
+    """
+
+
+@hookspec
 def convrag_sweep_started(sweep: Sweep) -> None:
     """Called once in the process that started a grid, before its first cell.
 

@@ -13,7 +13,7 @@ import shutil
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.config import CONFIG_MODULE, settings_of
-from convrag.errors import ConvragError
+from convrag.errors import ConvragError, NotReady
 from convrag.identity import digest
 from convrag.observers import Observers
 from convrag.runner import MANIFEST
@@ -45,12 +45,15 @@ class SweepInProgress:
         self.sweep: Sweep | None = None
         self.error: Exception | None = None
         self._observers: Observers | None = None
+        self._started = 0.0
 
     def begin(self, config: DictConfig) -> None:
-        """Name the cells and tell the observers; what goes wrong is kept in `error`, and no cell is run."""
+        """Name the cells and tell the observers; what goes wrong is kept in `error`, and no cell must be run then."""
         try:
             folder = Path(str(config.hydra.sweep.dir)).absolute()
-            cells = _cells([*_of_grid(config), *config.hydra.overrides.task], folder)
+            self._started = time.time()
+            grid = _grid(config)
+            cells = _cells([*_overrides(grid), *config.hydra.overrides.task], folder)
             config = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
             settings = settings_of(config).sweep
             if settings.sample is not None:
@@ -58,10 +61,13 @@ class SweepInProgress:
             wiring = Wiring(config)
             tracker = wiring.get("tracker")
             wiring.check()
-            self.sweep = Sweep(sweep_id(), folder, tuple(cells), wiring.config)
-            self._observers = Observers(tracker)
+            sweep = Sweep(sweep_id(grid), folder, tuple(cells), wiring.config)
+            observers = Observers(tracker)
+            if problems := [each for said in observers.collect("convrag_sweep_check", sweep=sweep) for each in said]:
+                raise NotReady(problems)
+            self.sweep, self._observers = sweep, observers
             folder.mkdir(parents=True, exist_ok=True)
-            _write(folder / "sweep.json", {"id": self.sweep.id, "started": time.time(), "cells": _plain(cells)})
+            _write(folder / "sweep.json", {"id": sweep.id, "started": self._started, "cells": _plain(cells)})
             self._observers.notify("convrag_sweep_started", sweep=self.sweep)
         except Exception as error:
             self.error = error
@@ -70,7 +76,8 @@ class SweepInProgress:
         """Gather how the cells ended, report on them, and tell the observers; called again, it does nothing."""
         if self.sweep is None or self._observers is None:
             return
-        sweep = replace(self.sweep, cells=tuple(map(_ended, self.sweep.cells)), interrupted=interrupted)
+        cells = tuple(_ended(cell, self._started) for cell in self.sweep.cells)
+        sweep = replace(self.sweep, cells=cells, interrupted=interrupted)
         observers, self.sweep = self._observers, None
         if not any(cell.folder.exists() for cell in sweep.cells):
             shutil.rmtree(sweep.folder)  # Hydra refused the command before its first cell
@@ -79,7 +86,10 @@ class SweepInProgress:
             _publish(sweep, reports)
         except Exception as error:
             self.error, reports = error, []
-        observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+        try:
+            observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+        except Exception as error:
+            self.error = self.error or error
 
 
 _current = SweepInProgress()
@@ -90,9 +100,13 @@ def current() -> SweepInProgress:
     return _current
 
 
-def sweep_id() -> str:
-    """What stands for the command that this process runs: equal for the same overrides in any order."""
-    return cell_id([argument for argument in sys.argv[1:] if not argument.startswith("-")])
+def sweep_id(grid: Mapping[str, Any]) -> str:
+    """What stands for the command that this process runs: equal for the same overrides in any order.
+
+    Args:
+        grid: what a ready grid (conf/grid/) brings; a changed one is another grid.
+    """
+    return cell_id([*_overrides(grid), *(argument for argument in sys.argv[1:] if not argument.startswith("-"))])
 
 
 def sweep_of(folder: Path) -> str:
@@ -136,7 +150,7 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int])
         _say(f"this cell failed: {ending['error']}")
     if ending["state"] == "ok" and before and _stamp(folder) == before:
         ending["state"] = "reused"
-    _write(folder / "cell.json", {"overrides": list(overrides), "ended": time.time(), **ending})
+    _write(folder / "cell.json", {"overrides": list(overrides), "try": described.get("started"), **ending})
     return int(ending["state"] == "failed")
 
 
@@ -148,9 +162,14 @@ def _cells(arguments: list[str], folder: Path) -> list[Cell]:
     return [Cell(cell_id(each), tuple(each), folder / cell_id(each)) for each in combinations]
 
 
-def _of_grid(config: DictConfig) -> list[str]:
-    """The overrides that a ready grid (conf/grid/) brings; those of the command line come after, and win."""
-    return [f"{key}={value}" for key, value in (config.hydra.sweeper.get("params") or {}).items()]
+def _grid(config: DictConfig) -> Mapping[str, Any]:
+    """What a ready grid (conf/grid/) brings; nothing where there is none."""
+    return config.hydra.sweeper.get("params") or {}
+
+
+def _overrides(grid: Mapping[str, Any]) -> list[str]:
+    """A grid's factors as overrides; those of the command line come after, and win."""
+    return [f"{key}={value}" for key, value in grid.items()]
 
 
 def _drawn(cells: list[Cell], number: int, seed: int) -> list[Cell]:
@@ -160,9 +179,11 @@ def _drawn(cells: list[Cell], number: int, seed: int) -> list[Cell]:
     return [cell for cell in cells if cell.id in chosen]
 
 
-def _ended(cell: Cell) -> Cell:
+def _ended(cell: Cell, started: float) -> Cell:
     ending = _read(cell.folder / "cell.json")
-    return replace(cell, state=str(ending.get("state", "")), error=str(ending.get("error", "")))
+    if ending.get("try") != started:
+        return cell  # of an earlier try: in this one its turn did not come
+    return replace(cell, state=str(ending["state"]), error=str(ending["error"]))
 
 
 def _publish(sweep: Sweep, reports: Sequence[Report]) -> None:
@@ -180,8 +201,7 @@ def _time_left(described: dict[str, Any], folder: Path) -> str:
     if not (started := described.get("started")):
         return ""
     cells = described["cells"]
-    endings = [_read(folder / cell["id"] / "cell.json").get("ended", 0.0) for cell in cells]
-    done = sum(ended > started for ended in endings)
+    done = sum(_read(folder / cell["id"] / "cell.json").get("try") == started for cell in cells)
     return f" (about {(time.time() - started) / done * (len(cells) - done):.0f} s left)" if done else ""
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from killing import Grid, check_killed, counting
 from third_party import Environment
 
 GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=3", "generator=direct")
@@ -78,36 +76,36 @@ def test_a_sample_of_a_grid(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("outputs/sweeps/*/*/"))) == 2
 
 
-@pytest.mark.parametrize("moment", [0, 2, 4])
-def test_a_killed_grid_goes_on(moment: int, tmp_path: Path) -> None:
-    """Killed when so many cells are done: the rest is made, and equals an undisturbed grid."""
-    disturbed, calm = tmp_path / "disturbed", tmp_path / "calm"
-    for folder in (disturbed, calm):
-        folder.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "convrag", "-m", *GRID, "tracker=none"],
-        cwd=disturbed,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    deadline = time.monotonic() + 120
-    while len(cells(disturbed)) < moment or not list(disturbed.glob("outputs/sweeps/*/*/.unfinished")):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    before = cells(disturbed)
-    again = convrag(*GRID, folder=disturbed)
-    assert again.returncode == 0, again.stderr
-    ended = cells(disturbed)
-    assert len(ended) == 6
-    assert all(ended[name]["state"] == "reused" for name in before)
-    assert convrag(*GRID, folder=calm).returncode == 0
+KILLED = ("rewriter=condense,last_n", "top_n=2,3", "limit=2", "workers=2", "generator=direct", "tracker=none")
+KILLED += ("metrics.ranking.measures=[R@5,nDCG@5]",)  # fewer plots to draw
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory: pytest.TempPathFactory) -> Grid:
+    """A grid that nobody disturbs; it makes each call once."""
+    grid = counting(tmp_path_factory.mktemp("calm"), *KILLED)
+    grid.finish()
+    assert grid.asked() == grid.stored() > 20
+    return grid
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+def test_a_killed_grid_goes_on(share: float, calm: Grid, tmp_path: Path) -> None:
+    """Killed in the middle of a call, when such a share of them was made: no reply that was stored is asked for again,
+    and the leaderboard is that of the undisturbed grid.
+    """
+    disturbed = counting(tmp_path, *KILLED)
+    _, again = check_killed(disturbed, calm, lambda _: disturbed.asked() > share * calm.stored())
+    assert 0 < again < calm.stored() * (1.1 - share)
     for name in ("scores.jsonl", "run.trec", "datasets/default.jsonl"):
-        for path in calm.glob(f"outputs/sweeps/*/*/{name}"):
-            assert (disturbed / path.relative_to(calm)).read_bytes() == path.read_bytes()
+        for path in calm.folder.glob(f"outputs/sweeps/*/*/{name}"):
+            assert (tmp_path / path.relative_to(calm.folder)).read_bytes() == path.read_bytes()
+
+
+def test_a_grid_that_is_killed_while_it_reports_does_so_again(calm: Grid, tmp_path: Path) -> None:
+    disturbed = counting(tmp_path, *KILLED)
+    check_killed(disturbed, calm, lambda _: any(tmp_path.glob("outputs/sweeps/*/*.png*")))
+    assert {ending["state"] for ending in cells(tmp_path).values()} == {"reused"}
 
 
 def test_a_changed_plugin_is_run_again(tmp_path: Path) -> None:
@@ -183,3 +181,35 @@ def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(tmp_path: Pat
     (listed,) = tmp_path.glob("outputs/sweeps/*/sweep.json")
     named = {" ".join(cell["overrides"]) for cell in json.loads(listed.read_text())["cells"]}
     assert named == set(ended)
+
+
+def test_a_grid_whose_file_has_changed_is_another_one(tmp_path: Path) -> None:
+    (tmp_path / "mine/grid").mkdir(parents=True)
+    for rewriters in ("none,last_n", "none,full_history"):
+        params = f"{{rewriter: '{rewriters}', generator: none}}"
+        text = f"# @package _global_\nhydra: {{mode: MULTIRUN, sweeper: {{params: {params}}}}}\n"
+        (tmp_path / "mine/grid/mine.yaml").write_text(text)
+        done = convrag("--config-dir", "mine", "+grid=mine", "limit=1", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
+    for board in tmp_path.glob("outputs/sweeps/*/leaderboard.csv"):
+        assert len(board.read_text().splitlines()) == 3
+
+
+def test_a_baseline_that_is_no_cell_ends_the_grid_before_it_begins(tmp_path: Path) -> None:
+    done = convrag("rewriter=none,last_n", "limit=1", "sweep.baseline=rewriter=mmr", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "convrag: sweep.baseline=rewriter=mmr: no cell has these overrides. The cells are:\n"
+        "  rewriter=none\n  rewriter=last_n\n"
+    )
+    assert not (tmp_path / "outputs/sweeps").exists()
+
+
+def test_a_baseline_is_named_as_it_is_typed_and_an_unknown_metric_is_told(tmp_path: Path) -> None:
+    settings = ("sweep.baseline=rewriter=last_n+limit=1", "sweep.metric=nDCG@7")
+    done = convrag("rewriter=none,last_n", "generator=none", "limit=1", *settings, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "sweep.metric=nDCG@7 was not measured; R@1 decides. There are R@1, R@3" in done.stderr
+    (board,) = tmp_path.glob("outputs/sweeps/*/leaderboard.md")
+    assert "the baseline, `rewriter=last_n`" in board.read_text()

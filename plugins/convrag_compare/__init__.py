@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from convrag.hookspecs import Register, hookimpl
 from convrag.types import Report, Sweep
 from convrag_compare.stored import Stored
@@ -19,12 +21,17 @@ def convrag_register(register: Register) -> None:
 
 
 @hookimpl
-def convrag_sweep_started(sweep: Sweep) -> None:
-    """Note what the store holds by now, and warn of a baseline that is no cell while there is time to stop."""
-    from convrag_compare.sweeps import warn_of_baseline
+def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:
+    """A baseline must be one of the cells: the grid may take hours."""
+    from convrag_compare.sweeps import check
 
+    return check(sweep)
+
+
+@hookimpl
+def convrag_sweep_started(sweep: Sweep) -> None:
+    """Note what the store holds by now."""
     _stored.begin(sweep)
-    warn_of_baseline(sweep)
 
 
 @hookimpl

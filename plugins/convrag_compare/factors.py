@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from convrag.errors import ConfigError
 from convrag.sweep import OPERATIONAL
@@ -46,7 +46,8 @@ def find_baseline(outcomes: Sequence[Outcome], wanted: str | None) -> Outcome:
     for outcome in outcomes:
         if outcome.name == wanted or asked.items() <= outcome.choices.items():
             return outcome
-    names = "\n".join(f"  {_named(outcome.choices)}" for outcome in outcomes)
+    factors = factors_of(outcomes)
+    names = "\n".join(f"  {label(outcome, factors).replace(' ', '+')}" for outcome in outcomes)
     raise ConfigError(f"sweep.baseline={wanted}: no cell has these overrides. The cells are:\n{names}")
 
 
@@ -59,7 +60,3 @@ def _split(wanted: str) -> list[str]:
         elif part:
             parts[-1] += f"+{part}"
     return [part for part in parts if part]
-
-
-def _named(choices: Mapping[str, str]) -> str:
-    return "+".join(f"{key}={value}" for key, value in choices.items())

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 _MOST = 48
 """Heat maps of all measures at most; beyond, only those of the metric that decides."""
 
-_NAMES = ("heat_*.png", "quality_*.png", "turns.png")
-
 
 def draw(board: Leaderboard, folder: Path) -> list[str]:
-    """Draw all plots that have something to show into the folder, over what was there.
+    """Draw all plots that have something to show into the folder.
 
     Returns:
         What a reader should be told about them.
@@ -32,8 +30,6 @@ def draw(board: Leaderboard, folder: Path) -> list[str]:
 
     from convrag_compare.drawing import STYLE
 
-    for former in (path for pattern in _NAMES for path in folder.glob(pattern)):
-        former.unlink()
     with rc_context(STYLE):
         for name, make in _figures(board):
             unfinished = folder / f"{name}.unfinished"

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 TITLE = "leaderboard"
 
+_NOT_ALWAYS = ("heat_*.png", "quality_*.png", "turns.png", "effects.md")
+"""Files that a former report may have left and this one may not make."""
+
 
 def report(
     outcomes: Sequence[Outcome],
@@ -49,6 +52,8 @@ def report(
         lines.append(f"sweep.metric={metric} was not measured; {measures[0]} decides. There are {', '.join(measures)}.")
         metric = measures[0]
     board = rank(outcomes, metric, baseline)
+    for former in (path for pattern in _NOT_ALWAYS for path in folder.glob(pattern)):
+        former.unlink()
     lines += draw(board, folder)
     if stored is not None:
         lines.append(proof(board, states or {}, stored))

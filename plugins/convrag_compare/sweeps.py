@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from convrag.errors import ConfigError, DataError
@@ -12,17 +11,16 @@ from convrag_compare.factors import find_baseline
 from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
 from convrag_compare.reporting import TITLE, report, terminal_table
 
-log = logging.getLogger(__name__)
 
-
-def warn_of_baseline(sweep: Sweep) -> None:
-    """Say so at once where `sweep.baseline` names no cell: the grid may take hours."""
+def check(sweep: Sweep) -> list[str]:
+    """What is wrong with `sweep.baseline`, if anything."""
     if _concerns_runs(sweep):
         outcomes = [Outcome(cell.id, choices_of(cell.overrides)) for cell in sweep.cells]
         try:
             find_baseline(outcomes, sweep.config["sweep"]["baseline"])
         except ConfigError as error:
-            log.warning("%s\nThe first cell will stand in for it.", error)
+            return [str(error)]
+    return []
 
 
 def report_on(sweep: Sweep, stored: Mapping[str, int] | None) -> Report | None:
@@ -63,20 +61,14 @@ def _outcome(cell: Cell) -> Outcome:
 
 def _baseline(outcomes: Sequence[Outcome], wanted: str | None) -> tuple[Outcome | None, list[str]]:
     """The run to compare with, if there is one, and what must be said about it."""
-    remarks = []
-    try:
-        found = find_baseline(outcomes, wanted)
-    except ConfigError as error:
-        remarks.append(f"{error}\nThe first cell stands in for it.")
-        found = outcomes[0]
+    found = find_baseline(outcomes, wanted)
     if found.state == OK:
-        return found, remarks
-    if wanted and not remarks:
+        return found, []
+    if wanted:
         return None, [f"The baseline ({wanted}) did not end well: nothing is compared with it."]
     stand_in = next((outcome for outcome in outcomes if outcome.state == OK), None)
-    if stand_in:
-        remarks.append("The first cell did not end well: the first one that did is the baseline.")
-    return stand_in, remarks
+    said = "The first cell did not end well: the first one that did is the baseline."
+    return stand_in, [said] if stand_in else []
 
 
 def _concerns_runs(sweep: Sweep) -> bool:

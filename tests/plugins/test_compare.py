@@ -17,8 +17,8 @@ import pytest
 
 from comparisons import BAD, GOOD, MIXED, grid, outcome
 from convrag.errors import ConfigError
-from convrag.types import Cell, Sweep
-from convrag_compare import convrag_sweep_report, convrag_sweep_started
+from convrag.types import Cell, Sweep, Usage
+from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
 from convrag_compare.factors import find_baseline, label
 from convrag_compare.finding import find
 from convrag_compare.leaderboard import rank
@@ -146,7 +146,7 @@ def test_a_plus_in_a_value_of_the_baseline() -> None:
 
 
 def test_an_unknown_baseline_lists_the_cells() -> None:
-    with pytest.raises(ConfigError, match="rewriter=b\\+ranker=y\\+limit=3"):
+    with pytest.raises(ConfigError, match="rewriter=b\\+ranker=y$"):
         find_baseline(grid(), "rewriter=c")
 
 
@@ -226,15 +226,26 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     assert convrag_sweep_report(replace(sweep, cells=reused)).files["leaderboard.md"] == made.files["leaderboard.md"]
 
 
-def test_an_unknown_baseline_is_told_at_once_and_the_first_cell_stands_in(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    sweep = swept(tmp_path, baseline="rewriter=dhrag")
-    convrag_sweep_started(sweep)
-    assert "no cell has these overrides" in caplog.text
-    made = convrag_sweep_report(sweep)
-    assert any("The first cell stands in for it." in line for line in made.lines)
-    assert "`difference` is to the baseline, `rewriter=none`" in made.files["leaderboard.md"]
+def test_an_unknown_baseline_is_told_before_the_first_cell(tmp_path: Path) -> None:
+    (problem,) = convrag_sweep_check(swept(tmp_path, baseline="rewriter=dhrag"))
+    assert "sweep.baseline=rewriter=dhrag: no cell has these overrides" in problem
+    assert problem.endswith("\n  rewriter=none\n  rewriter=mmr\n  rewriter=bad")
+    assert not list(convrag_sweep_check(swept(tmp_path / "other", baseline="rewriter=mmr+limit=3")))
+
+
+def test_what_a_former_report_left_is_taken_away(tmp_path: Path) -> None:
+    for name in ("effects.md", "heat_nDCG@5.png", "mine.png"):
+        (tmp_path / name).touch()
+    report([outcome("only", GOOD)], "nDCG@5", None, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
+
+
+def test_a_reused_reply_counts_with_the_time_that_it_took() -> None:
+    one = outcome("one", GOOD)
+    summary = replace(one.summary, turns=10, timings={"generator": 0.2}, usage={"generator": Usage(reused_seconds=3.0)})
+    late = replace(one, summary=summary)
+    assert late.latency == pytest.approx(20.0)
+    assert late.full_latency == pytest.approx(320.0)
 
 
 def test_a_baseline_that_failed_is_replaced_only_where_nobody_chose_it(tmp_path: Path) -> None:

@@ -1,0 +1,86 @@
+"""A grid killed at twenty moments of its life, each time from a fresh start, and the same command again. Run with -s.
+
+The LLM is a server on loopback that answers in words of the request; runs are kept in MLflow.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from killing import Grid, check_killed, moments
+from llm_server import Server, Step, said
+
+pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow")
+
+MOMENTS = 20
+SEED = 9
+GRID = ("rewriter=condense,last_n", "top_n=2,3", "limit=4", "workers=2", "generator=direct", "tracker=mlflow")
+RUNS = """
+import json
+from mlflow import MlflowClient
+client = MlflowClient("sqlite:///outputs/mlflow.db")
+experiment = client.get_experiment_by_name("convrag").experiment_id
+print(json.dumps([[run.info.status, run.data.tags] for run in client.search_runs([experiment])]))
+"""
+
+
+class WordsOfTheRequest(Server):
+    """Equal requests get equal replies, different ones different ones."""
+
+    def enter(self, body: dict[str, Any], path: str, key: str) -> Step:
+        super().enter(body, path, key)
+        words = " ".join(message["content"] for message in body["messages"]).split()
+        seed = blake2b(" ".join(words).encode(), digest_size=8).digest()
+        return Step(body=said(" ".join(words[byte % len(words)] for byte in seed)))
+
+
+@pytest.fixture
+def server() -> Iterator[WordsOfTheRequest]:
+    server = WordsOfTheRequest()
+    server.delay = 0.05
+    yield server
+    server.close()
+
+
+def grid(folder: Path, server: Server) -> Grid:
+    folder.mkdir()
+    arguments = (*GRID, "llm=openai_compatible", f"llm.api_base={server.address}")
+    return Grid(folder, arguments, lambda: len(server.requests), "LiteLLM.complete")
+
+
+def check_tracked(folder: Path) -> None:
+    """A finished parent with one finished run for each cell."""
+    done = subprocess.run([sys.executable, "-c", RUNS], cwd=folder, capture_output=True, text=True, check=True)
+    runs = json.loads(done.stdout)
+    assert [status for status, _ in runs] == ["FINISHED"] * 5
+    children = [tags["convrag.cell"] for _, tags in runs if tags["convrag.kind"] == "run"]
+    assert len(set(children)) == 4
+
+
+def test_twenty_kills(server: WordsOfTheRequest, tmp_path: Path) -> None:
+    calm = grid(tmp_path / "calm", server)
+    took = calm.finish()
+    assert calm.stored() == calm.asked()
+    print(f"undisturbed: {took:.1f} s, {calm.stored()} calls")  # noqa: T201
+    inside = 0
+    for number, moment in enumerate(moments(MOMENTS, took, SEED), 1):
+        disturbed = grid(tmp_path / str(number), server)
+        start = time.monotonic()
+        stored, again = check_killed(disturbed, calm, lambda seconds, moment=moment: seconds >= moment)
+        check_tracked(disturbed.folder)
+        inside += 0 < stored < calm.stored()
+        print(  # noqa: T201
+            f"killed after {moment:5.1f} s: {stored:3} replies stored, {again:3} calls made afterwards "
+            f"({time.monotonic() - start:.1f} s)"
+        )
+    assert inside
