@@ -14,8 +14,9 @@ from convrag.types import Answer, Evidence, Nugget, Question
 from convrag_ginger.citing import cite, numbers_of
 from convrag_ginger.fluency import Editor
 from convrag_ginger.grouping import Policy, groups
-from convrag_ginger.length import Length, joined, word_count
+from convrag_ginger.length import Length, clipped, joined, word_count
 from convrag_ginger.merging import Finding, merged
+from convrag_ginger.sentences import first_sentence
 from convrag_ginger.statements import Checker, Statement
 from convrag_ginger.support import Judge
 
@@ -65,8 +66,8 @@ class GingerGenerator(Generator):
         support: the least share of a sentence's content words that its nuggets must have, 0 to 1; with less, or with a
             number or a negation that they lack, the trace flags it as unsupported. Default: most of its words.
         check: who judges that: the "words", or the "llm" (a call for each sentence).
-        fluency: whether the LLM rephrases the answer as a whole; a sentence that gets too long, or loses its support,
-            stays as it was.
+        fluency: whether the LLM rephrases the answer as a whole; a sentence that gets too long, becomes several, or
+            loses its support, stays as it was.
         unanswerable: the answer where there is no nugget.
         prompt: a Jinja file to use instead of this package's fluency.jinja; it is given `question` and `text` (a
             sentence on each line).
@@ -130,11 +131,12 @@ class GingerGenerator(Generator):
         query = question.standalone or question.text
         nuggets = self._detect(query, evidence)
         findings = merged(nuggets, self.duplicates)
-        if not findings:
-            return Answer(self.unanswerable, (), {"outcome": "unanswerable", "query": query, "nuggets": []})
-        clusters = self._cluster(query, findings)
+        clusters = self._cluster(query, findings) if findings else []
         order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
         statements = self._write(query, nuggets, clusters, order)
+        if not statements:
+            found = [asdict(nugget) for nugget in nuggets]
+            return Answer(self.unanswerable, (), {"outcome": "unanswerable", "query": query, "nuggets": found})
         statements, kept = self._rephrase(query, statements)
         numbers = numbers_of(evidence)
         text = joined(cite(statement.text, statement.passages, numbers) for statement in statements)
@@ -185,7 +187,7 @@ class GingerGenerator(Generator):
             if len(statements) == self.length.sentences:
                 break
             chosen = [finding.nugget for finding in clusters[index].findings]
-            text = self.summarizer.summarize(query, chosen, self.words)
+            text = clipped(first_sentence(self.summarizer.summarize(query, chosen, self.words)), self.words)
             if not text or text in statements:
                 continue
             if word_count([*statements, text]) > self.length.words:
@@ -196,10 +198,14 @@ class GingerGenerator(Generator):
 
     def _rephrase(self, query: str, statements: list[Statement]) -> tuple[list[Statement], str]:
         """The statements in better words, and what the trace says of that."""
-        if not self.fluency or not statements:
+        if not self.fluency:
             return statements, "off"
         texts, kept = self.editor.rephrase(query, [statement.text for statement in statements])
-        new = [self.checker.rephrased(old, text, self.words) for old, text in zip(statements, texts, strict=True)]
+        new = list(statements)
+        for index, text in enumerate(texts):
+            others = [statement.text for statement in (*new[:index], *new[index + 1 :])]
+            room = min(self.words, self.length.words - word_count(others))
+            new[index] = self.checker.rephrased(statements[index], text, room)
         return new, f"kept: {kept}" if kept else "on"
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from convrag.types import Nugget
 from convrag_ginger.length import word_count
+from convrag_ginger.sentences import first_sentence
 from convrag_ginger.support import Judge, support, supporters
 
 
@@ -57,8 +58,11 @@ class Checker:
         )
 
     def rephrased(self, old: Statement, text: str, words: int) -> Statement:
-        """The statement in other words, citing what it cited; the old one where the new is too long or unsupported."""
-        if text == old.text or word_count([text]) > words:
+        """The statement in other words, citing what it cited.
+
+        The old one, where the new is too long, more than a sentence, or unsupported.
+        """
+        if text == old.text or word_count([text]) > words or first_sentence(text) != text:
             return old
         new = self.statement(text, old.cluster, old.nuggets)
         return replace(new, passages=old.passages) if new.supported or not old.supported else old

@@ -22,7 +22,7 @@ class LlmSummarizer(Summarizer):
     """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
 
     A reply of several sentences is cut to the first; one that is too long ends with a clause within the limit. Where
-    the reply is empty, the first nugget is quoted.
+    the reply is empty, the first sentence of the first nugget is quoted.
 
     Args:
         llm: the language model that summarises.
@@ -58,7 +58,7 @@ class LlmSummarizer(Summarizer):
             return ""
         prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)
         sentence = first_sentence(bare(self.llm.complete(prompt).text))
-        return clipped(sentence or texts[0], words)
+        return clipped(sentence or first_sentence(texts[0]), words)
 
 
 def bare(reply: str) -> str:

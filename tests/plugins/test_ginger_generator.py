@@ -211,6 +211,12 @@ def test_without_nuggets_there_is_no_answer() -> None:
     assert answer(ginger(unanswerable="No idea.")).text == "No idea."
 
 
+def test_where_nothing_can_be_said_of_the_nuggets_there_is_no_answer() -> None:
+    found = answer(ginger(summarizer=said("")), "[1]")
+    assert (found.text, found.citations) == ("The passages do not answer this question.", ())
+    assert (found.trace["outcome"], len(found.trace["nuggets"])) == ("unanswerable", 1)
+
+
 def test_a_single_nugget_is_a_single_sentence() -> None:
     found = answer(ginger(), "Ann drinks tea.")
     assert (found.text, found.trace["outcome"]) == ("Ann drinks tea. [1]", "single")
@@ -361,6 +367,19 @@ def test_a_sentence_is_not_said_twice() -> None:
     ]
 
 
+def test_limits_hold_whatever_the_summarizer_says() -> None:
+    """A third party's may be chattier than it was asked to be; of the first sentence there is always something."""
+
+    class Chatty(Summarizer):
+        def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
+            return f"{nuggets[0].text[:-1]} {'and ' * 200}so on. That is\nall."
+
+    found = answer(ginger(summarizer=Chatty(), res_length_limit=2, words=9), TEA, COFFEE)
+    assert [len(sentence["text"].split()) for sentence in found.trace["sentences"]] == [9, 9]
+    assert found.citations == ("p1", "p2")
+    assert "That" not in found.text
+
+
 @pytest.mark.parametrize(
     ("text", "words", "expected"),
     [
@@ -489,6 +508,11 @@ def test_summaries_are_one_short_sentence(reply: str, expected: str) -> None:
     assert prompt.sampling == {"temperature": 0.0, "max_tokens": 100}
 
 
+def test_an_empty_reply_quotes_one_sentence() -> None:
+    nugget = Nugget("Ann drinks tea. Bob does not.", "p", 0, 29)
+    assert said("").summarize("Who?", [nugget], 35) == "Ann drinks tea."
+
+
 def test_nothing_to_summarise_costs_nothing() -> None:
     assert LlmSummarizer(llm=Broken("")).summarize("Who?", [], 8) == ""
 
@@ -510,12 +534,28 @@ def test_fluency_keeps_citations() -> None:
         (Fixed("One line for two."), "kept: the reply has 1 lines for 2 sentences"),
         (Broken(""), "kept: down"),
         (Fixed(f"Ann drinks {'green ' * 40}tea.\nZebras live in 7 zoos."), "on"),
+        (Fixed("Ann drinks tea. It is green.\nBob roasts coffee. Bob does."), "on"),
     ],
 )
 def test_what_makes_it_worse_is_not_taken(llm: LLM, kept: str) -> None:
     found = answer(ginger(llm=llm, fluency=True), TEA, COFFEE)
     assert found.text == "Ann drinks green tea. [1] Bob roasts coffee. [2]"
     assert found.trace["fluency"] == kept
+
+
+@given(st.integers(15, 35), st.integers(15, 35))
+def test_rephrasing_keeps_the_limit_of_the_whole_answer(long: int, longer: int) -> None:
+    """400 words hold more short sentences than long ones."""
+    texts = [f"Person{n} has {'a ' * (long - 4)}thing{n} too." for n in range(30)]
+    llm = Fixed(
+        lambda prompt: "\n".join(
+            line.replace("too.", "as well " * (longer // 2) + ".") for line in prompt.inputs["text"].splitlines()
+        )
+    )
+    found = answer(ginger(llm=llm, res_length_limit=100, words=70, fluency=True, support=0), *texts)
+    assert found.trace["fluency"] == "on"
+    assert "as well" in found.text or longer // 2 * 2 > 400 % long
+    assert word_count([found.text]) <= 400
 
 
 def test_an_unanswerable_question_is_not_rephrased() -> None:
