@@ -339,6 +339,7 @@ def test_merged_nuggets_are_cited_with_all_their_passages() -> None:
 # Length ------------------------------------------------------------------------------------------------------------
 
 
+@settings(deadline=None)
 @given(st.integers(1, 6), st.integers(3, 40), st.integers(1, 12))
 def test_limits_hold(limit: int, words: int, persons: int) -> None:
     texts = [f"Person{n} {'very ' * (n % 5)}has {'a ' * 30}thing{n}." for n in range(persons)]
@@ -543,19 +544,13 @@ def test_what_makes_it_worse_is_not_taken(llm: LLM, kept: str) -> None:
     assert found.trace["fluency"] == kept
 
 
-@given(st.integers(15, 35), st.integers(15, 35))
-def test_rephrasing_keeps_the_limit_of_the_whole_answer(long: int, longer: int) -> None:
-    """400 words hold more short sentences than long ones."""
-    texts = [f"Person{n} has {'a ' * (long - 4)}thing{n} too." for n in range(30)]
-    llm = Fixed(
-        lambda prompt: "\n".join(
-            line.replace("too.", "as well " * (longer // 2) + ".") for line in prompt.inputs["text"].splitlines()
-        )
-    )
-    found = answer(ginger(llm=llm, res_length_limit=100, words=70, fluency=True, support=0), *texts)
-    assert found.trace["fluency"] == "on"
-    assert "as well" in found.text or longer // 2 * 2 > 400 % long
-    assert word_count([found.text]) <= 400
+def test_rephrasing_keeps_the_limit_of_the_whole_answer() -> None:
+    """17 sentences of 23 words are 391, so that of those that are to get a word more only nine may have it."""
+    texts = [f"Person{n} has {'a ' * 19}thing{n} too." for n in range(30)]
+    llm = Fixed(lambda prompt: prompt.inputs["text"].replace("too.", "as well."))
+    found = answer(ginger(llm=llm, res_length_limit=100, fluency=True), *texts)
+    assert (found.text.count("too."), found.text.count("as well.")) == (8, 9)
+    assert word_count([found.text]) == 400
 
 
 def test_an_unanswerable_question_is_not_rephrased() -> None:
