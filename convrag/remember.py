@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import struct
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -16,6 +17,7 @@ from convrag.streaming import listener
 from convrag.types import Completion, Usage
 
 if TYPE_CHECKING:
+    import numpy as np
     from pydantic import TypeAdapter
 
 
@@ -46,7 +48,10 @@ class Codec:
 
 
 class ArrayCodec(Codec):
-    """A vector of numbers (or one number) as its raw bytes, little-endian."""
+    """An array as its raw bytes, little-endian. One that is no vector has its shape before them.
+
+    A shape is an odd number of bytes long, and so tells itself from numbers of two, four or eight.
+    """
 
     def __init__(self, dtype: str) -> None:
         self.dtype = dtype
@@ -54,12 +59,23 @@ class ArrayCodec(Codec):
     def encode(self, value: Any) -> bytes:
         import numpy as np
 
-        return np.ascontiguousarray(value, dtype=np.dtype(self.dtype).newbyteorder("<")).tobytes()
+        array = np.asarray(value, dtype=self._stored())
+        plain = array.ndim == 1 and array.itemsize > 1
+        return (b"" if plain else struct.pack(f"<B{array.ndim}I", array.ndim, *array.shape)) + array.tobytes()
 
     def decode(self, data: bytes) -> Any:
         import numpy as np
 
-        return np.frombuffer(data, dtype=np.dtype(self.dtype).newbyteorder("<")).astype(self.dtype)
+        stored = self._stored()
+        if stored.itemsize > 1 and len(data) % stored.itemsize == 0:
+            return np.frombuffer(data, dtype=stored).astype(self.dtype)
+        shape = struct.unpack_from(f"<{data[0]}I", data, offset=1)
+        return np.frombuffer(data, dtype=stored, offset=1 + 4 * data[0]).astype(self.dtype).reshape(shape)
+
+    def _stored(self) -> np.dtype[Any]:
+        import numpy as np
+
+        return np.dtype(self.dtype).newbyteorder("<")
 
 
 class PlainCodec(Codec):
