@@ -105,7 +105,7 @@ class DuoT5Ranker(Ranker):
         pairs = [(first, second) for first in candidates for second in candidates if first != second]
         probabilities = np.full((n, n), 0.5)
         if pairs:
-            probabilities[~np.eye(n, dtype=bool)] = np.ravel(self.compare(query, pairs))  # a remembered row is a vector
+            probabilities[~np.eye(n, dtype=bool)] = self.compare(query, pairs)
         scores = dict(zip(candidates, aggregate(probabilities, self.aggregation).tolist(), strict=True))
         least = min(scores.values(), default=0.0)
         scores |= {text: least - 1 - rank for text, rank in others.items()}
