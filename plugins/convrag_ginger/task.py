@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 from omegaconf import DictConfig
 
 from convrag.errors import DataError
+from convrag.side_by_side import side_by_side
 from convrag.stages import Task
 from convrag.types import Passage
 
@@ -59,6 +59,8 @@ class DetectNuggetsTask(Task):
         detector = wiring.get("detector")
         wiring.check()
         queries = list(_read(self.path))
+        if not queries:
+            raise DataError("there is no query in it", path=self.path)
         wiring.prepare()
         output = self.output or folder / "nuggets.jsonl"
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -70,11 +72,14 @@ class DetectNuggetsTask(Task):
             return {"turn_id": asked.id, "query": asked.query, "passages": len(shown), "nuggets": nuggets}
 
         found = 0
-        with ThreadPoolExecutor(settings.workers) as pool, unfinished.open("w", encoding="utf-8") as file:
-            for row in pool.map(line, queries):
-                found += len(row["nuggets"])
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        unfinished.replace(output)
+        try:
+            with unfinished.open("w", encoding="utf-8") as file:
+                for row in side_by_side(line, queries, "nuggets", total=len(queries), workers=settings.workers):
+                    found += len(row["nuggets"])
+                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            unfinished.replace(output)
+        finally:
+            unfinished.unlink(missing_ok=True)
         console = Console()
         console.print(f"{found} nuggets for {len(queries)} queries", highlight=False)
         console.print(f"Results: {output}", highlight=False, markup=False, soft_wrap=True)
@@ -88,7 +93,7 @@ def _read(path: Path) -> Iterator[Asked]:
         raise DataError("this folder has no *.jsonl file", path=path)
     for file in paths:
         try:
-            lines = file.read_text(encoding="utf-8-sig").splitlines()
+            lines = file.read_text(encoding="utf-8-sig").split("\n")  # splitlines() would cut inside of texts
         except (OSError, UnicodeDecodeError) as error:
             raise DataError(f"it cannot be read ({error})", path=file) from error
         for number, line in enumerate(lines, 1):
@@ -100,11 +105,15 @@ def _asked(line: str, path: Path, number: int) -> Asked:
     try:
         row = json.loads(line)
         given = {what: next(row[name] for name in names if name in row) for what, names in _NAMES.items()}
-        passages = [Passage(str(p["id"]), str(p["text"]), str(p.get("title") or "")) for p in given["passages"]]
+        passages = [Passage(str(p["id"]), p["text"], p.get("title") or "") for p in given["passages"]]
+        if wrong := [text for p in passages for text in (p.text, p.title) if not isinstance(text, str)]:
+            raise TypeError(wrong)
+        if not isinstance(given["query"], str):
+            raise TypeError(given["query"])
     except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
         raise DataError(
             'each line needs a "turn_id", a "query" and "passages", each of them with "id" and "text"',
             path=path,
             line=number,
         ) from error
-    return Asked(str(given["id"]), str(given["query"]), passages)
+    return Asked(str(given["id"]), given["query"], passages)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError
+from convrag.errors import ConfigError, DataError, LLMError
 from convrag.stages import LLM
 from convrag.testing import DetectorContract, TaskContract
 from convrag.types import Completion, Nugget, Passage, Prompt
@@ -242,6 +242,26 @@ def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
     assert mine.contents() not in ("", LlmDetector(llm=Scripted(str)).contents())
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(alphabet="aB é’'-. \n\t1ßﬁİ½①…\u00a0", max_size=60),
+    st.lists(st.sampled_from(["<IN>", "</IN>", "<in>", "a. ", "b\n", "SS", "ﬁ ", "1", "-"]), max_size=20).map("".join),
+    st.integers(1, 8),
+)
+def test_offsets_are_true_whatever_is_replied(text: str, reply: str, most: int) -> None:
+    """Also where case folding, ligatures or white space make the copy longer or shorter than what was copied."""
+    replies: list[Callable[[str], str]] = [
+        lambda part: reply,
+        lambda part: f"<IN>{part.upper()}</IN>",
+        lambda part: f"{part[: len(part) // 2]}<IN>{' '.join(part[len(part) // 2 :].split())}",
+    ]
+    for says in replies:
+        detector = LlmDetector(llm=Scripted(says), fuzzy=0.5, max_passage_tokens=most)
+        nuggets = detector.detect("Why?", Passage("p", text))
+        assert all(nugget.text == text[nugget.start : nugget.end] == nugget.text.strip() != "" for nugget in nuggets)
+        assert [nugget.start for nugget in nuggets] == sorted(nugget.start for nugget in nuggets)
+
+
 # The detector without one ------------------------------------------------------------------------------------------
 
 
@@ -324,7 +344,18 @@ def test_detect_nuggets_writes_jsonl(here: Path) -> None:
     assert not list((here / "out").glob("*.unfinished"))
 
 
-@pytest.mark.parametrize("line", ["no json", "[]", '{"turn_id": "1", "query": "q"}', '{"query": "q", "passages": []}'])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        "[]",
+        '{"turn_id": "1", "query": "q"}',
+        '{"query": "q", "passages": []}',
+        '{"turn_id": "1", "query": null, "passages": []}',
+        '{"turn_id": "1", "query": "q", "passages": "text"}',
+        '{"turn_id": "1", "query": "q", "passages": [{"id": 1, "text": null}]}',
+    ],
+)
 def test_a_broken_file_is_named(here: Path, line: str) -> None:
     from convrag.config import compose
 
@@ -333,3 +364,40 @@ def test_a_broken_file_is_named(here: Path, line: str) -> None:
         DetectNuggetsTask(path=Path("queries.jsonl")).execute(compose("detector=sentences"), here)
     with pytest.raises(DataError, match="nothing_here"):
         DetectNuggetsTask(path=Path("nothing_here")).execute(compose("detector=sentences"), here)
+
+
+def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
+    from convrag.config import compose
+
+    Path("queries.jsonl").write_text("\n")
+    with pytest.raises(DataError, match=r"queries\.jsonl: there is no query in it"):
+        DetectNuggetsTask(path=Path("queries.jsonl")).execute(compose("detector=sentences"), here)
+
+
+def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
+    """JSON needs not escape them, and real passages have them."""
+    from convrag.config import compose
+
+    text = "A kettle whistles\u2028because of\x85steam. \u2029A kettle is hot."
+    row = {"turn_id": "1", "query": "kettle?", "passages": [{"id": "p", "text": text}]}
+    Path("queries.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
+    task = DetectNuggetsTask(path=Path("queries.jsonl"))
+    assert task.execute(compose("detector=sentences"), here) == 0
+    (line,) = (here / "nuggets.jsonl").read_text(encoding="utf-8").strip().split("\n")
+    assert all(text[nugget["start"] : nugget["end"]] == nugget["text"] for nugget in json.loads(line)["nuggets"])
+    assert json.loads(line)["nuggets"]
+
+
+def test_a_detector_that_fails_leaves_no_half_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from convrag.config import compose
+
+    def fail(*_: Any) -> None:
+        raise LLMError("down")
+
+    monkeypatch.setattr(SentencesDetector, "detect", fail)
+    row = {"turn_id": "1", "query": "q", "passages": [{"id": "p", "text": TEXT}]}
+    Path("queries.jsonl").write_text(json.dumps(row))
+    task = DetectNuggetsTask(path=Path("queries.jsonl"), output=here / "out" / "n.jsonl")
+    with pytest.raises(LLMError, match="down"):
+        task.execute(compose("detector=sentences", "detector.threshold=0.123"), here)  # of which there is none yet
+    assert list((here / "out").iterdir()) == []
