@@ -10,7 +10,7 @@ from convrag.options import operational, use
 from convrag.stages import Ranker, remembered
 from convrag_neural.aggregation import Aggregation, aggregate
 from convrag_neural.loading import LocalModel
-from convrag_neural.models import files_hash, local_folder, missing_model
+from convrag_neural.models import files_hash, local_folder, missing_tokenizer
 from convrag_neural.t5_libraries import T5_LIBRARIES, missing_converter
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class DuoT5Ranker(Ranker):
         if converter := missing_converter(self.tokenizer, "ranker=duot5"):
             yield str(converter)
         yield from self._local.problems()
-        if self.tokenizer != self.model and (problem := missing_model(self.tokenizer)):
+        if problem := missing_tokenizer(self.tokenizer, self.model):
             yield problem
 
     def contents(self) -> str:

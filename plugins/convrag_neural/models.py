@@ -45,11 +45,15 @@ def missing_model(model: str) -> str:
     return ""
 
 
-def missing_tokenizer(tokenizer: str) -> str:
-    """The same of a tokenizer, which in a folder needs no model beside it."""
-    if (folder := local_folder(tokenizer)) is None:
+def missing_tokenizer(tokenizer: str, model: str) -> str:
+    """The same of a model's tokenizer, which in a folder needs no model beside it."""
+    folder = local_folder(tokenizer)
+    if tokenizer == model and (folder is None or missing_model(model)):
+        return ""  # the hub keeps it beside the model; of a model that is not there, that is said
+    if folder is None:
         return missing_model(tokenizer)
-    return "" if any((folder / name).is_file() for name in TOKENIZER_FILES) else f"{folder} holds no tokenizer"
+    there = any((folder / name).is_file() for name in TOKENIZER_FILES)
+    return "" if there else f"{folder} holds no tokenizer: name one with tokenizer=..."
 
 
 def files_hash(model: str) -> str:

@@ -68,9 +68,8 @@ class MonoT5Ranker(Ranker):
         if converter := missing_converter(self.tokenizer, "ranker=monot5"):
             yield str(converter)
         yield from self._local.problems()
-        own = self.tokenizer == self.model and local_folder(self.model) is None  # then it is where the model is
-        if not own and (problem := missing_tokenizer(self.tokenizer)):
-            yield f"{problem}: name one with tokenizer=..."
+        if problem := missing_tokenizer(self.tokenizer, self.model):
+            yield problem
 
     def contents(self) -> str:
         """The files of a model in a folder: another model in its place is another ranker."""
