@@ -59,12 +59,12 @@ class Scores:
     def slices(self) -> dict[str, dict[str, Slice]]:
         """Those at each turn position, and with each value of each label; labels of one value or of very many but not.
 
-        A turn whose label has several values, as a list or joined with "+", is one of those of each.
+        A turn whose label has several values, in a list, is one of those of each.
         """
         found = {TURN: self._by([[turn.number] for turn in self.turns])} if self.turns else {}
         for label in dict.fromkeys(name for turn in self.turns for name in turn.labels if name != TURN):
             values = [_values(turn.labels.get(label)) for turn in self.turns]
-            if 1 < len(set(map(tuple, values))) and len({value for each in values for value in each}) <= _DISTINCT:
+            if len(set(map(tuple, values))) > 1 and len({value for each in values for value in each}) <= _DISTINCT:
                 found[label] = self._by(values)
         return found
 
@@ -144,5 +144,5 @@ def _values(value: Any) -> list[Any]:
     """The values of a label, each once: text, and numbers, which have an order."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
-    given = value if isinstance(value, (list, tuple)) else [] if value is None else str(value).split("+")
+    given = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     return [text for text in dict.fromkeys(map(str, given)) if text]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 from convrag.errors import DataError
 from convrag.types import Conversation, Passage, Turn
@@ -67,14 +68,14 @@ def _passages(row: Row) -> Iterator[Passage]:
         yield Passage(context.text("document_id"), context.optional("text"), title, url)
 
 
-def _labels(row: Row) -> dict[str, str]:
-    """Labels by our names; the values of a list are joined with "+"."""
-    labels = {}
+def _labels(row: Row) -> dict[str, Any]:
+    """Labels by our names: a text, or a list of them where there are several."""
+    labels: dict[str, Any] = {}
     for label, name in _LABELS.items():
         value = row.data.get(name)
         values = [value] if isinstance(value, str) else value or []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
             raise row.error(f"{name!r} must be a string or a list of strings")
         if values:
-            labels[label] = "+".join(values)
+            labels[label] = values[0] if len(values) == 1 else values
     return labels

@@ -29,4 +29,4 @@ def labelled(labels: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def _values(value: Any) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value).split("+")
+    return [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]

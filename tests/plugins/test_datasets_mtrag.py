@@ -107,7 +107,7 @@ class TestFullClone:
         assert [turn.id for turn in conversation.turns] == [f"govt-talk<::>{number}" for number in range(1, 11)]
         assert [turn.question for turn in conversation.turns] == [question("govt", n) for n in range(1, 11)]
         assert [turn.answer for turn in conversation.turns] == [f"govt answer {n}." for n in range(1, 11)]
-        labels = {"answerability": "ANSWERABLE", "question_type": "Factoid+Keyword", "multi_turn": "Follow-up"}
+        labels = {"answerability": "ANSWERABLE", "question_type": ["Factoid", "Keyword"], "multi_turn": "Follow-up"}
         passage = Passage("govt-p1", "t", "", "http://u")
         assert conversation.turns[2] == Turn(
             "govt-talk<::>3", question("govt", 3), "govt answer 3.", (passage,), labels

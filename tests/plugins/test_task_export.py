@@ -90,7 +90,7 @@ def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None
 def turn(number: int, *ids: str, domain: str = "clapnq", scores: bool = True) -> tuple[TurnRecord, Asked]:
     hits = tuple(Hit(Passage(id_, f"text {id_}"), 1.0) for id_ in ids)
     items = tuple(EvidenceItem(n, hit.passage, hit.passage.text) for n, hit in enumerate(hits, 1))
-    turn = Turn(f"c<::>{number}", "Q", "", labels={"question_type": "Factoid+Summarization", "mood": "calm"})
+    turn = Turn(f"c<::>{number}", "Q", "", labels={"question_type": ["Factoid", "Summarization"], "mood": "calm"})
     record = TurnRecord(
         "c", turn.id, domain, number, "Q", hits=hits if scores else (), evidence=Evidence(items), answer=Answer("A")
     )
