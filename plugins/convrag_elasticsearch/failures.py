@@ -106,7 +106,7 @@ def _advice(status: int, said: str) -> str:
         "the indexes that begin with retriever.prefix.",
         404: "Build what is missing: the same command with task=index.",
         413: "Send less at a time: retriever.chunk_bytes, or retriever.batch for searches.",
-        429: "It has more to do than it can: retriever.workers of the run, retriever.threads or a bigger cluster.",
+        429: "It has too much to do: fewer workers, fewer retriever.threads of task=index, or a bigger cluster.",
     }
     if status in PASSING and status != 429:
         return "Is the cluster well? Try again later: what was done is kept."

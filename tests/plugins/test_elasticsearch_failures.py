@@ -355,6 +355,21 @@ def test_keys_stand_in_no_message_and_no_log(
         assert secret not in "\n".join([*said, caplog.text])
 
 
+def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    secrets = ["hunter2-planted", b64encode(b"me:hunter2-planted").decode()]
+    monkeypatch.setenv("ES_URL", server.address.replace("http://", "http://me:hunter2-planted@"))
+    chosen = ["retriever=elasticsearch", "generator=none", "rewriter=none", "limit=1", "tracker=none"]
+    IndexTask().execute(compose(*chosen), here)
+    server.order(Fault("_msearch", status=503), Fault("_msearch", times=2, status=401))  # something to complain of
+    done = subprocess.run([sys.executable, "-m", "convrag", *chosen], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert b"Check ES_API_KEY" in done.stderr
+    places = {"the terminal": done.stdout + done.stderr}
+    places |= {str(path): path.read_bytes() for path in here.rglob("*") if path.is_file()}
+    assert len(places) > 5
+    assert not [place for place, content in places.items() for secret in secrets if secret.encode() in content]
+
+
 def test_an_error_that_repeats_a_key_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
     monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
