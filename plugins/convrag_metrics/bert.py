@@ -49,14 +49,16 @@ class Bert:
         self.device = device
         self.batch_size = batch_size
         name = type(self.tokenizer).__name__.removesuffix("Fast")
-        self._lock = threading.Lock()  # a tokenizer keeps how it was asked to cut and to pad: for all threads
         self._prefix = " " if name in _PREFIXED else ""
+        self._lock = threading.Lock()  # tokenizers must not be used by two threads at once
 
     def embed(self, texts: Sequence[str]) -> dict[str, Embedded]:
         """Each different text with its vectors. Texts of like length are computed together."""
-        distinct = list(dict.fromkeys(texts))
         with self._lock:
-            ids = {text: self.tokenizer(self._read(text), verbose=False)["input_ids"] for text in distinct}
+            return self._embed(list(dict.fromkeys(texts)))
+
+    def _embed(self, distinct: Sequence[str]) -> dict[str, Embedded]:
+        ids = {text: self.tokenizer(self._read(text), verbose=False)["input_ids"] for text in distinct}
         order = sorted(distinct, key=lambda text: (len(ids[text]), text))
         found: dict[str, Embedded] = {}
         for start in range(0, len(order), self.batch_size):
@@ -67,15 +69,14 @@ class Bert:
         return f"{self._prefix}{text.strip()}" if text.strip() else ""
 
     def _batch(self, texts: Sequence[str], ids: dict[str, list[int]]) -> dict[str, Embedded]:
-        with self._lock:
-            encoded = self.tokenizer(
-                [self._read(text) for text in texts],
-                truncation=True,
-                max_length=self.max_length,
-                padding=True,
-                return_tensors="pt",
-                return_special_tokens_mask=True,
-            )
+        encoded = self.tokenizer(
+            [self._read(text) for text in texts],
+            truncation=True,
+            max_length=self.max_length,
+            padding=True,
+            return_tensors="pt",
+            return_special_tokens_mask=True,
+        )
         marks = encoded.pop("special_tokens_mask").bool()
         with torch.inference_mode():
             output = self.model(**encoded.to(self.device), output_hidden_states=True)

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from convrag_metrics.support import Case, Judge
 
 _EXTRA = "convrag[neural]"
-_COUNTS = ("sentences", "cited", "citations", "existing", "judged", "supported")
+_SENTENCES, _CITED, _CITATIONS, _EXISTING, _JUDGED, _SUPPORTED = _COUNTS = tuple(
+    f"grounding_{name}" for name in ("sentences", "cited", "citations", "existing", "judged", "supported")
+)
 _SHARES = {
-    "cited_sentences": ("cited", "sentences"),
-    "existing_citations": ("existing", "citations"),
-    "supported_sentences": ("supported", "judged"),
+    "cited_sentences": (_CITED, _SENTENCES),
+    "existing_citations": (_EXISTING, _CITATIONS),
+    "supported_sentences": (_SUPPORTED, _JUDGED),
 }
 
 

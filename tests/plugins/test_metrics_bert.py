@@ -212,7 +212,7 @@ def test_an_nli_model_judges_the_cited_sentences(nli_folder: Path, favoured: int
     case: Case = ("Laika flew.", ["a " * 500, "b"])
     assert nli.supports(case) is bool(share)
     values = metrics.measure([record("Laika flew [1]. It was so [2]. Why?", "Laika.", "So.")])["tea<::>1"]
-    assert values["judged"] == 2.0
+    assert values["grounding_judged"] == 2.0
 
 
 def test_a_model_without_entailment_is_refused() -> None:
