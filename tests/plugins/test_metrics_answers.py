@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 
 from convrag.errors import ConfigError
 from convrag.scoring import Scores
-from convrag.stages import Dataset
+from convrag.stages import Dataset, Embedder
 from convrag.testing import MetricsContract
-from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn, TurnRecord
-from convrag_metrics import AnswerMetrics
+from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
+from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RewriteMetrics
 from convrag_metrics.overlap import bags, in_order
 from convrag_metrics.rb_agg import rouge_l
 from convrag_metrics.texts import cut, normalised, without_citations
-
-COUNTS = 10  # numbers of a turn from which the BLEU of all is made
 
 
 class Answered(Dataset):
@@ -187,3 +185,18 @@ def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:
     scorer = RougeScorer(["rougeL"], use_stemmer=False)
     for answer, reference in zip(texts, [*texts[1:], texts[0]], strict=True):
         assert rouge_l(answer, reference) == pytest.approx(scorer.score(reference, answer)["rougeL"].fmeasure)
+
+
+def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
+    given = record("Red [1].", 1, "Red.", labels={"answerability": "ANSWERABLE"}, queries=(Query("?"),))
+    dataset = Answered("Red.")
+    together = [
+        AnswerMetrics(dataset=dataset, max_words=5),
+        AnswerabilityMetrics(dataset=dataset),
+        GroundingMetrics(),
+        RewriteMetrics(embedder=cast(Embedder, None)),
+    ]
+    names = [name for metric in together for name in metric.measure([given]).get("c<::>1", {})]
+    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).overall().scores
+    assert len(names) == len(set(names)) > 20
+    assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
