@@ -78,3 +78,33 @@ def test_the_table_of_the_readme_is_what_is_installed() -> None:
             row = next((line for line in rows if f"`{group}`" in line.split("|")[1]), "")
             for name in [*own, *variants(group)]:
                 assert f"`{name}`" in row, f"README's table lacks {group}={name}"
+
+
+SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("table", re.findall(r"^\| `(\w+=\w+)` \| default .*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL))
+def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
+    from convrag import plugins
+    from convrag.described import described
+
+    group, name = table.split("=")
+    text = re.search(rf"^\| `{table}` \|.*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL)
+    assert text
+    said: dict[str, str] = {}
+    for row in text[0].strip().splitlines()[2:]:
+        names, defaults = (cell.strip() for cell in row.split("|")[1:3])
+        several = re.findall(r"`(\w+)`", names)
+        values = defaults.split(", ") if len(several) > 1 else [defaults]
+        said |= dict(zip(several, values, strict=True))
+    parameters = described(plugins.load().registry.get(group, name)).parameters
+    plain = [each for each in parameters if not each.type.endswith(" stage") and each.name != "prompt"]
+    assert said == {each.name: each.default for each in plain}
+
+
+def test_each_preset_of_the_systems_page_is_there() -> None:
+    from convrag.config import variants
+
+    for group, name in re.findall(r"\+(system|seed)=(\w+)", SYSTEMS):
+        assert name in variants(group)
+    assert set(re.findall(r"\+system=(\w+)`\)", SYSTEMS)) == set(variants("system"))
