@@ -8,7 +8,9 @@ import pytest
 
 from convrag.testing import TaskContract
 from convrag_compare import CompareTask
+from convrag_kit import ListPlugins
 from convrag_tasks import RecordTask, RunTask
+from convrag_tasks.index import IndexTask
 
 QUICK = ("limit=1", "generator=none")
 
@@ -29,6 +31,20 @@ class TestRecord(TaskContract):
 
     def make(self) -> RecordTask:
         return RecordTask(path=self.path)
+
+
+class TestIndex(TaskContract):
+    overrides = ("retriever=bm25",)
+
+    def make(self) -> IndexTask:
+        return IndexTask()
+
+
+class TestPlugins(TaskContract):
+    overrides = ()
+
+    def make(self) -> ListPlugins:
+        return ListPlugins(stage="clusterer")
 
 
 class TestCompare(TaskContract):
