@@ -84,5 +84,17 @@ def _check(option: Option) -> None:
     expected = GROUPS[option.group]
     if not (inspect.isclass(option.cls) and issubclass(option.cls, expected)):
         raise refuse(f"{option.cls!r} is no subclass of convrag.{expected.__name__}")
+    if (wrong := _not_requirable(option.cls.requires)) is not None:
+        raise refuse(f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}')
     if missing := sorted(getattr(option.cls, "__abstractmethods__", ())):
         raise refuse(f"{option.cls.__name__} lacks the method {missing[0]}")
+
+
+def _not_requirable(requires: object) -> object:
+    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
+    if not isinstance(requires, Mapping):
+        return repr(requires)
+    for module, install in requires.items():
+        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
+            return repr(module)
+    return None

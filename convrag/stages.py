@@ -63,6 +63,9 @@ class Stage(ABC):
     They are looked for, not imported, before `check` is asked.
     """
 
+    variables: ClassVar[Sequence[str]] = ()
+    """Environment variables that the class knows to read; task=doctor says which of them are set."""
+
     def check(self) -> Iterable[str]:
         """What is missing (a key, a file, a server), one message each, with what to do; asked before the first turn."""
         return ()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from convrag import plugins
 from convrag.libraries import installed
 from convrag.stages import GROUPS
 from convrag.variants import variants_of
@@ -29,9 +30,18 @@ def keys(chosen: Chosen) -> Iterator[Finding]:
         for name, value in variant.values.items():
             if name.endswith("_env") and isinstance(value, str):
                 readers[value].append(f"{variant.group}={variant.name}")
+    for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
+        for variable in option.cls.variables:
+            readers[variable].append(f"{option.group}={option.name}")
+    unset = []
     for variable, options in sorted(readers.items()):
-        told = f"is {'set' if os.environ.get(variable) else 'not set'} ({', '.join(dict.fromkeys(options))})"
-        yield Finding("ok" if os.environ.get(variable) else "-", variable, told)
+        told = f"{variable} ({', '.join(dict.fromkeys(options))})"
+        if os.environ.get(variable):
+            yield Finding("ok", f"set: {told}")
+        else:
+            unset.append(told)
+    if unset:
+        yield Finding("-", f"not set: {', '.join(unset)}")
 
 
 def models(chosen: Chosen) -> Iterator[Finding]:

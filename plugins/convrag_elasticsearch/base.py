@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from convrag.errors import DataError, NotReady, RunStopped
 from convrag.identity import digest
@@ -13,6 +13,7 @@ from convrag.store import Store
 from convrag.types import Hit, Passage, Query
 from convrag_elasticsearch.building import Builder, Pace, Plan
 from convrag_elasticsearch.cluster import Cluster
+from convrag_elasticsearch.connection import VARIABLES
 from convrag_elasticsearch.documents import VECTORS, base_properties
 from convrag_elasticsearch.failures import ClusterError
 from convrag_elasticsearch.finding import Finder
@@ -43,6 +44,9 @@ class ClusterRetriever(Retriever):
     Raises:
         ConfigError: a number lies outside of its range.
     """
+
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("elasticsearch", "tenacity"), "convrag[elasticsearch]")
+    variables = VARIABLES
 
     def __init__(
         self,

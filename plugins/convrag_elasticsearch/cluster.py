@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag.errors import MissingExtra
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.failures import ClusterError, explain
 from convrag_elasticsearch.retrying import Patience
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_LIBRARIES = ("elasticsearch", "tenacity")
 _FIRST_LOOK = Patience(timeout=10, retries=0, seconds=0)
 
 
@@ -67,10 +63,7 @@ class Cluster:
         raise failure  # out here, since the original error may hold a key and would come along as its context
 
     def problems(self) -> Iterator[str]:
-        """What is missing before anything can be asked: an extra, a variable, the cluster itself."""
-        if missing := missing_extra():
-            yield str(missing)
-            return
+        """What is missing before anything can be asked: a variable, or the cluster itself."""
         connection = Connection.from_environment()
         if found := list(connection.problems()):
             yield from found
@@ -82,8 +75,6 @@ class Cluster:
                 yield str(error)
 
     def _opened(self) -> tuple[Connection, Any]:
-        if missing := missing_extra():
-            raise missing
         from convrag_elasticsearch import _client
 
         with self._lock:
@@ -99,12 +90,3 @@ def _is_the_clients(error: Exception) -> bool:
     from convrag_elasticsearch import _client
 
     return isinstance(error, _client.ERRORS)
-
-
-@cache
-def missing_extra() -> MissingExtra | None:
-    """What must be installed, if anything."""
-    missing = [name for name in _LIBRARIES if find_spec(name) is None]
-    if not missing:
-        return None
-    return MissingExtra(" and ".join(missing), "convrag[elasticsearch]", "a retriever on Elasticsearch")

@@ -88,6 +88,8 @@ class Connection:
 
 
 _NAMES = ("URL", "CLOUD_ID", "API_KEY", "USER", "PASSWORD", "CA_CERTS")
+VARIABLES = tuple(f"ES_{name}" for name in _NAMES)
+"""All that is read."""
 
 
 def _host(parts: SplitResult) -> str:

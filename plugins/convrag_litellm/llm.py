@@ -12,7 +12,7 @@ from convrag.meter import count
 from convrag.options import operational
 from convrag.stages import LLM
 from convrag.types import Completion, Prompt, Usage
-from convrag_litellm import _litellm
+from convrag_litellm import _litellm, providers
 from convrag_litellm.call import Call, Limits
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
 from convrag_litellm.failures import explain
@@ -63,6 +63,7 @@ class LiteLLM(LLM):
     """
 
     requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]", "tenacity": "convrag[litellm]"}
+    variables = tuple(name for names in providers.KEYS.values() for name in names)
     streams = True
 
     def __init__(

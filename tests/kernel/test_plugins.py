@@ -69,6 +69,10 @@ def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> Non
     assert "convrag_regster, which is no hook. Did you mean convrag_register?" in caplog.text
 
 
+def wanting(requires: Any) -> type:
+    return type("Wanting", (toys.ShoutingRewriter,), {"requires": requires})
+
+
 @pytest.mark.parametrize(
     ("group", "name", "cls", "message"),
     [
@@ -78,6 +82,14 @@ def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> Non
         ("rewriter", "x", toys.EchoLLM(), "no subclass of convrag.Rewriter"),
         ("rewriter", "x", toys.Rewriter, "lacks the method rewrite"),
         ("reranker", "x", toys.EvenRanker, "there is no such group"),
+        ("rewriter", "x", wanting("torch"), "'torch' in requires is no module"),
+        (
+            "rewriter",
+            "x",
+            wanting({"sentence-transformers": "acme"}),
+            "'sentence-transformers' in requires is no module",
+        ),
+        ("rewriter", "x", wanting({"torch": 3}), "'torch' in requires is no module and what to install for it"),
     ],
 )
 def test_what_cannot_be_registered_says_why(
