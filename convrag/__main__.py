@@ -13,7 +13,7 @@ from pathlib import Path
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag import plugins
@@ -70,7 +70,7 @@ def _job(config: DictConfig) -> None:
 
     def execute() -> int:
         check_choices(chosen.runtime.choices)
-        task = Wiring(OmegaConf.masked_copy(config, ["task", "store"])).get("task")
+        task = Wiring(config).get("task")
         return int(task.execute(config, folder))
 
     if chosen.mode is RunMode.MULTIRUN:

@@ -161,6 +161,28 @@ def convrag_register(register):
     assert len(done.stderr.strip().splitlines()) == 1, "the same reason is shown once"
 
 
+def test_a_task_gets_the_stages_that_it_names(environment: Environment) -> None:
+    body = """
+from convrag import Dataset, Task, hookimpl
+
+class Count(Task):
+    "Counts turns."
+    def __init__(self, *, dataset: Dataset):
+        self.dataset = dataset
+    def execute(self, config, folder):
+        print(sum(len(conversation.turns) for conversation in self.dataset.conversations()))
+        return 0
+
+@hookimpl
+def convrag_register(register):
+    register("task", "count", Count)
+"""
+    environment.install("counter", {"counter.py": body})
+    done = environment.convrag("task=count")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "49\n", "")
+    assert not list(environment.work.glob("outputs/*")), "a task that writes nothing leaves nothing"
+
+
 # Everything at once: a distribution with five kinds of things, beside four that are broken in different ways -----
 
 ZOO = {

@@ -27,7 +27,7 @@ class Kind:
 
 
 KINDS = {
-    "task": Kind("longest", "10", "long", "task={option}"),
+    "task": Kind("longest", "10", "long", "task={option}", "dataset=TinyDataset()", "TinyDataset"),
     "dataset": Kind("passages", "null", "example", "dataset={option}"),
     "llm": Kind("sentences", "2", "two"),
     "embedder": Kind("dimensions", "64", "small", "embedder={option} retriever=dense limit=2"),
