@@ -10,8 +10,10 @@ from convrag.errors import MissingExtra
 
 def installed(module: str) -> bool:
     """Whether a module could be imported; of a dotted name, the packages above it are imported."""
-    parent = module.rpartition(".")[0]
-    return (not parent or installed(parent)) and find_spec(module) is not None
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # there is no package above it
+        return False
 
 
 def missing(requires: Mapping[str, str], needed_by: str) -> MissingExtra | None:

@@ -21,7 +21,6 @@ COMMANDS = [line for block in blocks("bash") for line in block.splitlines() if l
 
 
 def test_the_reference_is_up_to_date() -> None:
-    pytest.importorskip("docstring_parser")
     sys.path.insert(0, str(ROOT / "docs"))
     from build_reference import reference
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import pluggy
 
@@ -135,10 +136,11 @@ class TaskContract(StageContract):
     """The rest of a command line that the task can work with, such as ("limit=1",)."""
 
     def test_it_ends_with_a_status(self) -> None:
-        if self.overrides is not None:
-            with run_folder() as folder:
-                status = self.make().execute(compose("tracker=none", *self.overrides), folder)
-            assert status in (0, 1), f"execute() returns an exit status, and this is {status!r}"
+        if self.overrides is None:
+            raise SkipTest("say what the rest of the command line may be: overrides = ()")
+        with run_folder() as folder:
+            status = self.make().execute(compose("tracker=none", *self.overrides), folder)
+        assert status in (0, 1), f"execute() returns an exit status, and this is {status!r}"
 
 
 @contextmanager

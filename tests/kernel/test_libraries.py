@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from convrag.libraries import installed, missing
+
+
+@pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.libraries"])
+def test_what_is_there(module: str) -> None:
+    assert installed(module)
+
+
+@pytest.mark.parametrize("module", ["nowhere", "nowhere.below", "json.nowhere", "sys.nowhere", "json.decoder.deep.er"])
+def test_what_is_not(module: str) -> None:
+    assert not installed(module)
+
+
+def test_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "this", raising=False)
+    assert installed("this")
+    assert "this" not in sys.modules
+
+
+def test_what_to_install_is_said_once() -> None:
+    assert missing({"json": "acme[a]"}, "llm=x") is None
+    both = missing({"nowhere": "acme[a]", "json": "acme[c]", "elsewhere": "acme[a]"}, "llm=x")
+    assert str(both) == "llm=x needs nowhere and elsewhere, which is not installed: pip install 'acme[a]'"
