@@ -42,7 +42,8 @@ class MissingExtra(ConvragError):
     def __init__(self, module: str, install: str, needed_by: str) -> None:
         self.module = module
         self.install = install
-        super().__init__(f"{needed_by} needs {module}, which is not installed: pip install {install!r}")
+        absent = "are" if " and " in module else "is"
+        super().__init__(f"{needed_by} needs {module}, which {absent} not installed: pip install {install!r}")
 
 
 class NotReady(ConvragError):

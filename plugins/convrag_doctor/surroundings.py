@@ -33,14 +33,9 @@ def keys(chosen: Chosen) -> Iterator[Finding]:
     for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
         for variable in option.cls.variables:
             readers[variable].append(f"{option.group}={option.name}")
-    unset = []
-    for variable, options in sorted(readers.items()):
-        told = f"{variable} ({', '.join(dict.fromkeys(options))})"
-        if os.environ.get(variable):
-            yield Finding("ok", f"set: {told}")
-        else:
-            unset.append(told)
-    if unset:
+    for variable in sorted(name for name in readers if os.environ.get(name)):
+        yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
+    if unset := sorted(name for name in readers if not os.environ.get(name)):
         yield Finding("-", f"not set: {', '.join(unset)}")
 
 

@@ -26,4 +26,4 @@ def test_nothing_is_imported(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_to_install_is_said_once() -> None:
     assert missing({"json": "acme[a]"}, "llm=x") is None
     both = missing({"nowhere": "acme[a]", "json": "acme[c]", "elsewhere": "acme[a]"}, "llm=x")
-    assert str(both) == "llm=x needs nowhere and elsewhere, which is not installed: pip install 'acme[a]'"
+    assert str(both) == "llm=x needs nowhere and elsewhere, which are not installed: pip install 'acme[a]'"

@@ -157,7 +157,7 @@ def test_what_is_missing_is_said_before_the_first_turn(wire: Any) -> None:
 def test_libraries_that_are_missing_are_said_at_once_and_check_is_not_asked(wire: Any) -> None:
     wiring = wire(llm="unequipped")
     wiring.get("rewriter")
-    message = "^llm=unequipped: it needs a_library and another, which is not installed: pip install 'acme\\[gpu\\]'$"
+    message = "^llm=unequipped: it needs a_library and another, which are not installed: pip install 'acme\\[gpu\\]'$"
     with pytest.raises(NotReady, match=message):
         wiring.check()
 
