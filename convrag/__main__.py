@@ -105,7 +105,9 @@ def _end_of_sweep(interrupted: bool) -> None:
     """Finish the grid where Hydra did not come to it, and say what went wrong with it as a whole."""
     from convrag.sweep import current
 
+    global _worst
     current().end(interrupted=interrupted)
+    _worst = max(_worst, int(current().failed))  # a cell may have run in another process
     if (error := current().error) is not None:
         _say(_message(error))
         sys.exit(USAGE_ERROR if isinstance(error, (ConvragError, *HYDRA_ERRORS)) else 1)

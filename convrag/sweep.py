@@ -44,6 +44,7 @@ class SweepInProgress:
     def __init__(self) -> None:
         self.sweep: Sweep | None = None
         self.error: Exception | None = None
+        self.failed = False
         self._observers: Observers | None = None
         self._started = 0.0
 
@@ -79,6 +80,7 @@ class SweepInProgress:
         cells = tuple(_ended(cell, self._started) for cell in self.sweep.cells)
         sweep = replace(self.sweep, cells=cells, interrupted=interrupted)
         observers, self.sweep = self._observers, None
+        self.failed = any(cell.state == "failed" for cell in cells)
         if not any(cell.folder.exists() for cell in sweep.cells):
             shutil.rmtree(sweep.folder)  # Hydra refused the command before its first cell
         try:

@@ -117,10 +117,10 @@ def counting(folder: Path, *arguments: str) -> Grid:
     return Grid(folder, arguments, lambda: len(asked.read_text().splitlines()), "CountingLLM.complete")
 
 
-def moments(number: int, seconds: float, seed: int) -> list[float]:
-    """So many moments at random, one in each of as many equal parts of this time."""
+def shares(number: int, seed: int) -> list[float]:
+    """So many shares of a whole at random, one in each of as many equal parts of it."""
     draw = random.Random(seed)
-    return [(part + draw.random()) / number * seconds for part in range(number)]
+    return [(part + draw.random()) / number for part in range(number)]
 
 
 def check_killed(disturbed: Grid, calm: Grid, reached: Callable[[float], bool]) -> tuple[int, int]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from hashlib import blake2b
 from importlib.util import find_spec
@@ -17,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from killing import Grid, check_killed, moments
+from killing import Grid, check_killed, shares
 from llm_server import Server, Step, said
 
 pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow")
@@ -72,15 +71,16 @@ def test_twenty_kills(server: WordsOfTheRequest, tmp_path: Path) -> None:
     took = calm.finish()
     assert calm.stored() == calm.asked()
     print(f"undisturbed: {took:.1f} s, {calm.stored()} calls")  # noqa: T201
-    inside = 0
-    for number, moment in enumerate(moments(MOMENTS, took, SEED), 1):
+    for number, share in enumerate(shares(MOMENTS, SEED)):
         disturbed = grid(tmp_path / str(number), server)
-        start = time.monotonic()
-        stored, again = check_killed(disturbed, calm, lambda seconds, moment=moment: seconds >= moment)
+        before = len(server.requests)
+        by_time = number % 2 == 0  # the others by calls: inside a cell for sure
+        limit = share * (took if by_time else calm.stored())
+
+        def reached(seconds: float, by_time: bool = by_time, limit: float = limit, before: int = before) -> bool:
+            return (seconds if by_time else len(server.requests) - before) >= limit
+
+        stored, again = check_killed(disturbed, calm, reached)
         check_tracked(disturbed.folder)
-        inside += 0 < stored < calm.stored()
-        print(  # noqa: T201
-            f"killed after {moment:5.1f} s: {stored:3} replies stored, {again:3} calls made afterwards "
-            f"({time.monotonic() - start:.1f} s)"
-        )
-    assert inside
+        when = f"{limit:.1f} s" if by_time else f"{limit:.0f} calls"
+        print(f"killed after {when}: {stored} replies stored, {again} calls made afterwards")  # noqa: T201

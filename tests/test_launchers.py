@@ -1,0 +1,89 @@
+"""Grids whose cells run in several processes, as Hydra's launchers start them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=2", "metrics.ranking.measures=[nDCG@5]")
+ONCE = "one for each distinct call: each distinct call was made once."
+SUBMITIT = ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")
+RUNS = """
+import json
+from mlflow import MlflowClient
+client = MlflowClient("sqlite:///outputs/mlflow.db")
+experiment = client.get_experiment_by_name("convrag").experiment_id
+print(json.dumps([[run.info.run_id, run.info.status, run.data.tags] for run in client.search_runs([experiment])]))
+"""
+
+
+def installed(module: str) -> bool:
+    return find_spec("hydra_plugins") is not None and find_spec(f"hydra_plugins.{module}") is not None
+
+
+joblib = pytest.mark.skipif(not installed("hydra_joblib_launcher"), reason="needs hydra-joblib-launcher")
+submitit = pytest.mark.skipif(not installed("hydra_submitit_launcher"), reason="needs hydra-submitit-launcher")
+
+
+def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "ignore", "-m", "convrag", "-m", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+
+
+def boards(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(folder.glob("outputs/sweeps/*/leaderboard.*"))]
+
+
+def tracked(folder: Path) -> tuple[list[Any], list[Any]]:
+    """(id, status, tags) of the parents and of the children in MLflow."""
+    done = subprocess.run([sys.executable, "-c", RUNS], cwd=folder, capture_output=True, text=True, check=True)
+    runs = json.loads(done.stdout)
+    return tuple([run for run in runs if run[2]["convrag.kind"] == kind] for kind in ("sweep", "run"))  # type: ignore[return-value]
+
+
+@joblib
+@pytest.mark.parametrize("workers", [1, 8])
+def test_two_processes_make_each_distinct_call_once(workers: int, tmp_path: Path) -> None:
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"workers={workers}", "tracker=none")
+    done = convrag(*GRID, *launcher, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ONCE in done.stderr
+    (alone := tmp_path / "alone").mkdir()
+    assert convrag(*GRID, "tracker=none", folder=alone).returncode == 0
+    assert boards(alone) == boards(tmp_path)
+    again = convrag(*GRID, *launcher, folder=tmp_path)
+    assert re.findall(r"(\w+) *$", again.stdout, re.MULTILINE)[-6:] == ["reused"] * 6
+
+
+@joblib
+@pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
+def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "tracker=mlflow")
+    done = convrag("rewriter=none,replay,last_n", "limit=1", "generator=none", *launcher, folder=tmp_path)
+    assert done.returncode == 1
+    ((parent, status, _),), children = tracked(tmp_path)
+    assert status == "FAILED"
+    assert sorted(child[1] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
+    assert {child[2]["mlflow.parentRunId"] for child in children} == {parent}
+
+
+@joblib
+def test_a_grid_that_is_refused_starts_no_process(tmp_path: Path) -> None:
+    done = convrag(*GRID, "hydra/launcher=joblib", "sweep.baseline=rewriter=mmr", "tracker=none", folder=tmp_path)
+    assert done.returncode == 2
+    assert not (tmp_path / "outputs/sweeps").exists()
+
+
+@submitit
+def test_a_job_for_each_cell(tmp_path: Path) -> None:
+    done = convrag("rewriter=none,replay,last_n", "limit=1", *SUBMITIT, "tracker=none", folder=tmp_path)
+    assert done.returncode == 1, done.stderr
+    assert "none was made twice" in done.stderr or ONCE in done.stderr
+    assert sorted(re.findall(r"(\w+) *$", done.stdout, re.MULTILINE)[-3:]) == ["failed", "ok", "ok"]
