@@ -14,7 +14,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +59,7 @@ class SweepInProgress:
             settings = settings_of(config).sweep
             if settings.sample is not None:
                 cells = _drawn(cells, settings.sample, settings.seed)
+            cells = _named(cells)
             wiring = Wiring(config)
             tracker = wiring.get("tracker")
             wiring.check()
@@ -117,6 +118,12 @@ def sweep_of(folder: Path) -> str:
     return str(described["id"]) if folder.name in (cell["id"] for cell in described.get("cells", [])) else ""
 
 
+def name_of(folder: Path) -> str:
+    """What people call the cell in this folder: the overrides in which it differs from others; of other runs, empty."""
+    cells = _read(folder.parent / "sweep.json").get("cells", [])
+    return next((str(cell["name"]) for cell in cells if cell["id"] == folder.name), "")
+
+
 def cell_id(overrides: Sequence[str]) -> str:
     """What stands for a cell: a hash of those of its overrides that bear on results."""
     return digest(sorted(each for each in overrides if not each.lstrip("+~").startswith(OPERATIONAL)))[:12]
@@ -134,11 +141,11 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int])
         0, or 1 where it failed: a cell must not end the others.
     """
     described = _read(folder.parent / "sweep.json")
-    names = [cell["id"] for cell in described.get("cells", [])]
-    if names and folder.name not in names:
+    ids = [cell["id"] for cell in described.get("cells", [])]
+    if folder.name not in ids:
         return 0  # not drawn
-    place = f"[{names.index(folder.name) + 1}/{len(names)}] " if names else ""
-    _say(f"{place}{' '.join(overrides)}{_time_left(described, folder.parent)}")
+    place = ids.index(folder.name)
+    _say(f"[{place + 1}/{len(ids)}] {described['cells'][place]['name']}{_time_left(described, folder.parent)}")
     before = _stamp(folder)
     ending = {"state": "ok", "error": ""}
     (folder / "error.txt").unlink(missing_ok=True)
@@ -172,6 +179,15 @@ def _grid(config: DictConfig) -> Mapping[str, Any]:
 def _overrides(grid: Mapping[str, Any]) -> list[str]:
     """A grid's factors as overrides; those of the command line come after, and win."""
     return [f"{key}={value}" for key, value in grid.items()]
+
+
+def _named(cells: list[Cell]) -> list[Cell]:
+    """The cells with their names; one that is alone is called by all that it overrides."""
+    common = set.intersection(*(set(cell.overrides) for cell in cells)) if len(cells) > 1 else set()
+    return [
+        replace(cell, name=" ".join(each.lstrip("+") for each in cell.overrides if each not in common))
+        for cell in cells
+    ]
 
 
 def _drawn(cells: list[Cell], number: int, seed: int) -> list[Cell]:
@@ -214,7 +230,7 @@ def _stamp(folder: Path) -> int:
 
 
 def _plain(cells: Sequence[Cell]) -> list[dict[str, Any]]:
-    return [{"id": cell.id, "overrides": asdict(cell)["overrides"]} for cell in cells]
+    return [{"id": cell.id, "name": cell.name, "overrides": list(cell.overrides)} for cell in cells]
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -315,6 +315,7 @@ class RunSummary:
 class Cell:
     """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
 
+    `name` is what people call it: those of its overrides in which it differs from other cells.
     `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", or empty while it is to come.
     """
 
@@ -323,6 +324,7 @@ class Cell:
     folder: Path
     state: str = ""
     error: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from convrag_compare.tables import Table, exact, interval, number, p_value, sign
 def board_files(board: Leaderboard) -> dict[str, str]:
     """Name -> text."""
     table = _readable(board)
-    parts = ["# Leaderboard", _caption(board), table.markdown(), *_by_domain(board)]
+    parts = ["# Leaderboard", table.markdown(), _caption(board), *_by_domain(board)]
     if remarks := list(_remarks(board)):
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     return {

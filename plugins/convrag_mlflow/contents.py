@@ -11,7 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from convrag.types import RunSummary, Usage
+from convrag.stages import GROUPS
+from convrag.types import RunSummary, Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
@@ -36,6 +37,21 @@ def metrics_of(summary: RunSummary) -> list[tuple[str, float, int]]:
     counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
     found += [(name, float(value), 0) for name, value in counts.items()]
     return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
+
+
+def factors_of(sweep: Sweep) -> dict[str, str]:
+    """What a grid varies: factor -> its levels."""
+    levels: dict[str, dict[str, None]] = {}
+    for override in (each for cell in sweep.cells for each in cell.overrides):
+        key, _, value = override.lstrip("+").partition("=")
+        levels.setdefault(key, {})[value] = None
+    return {key: ", ".join(found) for key, found in levels.items() if len(found) > 1}
+
+
+def short(name: str) -> str:
+    """A cell's name for a narrow column: of a stage only what was chosen (`mmr bm25 top_k=5`)."""
+    pairs = (override.partition("=") for override in name.split(" ") if override)
+    return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
 
 
 @cache

@@ -15,11 +15,12 @@ from mlflow.tracking import MlflowClient as _Client
 from convrag.errors import ConfigError
 from convrag.store import Store
 from convrag.summary import read_summary
+from convrag.sweep import name_of
 from convrag.types import Cell, Run, RunSummary, Sweep
-from convrag_mlflow.contents import clipped, metrics_of, origin, parameters_of
+from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located
 
-PARENT = "mlflow.parentRunId"
+PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 SWEEP, CELL, KIND = "convrag.sweep", "convrag.cell", "convrag.kind"
 _STATES = ("ok", "reused", "failed", "")
 _PARAMETERS, _METRICS = 100, 1000  # what MLflow takes at once
@@ -41,7 +42,7 @@ class Ledger:
                 self.client: _Client = MlflowClient(tracking_uri=address)
                 found = self.client.get_experiment_by_name(name)
                 place = files.as_uri() if files else None
-                self.experiment = str(found.experiment_id if found else self.client.create_experiment(name, place))
+                self.experiment: str = found.experiment_id if found else self.client.create_experiment(name, place)
         except (MlflowException, OSError) as error:
             raise ConfigError(f"tracker.uri={uri} cannot be used: {error}") from error
 
@@ -55,7 +56,7 @@ class Ledger:
             parent = self._find({KIND: "sweep", SWEEP: run.sweep})
             tags |= {SWEEP: run.sweep, CELL: cell} | ({PARENT: parent[0]} if parent else {})
         tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
-        run_id = self._create_run(run.folder.name, tags)
+        run_id = self._create_run(short(name_of(run.folder)) or run.folder.name, tags)
         self._log(run_id, parameters=parameters_of(run.config))
         for place, text in run.prompts.items():
             self.client.log_text(run_id, text, f"prompts/{place}.jinja")
@@ -81,8 +82,10 @@ class Ledger:
         if found := self._find(tags):
             self.client.update_run(found[0], status="RUNNING")
         else:
-            run_id = self._create_run(f"sweep {sweep.id}", {**tags, **origin(), "convrag.folder": str(sweep.folder)})
-            self._log(run_id, parameters={"cells": str(len(sweep.cells))})
+            factors = factors_of(sweep)
+            name = f"grid {' x '.join(factors)} ({sweep.id})"
+            run_id = self._create_run(name, {**tags, **origin(), "convrag.folder": str(sweep.folder)})
+            self._log(run_id, parameters=factors)
 
     def finish_sweep(self, sweep: Sweep) -> None:
         """Close the parent run, with the reports that stand in the sweep's folder."""
@@ -90,10 +93,10 @@ class Ledger:
             for path in sorted(sweep.folder.glob("*")):  # the folder is gone where no cell was begun
                 if path.is_file():
                     self.client.log_artifact(run_id, str(path))
+            if (board := sweep.folder / "leaderboard.md").exists():
+                self.client.set_tag(run_id, NOTE, clipped(board.read_text(encoding="utf-8"), 5000))
             states = [cell.state for cell in sweep.cells]
-            counts = {
-                f"cells_{state or 'left'}": float(states.count(state)) for state in ("ok", "reused", "failed", "")
-            }
+            counts = {f"cells_{state or 'left'}": float(states.count(state)) for state in _STATES}
             self._log(run_id, metrics=[(name, value, 0) for name, value in counts.items()])
             status = "KILLED" if sweep.interrupted else "FAILED" if "failed" in states else "FINISHED"
             self.client.set_terminated(run_id, status)
@@ -118,7 +121,7 @@ class Ledger:
     def _start_cell(self, sweep: Sweep, cell: Cell) -> str:
         parent = self._find({KIND: "sweep", SWEEP: sweep.id})
         tags = {KIND: "run", SWEEP: sweep.id, CELL: cell.id, **origin()} | ({PARENT: parent[0]} if parent else {})
-        run_id = self._create_run(cell.id, tags)
+        run_id = self._create_run(short(cell.name) or cell.id, tags)
         self._log(run_id, parameters=dict(override.partition("=")[::2] for override in cell.overrides))
         return run_id
 

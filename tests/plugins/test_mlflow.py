@@ -122,6 +122,11 @@ def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> Non
     children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
     (parent,) = parents
     assert parent["status"] == "FAILED"
+    assert parent["tags"]["mlflow.runName"].startswith("grid rewriter (")
+    assert parent["tags"]["mlflow.note.content"].startswith("# Leaderboard")
+    assert parent["params"] == {"rewriter": "none, last_n, replay"}
+    assert {"leaderboard.md", "costs.md"} <= set(parent["files"])
+    assert sorted(child["tags"]["mlflow.runName"] for child in children) == ["last_n", "none", "replay"]
     assert [child["tags"]["mlflow.parentRunId"] for child in children] == [parent["id"]] * 3
     assert sorted(child["status"] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
     (failed,) = [child for child in children if child["status"] == "FAILED"]
@@ -157,14 +162,34 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     assert states == ({"run": "FAILED", "sweep": "KILLED"} if mode else {"run": "FAILED"})
 
 
-def test_eight_processes_on_a_fresh_database(tmp_path: Path) -> None:
+def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
     command = [*COMMAND, *QUICK, "limit=1"]
     started = [
         subprocess.Popen([*command, f"top_k={n}"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-        for n in range(3, 11)
+        for n in range(3, 7)
     ]
-    assert [process.wait(timeout=300) for process in started] == [0] * 8
-    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 8
+    assert [process.wait(timeout=300) for process in started] == [0] * 4
+    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 4
+
+
+def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
+    commands = [["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)]
+    commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
+    started = [
+        subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
+        for command in commands
+    ]
+    assert [process.wait(timeout=300) for process in started] == [0] * 4
+    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 6
+
+
+def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs/mlflow.db.unfinished").write_bytes(b"half")
+    done = convrag(*QUICK, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"]
+    assert not list(tmp_path.glob("outputs/*.unfinished*"))
 
 
 def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
