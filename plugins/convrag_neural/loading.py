@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Generic, TypeVar
 
 from convrag.errors import ConvragError
-from convrag_neural.models import local_folder, missing_model
+from convrag_neural.models import is_here, local_folder, missing_model
 
 T = TypeVar("T")
 
@@ -45,9 +45,24 @@ class LocalModel(Generic[T]):
 
     def _read(self) -> T:
         try:
-            return self._load(str(local_folder(self._name) or self._name))
+            with _without_bars() if is_here(self._name) else nullcontext():
+                return self._load(str(local_folder(self._name) or self._name))
         except ConvragError:
             raise
         except Exception as error:  # the libraries below raise whatever they like
             problem = missing_model(self._name) or f"the model {self._name!r} cannot be loaded: {error}"
             raise ConvragError(problem) from error
+
+
+@contextmanager
+def _without_bars() -> Iterator[None]:
+    """Without the bars of the libraries: for a model that is there they take a moment, and stay in the output."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

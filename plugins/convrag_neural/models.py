@@ -20,6 +20,15 @@ def local_folder(model: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
+def is_here(model: str) -> bool:
+    """Whether a model is on this machine, in a folder or in the cache, so that nothing need be downloaded."""
+    if local_folder(model) is not None:
+        return True
+    from huggingface_hub import try_to_load_from_cache
+
+    return isinstance(try_to_load_from_cache(model, "config.json"), str)
+
+
 def missing_model(model: str) -> str:
     """Why a model cannot be loaded and what to do, or nothing. Asks the hub only for what is not on this machine."""
     if (folder := local_folder(model)) is not None:
@@ -30,12 +39,11 @@ def missing_model(model: str) -> str:
         )
     if Path(model).is_absolute() or model.startswith(("~", ".")):
         return f"there is no folder {model}: give the path of a model's folder, or a name on the Hugging Face hub"
-    from huggingface_hub import HfApi, try_to_load_from_cache
+    from huggingface_hub import HfApi
 
     try:
-        if isinstance(try_to_load_from_cache(model, "config.json"), str):
-            return ""
-        HfApi().model_info(model, timeout=_PATIENCE)
+        if not is_here(model):
+            HfApi().model_info(model, timeout=_PATIENCE)
     except Exception as error:  # offline, no such model, no access: libraries below raise whatever they like
         why = str(error).partition("\n")[0]
         return (
