@@ -61,7 +61,8 @@ class SpacyEmbedder(Embedder):
             for row, text in zip(rows, texts, strict=True):
                 row[:] = nlp.make_doc(" ".join(text.split())).vector
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        unit: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+        return unit
 
     def _read(self) -> Language:
         if self._loaded is None:

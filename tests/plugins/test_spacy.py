@@ -96,7 +96,9 @@ def test_what_is_missing_is_said(tiny: Path, without_vectors: Path, tmp_path: Pa
             embedder.embed(["kettle"])
 
 
-def test_an_installed_pipeline_is_found_by_its_name(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_pipeline_is_found_by_its_name(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As `spacy download` installs them: a package with the folder of the release in it."""
     package = tmp_path / "en_tiny_md"
     meta = json.loads((tiny / "meta.json").read_text(encoding="utf-8")) | {"name": "tiny_md", "version": "1.0.0"}
@@ -129,7 +131,12 @@ def test_the_command_runs_with_it(tiny: Path, tmp_path: Path) -> None:
     """GINGER's spaCy variant."""
     chosen = ["embedder=spacy", f"embedder.pipeline={tiny}", "clusterer=similarity", "limit=1", "tracker=none"]
     done = subprocess.run(
-        [sys.executable, "-m", "convrag", *chosen], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "convrag", *chosen],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "turns answered from" in done.stdout
