@@ -18,7 +18,9 @@ def problem_with(pipeline: str) -> str:
     if not meta:
         if Path(pipeline).expanduser().is_dir():
             return f"the folder {pipeline} holds no spaCy pipeline"
-        return f"the pipeline {pipeline!r} is neither installed nor a folder: python -m spacy download {pipeline}"
+        if not pipeline.isidentifier():
+            return f"there is no folder {pipeline}: give that of a spaCy pipeline, or the name of an installed one"
+        return f"the pipeline {pipeline!r} is not installed: python -m spacy download {pipeline}"
     if not (meta.get("vectors") or {}).get("width"):
         return f"the pipeline {pipeline!r} has no word vectors: choose one that has, such as en_core_web_md"
     return ""

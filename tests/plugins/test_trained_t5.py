@@ -102,6 +102,36 @@ def test_it_follows_the_query(ranker: Ranker) -> None:
         assert scores.index(max(scores)) == place
 
 
+def test_twelve_clusters_of_forty_words_are_132_pairs_in_two_batches(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted at the model itself; and none, where they were compared before."""
+    from transformers import T5ForConditionalGeneration
+
+    from models.train_tiny_t5 import words
+
+    passes: list[tuple[int, int]] = []
+    forward = T5ForConditionalGeneration.forward
+
+    def counting(self: Any, *arguments: Any, **named: Any) -> Any:
+        passes.append(tuple(named["input_ids"].shape))
+        return forward(self, *arguments, **named)
+
+    monkeypatch.setattr(T5ForConditionalGeneration, "forward", counting)
+    chance = random.Random(1)
+    texts = [" ".join(chance.choices(words()[0], k=40)) for _ in range(12)]
+    ranker = chosen("duot5")
+    scores = ranker.score("the side of the moon", texts).tolist()
+    assert len(set(scores)) == 12
+    assert sum(size for size, _ in passes) == 132
+    assert len(passes) == -(-132 // max(16_384 // passes[0][1], 1)) <= 2, "as few as memory allows"
+    assert all(size * longest <= 16_384 for size, longest in passes)
+    del passes[:]
+    assert ranker.score("the side of the moon", texts).tolist() == scores
+    assert ranker.score("the side of the moon", texts[::-1]).tolist() == pytest.approx(scores[::-1])
+    assert passes == []
+
+
 # The whole pipeline ------------------------------------------------------------------------------------------------
 
 QUERY = "Which lunar eclipse looks copper?"
