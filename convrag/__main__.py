@@ -22,6 +22,7 @@ from convrag.config_errors import HYDRA_ERRORS, explain
 from convrag.errors import ConvragError
 from convrag.help import register_resolvers
 from convrag.inline import files_in_command
+from convrag.logs import TerminalFormatter
 from convrag.wiring import Wiring
 
 USAGE_ERROR = 2
@@ -35,6 +36,8 @@ def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
     sys.argv = ["convrag", *map(_quoted, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
+    if logging.lastResort:  # what writes warnings until Hydra has set up logging
+        logging.lastResort.setFormatter(TerminalFormatter())
     interrupted = True
     try:
         configure(files_in_command(sys.argv[1:]))

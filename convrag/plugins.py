@@ -101,7 +101,10 @@ class Plugins:
 
     def _register(self, plugin: object, source: Source) -> None:
         self.manager.register(plugin, name=f"{source.distribution}:{source.plugin}")
-        self._warn_of_unknown_hooks(plugin, source.plugin, source.distribution)
+        misspelt = self._warn_of_unknown_hooks(plugin, source.plugin, source.distribution)
+        if not misspelt and not self.manager.get_hookcallers(plugin):
+            message = f"plugin {source.plugin!r} of {source.distribution} implements no hook: mark one with @hookimpl"
+            self._failed(PluginError(message, plugin=source.plugin, distribution=source.distribution))
         self._collect(plugin, source)
 
     def _forget(self, module: str, source: Source) -> None:
@@ -130,14 +133,17 @@ class Plugins:
                 return [] if given is None else [given]
         return []
 
-    def _warn_of_unknown_hooks(self, plugin: object, name: str, distribution: str) -> None:
+    def _warn_of_unknown_hooks(self, plugin: object, name: str, distribution: str) -> bool:
+        """Whether there are any."""
         known = [hook for hook in vars(hookspecs) if hook.startswith("convrag_")]
-        for attribute in dir(plugin):
-            if self.manager.parse_hookimpl_opts(plugin, attribute) is not None and attribute not in known:
-                near = get_close_matches(attribute, known, n=1)
-                guess = f" Did you mean {near[0]}?" if near else f" The hooks are {', '.join(known)}."
-                message = f"plugin {name!r} of {distribution} implements {attribute}, which is no hook.{guess}"
-                self._failed(PluginError(message, plugin=name, distribution=distribution))
+        marked = [each for each in dir(plugin) if self.manager.parse_hookimpl_opts(plugin, each) is not None]
+        unknown = [each for each in marked if each not in known]
+        for attribute in unknown:
+            near = get_close_matches(attribute, known, n=1)
+            guess = f" Did you mean {near[0]}?" if near else f" The hooks are {', '.join(known)}."
+            message = f"plugin {name!r} of {distribution} implements {attribute}, which is no hook.{guess}"
+            self._failed(PluginError(message, plugin=name, distribution=distribution))
+        return bool(unknown)
 
     def _failed(self, error: PluginError) -> None:
         self.registry.failures.append(error)

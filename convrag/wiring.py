@@ -57,6 +57,11 @@ class Wiring:
     def several(self, group: str) -> dict[str, Any]:
         """All chosen options of a group that allows several, by name."""
         chosen = self.config.get(group) or {}
+        if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
+            raise ConfigError(
+                f"{group}.{unplaced[0]} is no option: a YAML file in the group {group} begins with the line "
+                f"'# @package {group}.<name>', since several may be chosen"
+            )
         places = {name: f"{group}.{name}" for name in chosen}
         return {
             name: self.stages.get(place) or self._build(chosen[name], group, place) for name, place in places.items()

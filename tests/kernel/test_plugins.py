@@ -73,6 +73,13 @@ def wanting(requires: Any) -> type:
     return type("Wanting", (toys.ShoutingRewriter,), {"requires": requires})
 
 
+def test_a_plugin_that_does_nothing_is_pointed_out(caplog: pytest.LogCaptureFixture) -> None:
+    loaded = Plugins([toys.plugin("toy_idle", convrag_register=lambda register: None)])
+    assert "plugin 'toy_idle'" in caplog.text
+    assert "implements no hook" in caplog.text
+    assert len(loaded.registry.failures) == 1
+
+
 @pytest.mark.parametrize(
     ("group", "name", "cls", "message"),
     [
