@@ -39,7 +39,7 @@ def explain(error: Exception, registry: Registry) -> ConfigError:
         choices = error.options or registry.options(group)
         return UnknownName(group, name.removesuffix(".yaml"), choices, hints=[str(f) for f in registry.failures])
     cause = error.__cause__ or error
-    if match := _KEY.search(text):
+    if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
         return _unknown_key(match[1], registry)
     if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (match := _FULL_KEY.search(str(cause))):
         return _unknown_key(match[1], registry)

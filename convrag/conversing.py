@@ -6,13 +6,12 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 
 from convrag import conversation as state
 from convrag.errors import RunStopped
 from convrag.pipeline import Pipeline
-from convrag.progress import bar
+from convrag.progress import turns
 from convrag.settings import Settings
 from convrag.types import Conversation, TurnRecord
 
@@ -35,7 +34,7 @@ class Conversing:
         waiting: deque[Future[list[TurnRecord]]] = deque()
         pool = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="conversation")
         try:
-            with self._progress() as advance:
+            with turns(sum(len(conversation.turns) for conversation in self.conversations)) as advance:
                 for conversation in self.conversations:
                     waiting.append(pool.submit(self._converse, conversation, advance))
                     if len(waiting) > 2 * self.settings.workers:
@@ -64,13 +63,3 @@ class Conversing:
             records.append(replace(record, labels=turn.labels))
             advance()
         return records
-
-    @contextmanager
-    def _progress(self) -> Iterator[Callable[[], None]]:
-        """A progress bar over all turns, as a function that moves it on by one."""
-        if (display := bar()) is None:
-            yield lambda: None
-            return
-        task = display.add_task("Turns", total=sum(len(conversation.turns) for conversation in self.conversations))
-        with display:
-            yield lambda: display.advance(task)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -11,10 +12,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_cells: tuple[int, int] | None = None  # of the grid that this process works on: how many are done, and how many there are
+_hidden = False
+
+
+@contextmanager
+def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
+    """What happens meanwhile is the run of a cell.
+
+    Args:
+        done: how many cells of the grid come before it.
+        total: all cells.
+        alone: whether no other process shows bars on this terminal; otherwise none are shown.
+    """
+    global _cells, _hidden
+    _cells, _hidden = (done, total), not alone
+    try:
+        yield
+    finally:
+        _cells, _hidden = None, False
+
 
 def bar() -> Progress | None:
     """A progress display on standard error, not yet started; None where nobody would see it."""
-    if not sys.stderr.isatty():
+    if _hidden or not sys.stderr.isatty():
         return None
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -30,3 +51,26 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
         return
     with display:
         yield from display.track(items, total=total, description=description)
+
+
+@contextmanager
+def turns(total: int) -> Iterator[Callable[[], None]]:
+    """A function to call after each turn of a run; in a grid, a second bar says how far all cells are.
+
+    What the grid has left to do is reckoned by the pace of this cell.
+    """
+    if (display := bar()) is None:
+        yield lambda: None
+        return
+    rows = []
+    if _cells and total:
+        done, cells = _cells
+        rows.append((display.add_task("Cells", total=cells, completed=done), 1 / total))
+    rows.append((display.add_task("Turns", total=total), 1.0))
+
+    def advance() -> None:
+        for row, step in rows:
+            display.advance(row, step)
+
+    with display:
+        yield advance

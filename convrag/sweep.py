@@ -28,6 +28,7 @@ from convrag.config import CONFIG_MODULE, settings_of
 from convrag.errors import ConvragError, NotReady
 from convrag.identity import digest
 from convrag.observers import Observers
+from convrag.progress import within_grid
 from convrag.runner import MANIFEST
 from convrag.types import Cell, Report, Sweep
 from convrag.wiring import Wiring
@@ -150,7 +151,9 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int])
     ending = {"state": "ok", "error": ""}
     (folder / "error.txt").unlink(missing_ok=True)
     try:
-        if status := execute():
+        with within_grid(place, len(ids), alone=current().sweep is not None):
+            status = execute()
+        if status:
             ending = {"state": "failed", "error": f"the run ended with status {status}"}
     except Exception as error:
         known = isinstance(error, ConvragError)

@@ -62,7 +62,7 @@ class Grid:
         """As the leader of a process group: workers of a launcher die with it."""
         with (self.folder / "out.txt").open("ab") as said:
             return subprocess.Popen(
-                [sys.executable, "-m", "convrag", "-m", *self.arguments],
+                [sys.executable, "-m", "convrag", *self.arguments],
                 cwd=self.folder,
                 env={**os.environ, "PYTHONWARNINGS": "ignore"},
                 stdout=said,

@@ -76,7 +76,7 @@ def test_a_sample_of_a_grid(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("outputs/sweeps/*/*/"))) == 2
 
 
-KILLED = ("rewriter=condense,last_n", "top_n=2,3", "limit=2", "workers=2", "generator=direct", "tracker=none")
+KILLED = ("-m", "rewriter=condense,last_n", "top_n=2,3", "limit=2", "workers=2", "generator=direct", "tracker=none")
 KILLED += ("metrics.ranking.measures=[R@5,nDCG@5]",)  # fewer plots to draw
 
 

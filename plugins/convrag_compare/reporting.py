@@ -81,6 +81,7 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
         for row, state in zip(rows, ended, strict=True)
     ]
     room = width - _width(fixed, body)
+    padding = (0, 1) if room >= 0 else (0, 1, 0, 0)
     others = [name for name in board.numbers["measures"] if name != board.numbers["metric"]]
     for name in others:
         column = [number(row["scores"].get(name, float("nan"))) for row in rows]
@@ -90,7 +91,7 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
         fixed.insert(-1, name)
         for cells, value in zip(body, column, strict=True):
             cells.insert(-1, value)
-    table = Table(title="Leaderboard", title_justify="left", box=None, pad_edge=False)
+    table = Table(title="Leaderboard", title_justify="left", box=None, pad_edge=False, padding=padding)
     for index, name in enumerate(fixed):
         text = index < len(names) or name == "state"
         table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -23,7 +24,9 @@ class RunTask(Task):
         sweep = sweep_of(folder)
         this, summary = run(config, folder, sweep=sweep, reuse=bool(sweep))
         console = Console()
-        if summary.overall:
+        if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
+            this = replace(this, notes=())
+        elif summary.overall:
             console.print(table(summary))
         for line in remarks(this, summary):
             console.print(line, highlight=False, markup=False)

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow"
 
 MOMENTS = 20
 SEED = 9
-GRID = ("rewriter=condense,last_n", "top_n=2,3", "limit=4", "workers=2", "generator=direct", "tracker=mlflow")
+GRID = ("-m", "rewriter=condense,last_n", "top_n=2,3", "limit=4", "workers=2", "generator=direct", "tracker=mlflow")
 RUNS = """
 import json
 from mlflow import MlflowClient
