@@ -60,6 +60,8 @@ class BertopicClusterer(Clusterer):
                 f"clusterer.min_cluster_size={min_cluster_size} must be at least 2, "
                 f"clusterer.min_samples={min_samples} at least 1"
             )
+        if not 0 <= seed < 2**32:
+            raise ConfigError(f"clusterer.seed={seed} must be between 0 and {2**32 - 1}")
         self.neighbors = neighbors
         self.components = components
         self.min_dist = min_dist

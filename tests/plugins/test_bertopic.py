@@ -143,7 +143,7 @@ def test_what_is_missing_is_said(here: Path) -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}],
+    [{"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}, {"seed": -1}],
 )
 def test_impossible_parameters(parameters: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(parameters))):
