@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_cells: tuple[int, int] | None = None  # of the grid that this process works on: how many are done, and how many there are
+_cells: tuple[int, int] | None = (
+    None  # of the grid that this process works on: how many are done, and how many there are
+)
 _hidden = False
 
 
