@@ -8,13 +8,13 @@ import sys
 import tarfile
 import venv
 import zipfile
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-# looked for, not imported: setuptools insists on being there before distutils
-pytestmark = pytest.mark.skipif(not (find_spec("pip") and find_spec("setuptools")), reason="needs pip and setuptools")
+from third_party import needs_pip
+
+pytestmark = needs_pip
 
 ROOT = Path(__file__).parents[1]
 BUILD = "import sys; from setuptools import build_meta as b; print(b.build_sdist(sys.argv[1]))"

@@ -19,7 +19,7 @@ from convrag.testing import TaskContract
 from convrag_kit import NewPlugin
 from convrag_kit.kinds import KINDS
 from convrag_kit.naming import class_of
-from third_party import Environment
+from third_party import Environment, needs_pip
 
 
 class TestContract(TaskContract):
@@ -104,9 +104,8 @@ def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, .
         assert done.returncode == 0, done.stdout + done.stderr
 
 
+@needs_pip
 def test_one_is_installed_by_pip(tmp_path: Path) -> None:
-    pytest.importorskip("pip")
-    pytest.importorskip("setuptools")
     NewPlugin(package="acme_topics", stage="clusterer", option="topics-of-acme", path=tmp_path / "new").execute(
         _NO_CONFIG, tmp_path
     )

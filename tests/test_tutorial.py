@@ -11,7 +11,7 @@ import sys
 import venv
 from pathlib import Path
 
-import pytest
+from third_party import needs_pip
 
 PAGE = (Path(__file__).parents[1] / "docs/tutorial.md").read_text(encoding="utf-8")
 FILE = r"`(?P<path>[\w./-]+)`:\n\n```(?:python|yaml)\n(?P<text>.*?)^```"
@@ -28,9 +28,8 @@ def fresh_python(folder: Path) -> Path:
     return folder / "bin"
 
 
+@needs_pip
 def test_the_tutorial(tmp_path: Path) -> None:
-    pytest.importorskip("pip")
-    pytest.importorskip("setuptools")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "PATH": f"{fresh_python(tmp_path / 'venv')}:{os.environ['PATH']}",
         "PIP_NO_INDEX": "1",  # what a user's pip would fetch is here already

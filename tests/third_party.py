@@ -6,7 +6,15 @@ import os
 import subprocess
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
+
+needs_pip = pytest.mark.skipif(
+    not (find_spec("pip") and find_spec("setuptools")),  # looked for: imported, setuptools wants to be before distutils
+    reason="needs pip and setuptools",
+)
 
 
 class Environment:
