@@ -1,0 +1,91 @@
+"""GINGER's commands, as a user types them, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def convrag(*arguments: str, folder: Path) -> Path:
+    """Run the command, which must succeed and say nothing on standard error; returns where its results are."""
+    out = folder / f"out{len(list(folder.glob('out*')))}"
+    run = [sys.executable, "-m", "convrag", *arguments, "tracker=none", "limit=2", f"hydra.run.dir={out}"]
+    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return out
+
+
+def records(out: Path) -> list[dict[str, Any]]:
+    lines = (out / "intermediate/default.jsonl").read_text(encoding="utf-8").strip().split("\n")
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A folder, and in it a run whose queries and rankings are given to others."""
+    folder = tmp_path_factory.mktemp("ginger")
+    return folder, convrag("rewriter=all_questions", "generator=none", folder=folder)
+
+
+def test_the_command_of_the_seed(given: tuple[Path, Path]) -> None:
+    folder, before = given
+    queries, rankings = before / "datasets/default.jsonl", before / "run.trec"
+    replayed = ["rewriter=replay", f"rewriter.path={queries}", "retriever=run", f"retriever.path={rankings}"]
+    seed = ["generator=ginger", "top_n=5", "generator.res_length_limit=3", "generator.fluency=true"]
+    found = records(convrag(*replayed, *seed, "clusterer=lsa", "ranker=bm25", folder=folder))
+    assert [record["rewritten_query"] for record in found] == [record["rewritten_query"] for record in records(before)]
+    outcomes = [record["trace"]["generator"]["outcome"] for record in found]
+    assert outcomes.count("answered") >= 5
+    for record in found:
+        trace = record["trace"]["generator"]
+        shown = {context["id"]: context["text"] for context in record["contexts"]}
+        assert {nugget["passage_id"] for nugget in trace["nuggets"]} <= set(list(shown)[:5])
+        assert all(shown[n["passage_id"]][n["start"] : n["end"]] == n["text"] for n in trace["nuggets"])
+        if trace["outcome"] == "unanswerable":
+            assert record["agent_response"] == "The passages do not answer this question."
+            continue
+        assert 1 <= len(trace["sentences"]) <= 3
+        assert trace["fluency"] == "on"
+        assert all(sentence["passages"] and sentence["supported"] for sentence in trace["sentences"])
+        scores = [trace["clusters"][sentence["cluster"]]["score"] for sentence in trace["sentences"]]
+        assert scores == sorted(scores, reverse=True)
+        assert re.sub(r" ?(\[\d+\])+", "", record["agent_response"]).split() == [
+            word for sentence in trace["sentences"] for word in sentence["text"].split()
+        ]
+
+
+def test_the_second_command_of_the_seed(given: tuple[Path, Path]) -> None:
+    """Nuggets for a file of queries and passages."""
+    folder, before = given
+    out = convrag("task=detect_nuggets", f"task.path={before / 'intermediate'}", "detector=llm", folder=folder)
+    lines = (out / "nuggets.jsonl").read_text(encoding="utf-8").strip().split("\n")
+    found = {line["turn_id"]: line for line in map(json.loads, lines)}
+    nuggets = 0
+    for record in records(before):
+        line = found[record["turn_id"]]
+        texts = {context["id"]: context["text"] for context in record["contexts"]}
+        assert (line["query"], line["passages"]) == (record["rewritten_query"], min(5, len(texts)))
+        for nugget in line["nuggets"]:
+            assert texts[nugget["passage_id"]][nugget["start"] : nugget["end"]] == nugget["text"]
+            nuggets += 1
+    assert nuggets > len(found)
+
+
+def test_its_preset_goes_with_other_parts(given: tuple[Path, Path]) -> None:
+    """What it chooses beside them stays: twenty passages, 400 words, outliers as one cluster."""
+    folder, _ = given
+    parts = ["llm=extractive", "embedder=lsa", "clusterer=similarity", "ranker=size"]
+    found = records(convrag("+system=ginger", *parts, folder=folder))
+    assert max(len(record["contexts"]) for record in found) == 20
+    lengths = [len(record["agent_response"].split()) for record in found]
+    assert 105 < max(lengths) <= 400 + 35  # citations are no words
+    for record in found:
+        trace = record["trace"]["generator"]
+        sizes = [len(trace["clusters"][index]["nuggets"]) for index in trace.get("order", [])]
+        assert sizes == sorted(sizes, reverse=True)
