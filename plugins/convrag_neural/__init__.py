@@ -8,7 +8,7 @@ from convrag_neural.duot5 import DuoT5Ranker
 from convrag_neural.embedder import SentenceTransformersEmbedder
 from convrag_neural.monot5 import MonoT5Ranker
 
-__all__ = ["CrossEncoderRanker", "MonoT5Ranker", "SentenceTransformersEmbedder"]
+__all__ = ["CrossEncoderRanker", "DuoT5Ranker", "MonoT5Ranker", "SentenceTransformersEmbedder"]
 
 
 @hookimpl
