@@ -424,6 +424,33 @@ def test_a_hint_stands_for_its_passage() -> None:
     assert (found.text, found.trace["query"]) == ("Ann drinks tea. [4]", "Who?")
 
 
+SAID = st.lists(
+    st.sampled_from(
+        ["Ann", "tea", "[1]", "[9]", "in 1890", "not", ".", "?", "\n", "- ", "Summary:", '"', "coffee,", "é"]
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SAID, SAID, st.lists(st.sampled_from([TEA, COFFEE, ODD, "", "[1]"]), max_size=4), st.integers(1, 4))
+def test_every_sentence_is_cited_and_within_the_limits_whatever_is_said(
+    summary: list[str], rephrased: list[str], texts: list[str], limit: int
+) -> None:
+    llm = Fixed(lambda prompt: " ".join(summary if prompt.task == "summarize" else rephrased))
+    summarizer = LlmSummarizer(llm=llm)
+    found = answer(ginger(llm=llm, summarizer=summarizer, fluency=True, res_length_limit=limit, words=9), *texts)
+    sentences = found.trace.get("sentences", [])
+    assert bool(sentences) == (found.trace["outcome"] != "unanswerable") == bool(found.citations)
+    assert len(sentences) <= limit
+    assert word_count([found.text]) <= 9 * max(limit, 1)
+    for sentence in sentences:
+        assert set(sentence["passages"]) <= {f"p{number}" for number, text in enumerate(texts, start=1) if text}
+        marks = "".join(f"[{passage[1:]}]" for passage in sorted(sentence["passages"]))
+        assert f"{sentence['text']} {marks}" in found.text
+        assert marks
+
+
 def test_the_trace_holds_everything() -> None:
     trace = answer(ginger(), TEA, COFFEE).trace
     assert trace["nuggets"][1] == {"text": "Ann grows mint.", "passage_id": "p1", "start": 22, "end": 37}
