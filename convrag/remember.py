@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import struct
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -97,15 +98,17 @@ def _whole(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec,
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _arguments(signature, args, kwargs)
         key = key_of(stage, method.__name__, arguments)
-        if (data := store.get([key]).get(key)) is None:
+        if (kept := store.timed([key]).get(key)) is None:
             with store.claim([key]):
-                if (data := store.get([key]).get(key)) is None:
+                if (kept := store.timed([key]).get(key)) is None:
+                    start = time.perf_counter()
                     result = method(*args, **kwargs)
-                    store.put(_kind(stage, method), {key: codec.encode(result)})
+                    store.put(_kind(stage, method), {key: codec.encode(result)}, time.perf_counter() - start)
                     _account(stage, arguments, result, reused=False)
                     return result
+        data, seconds = kept
         result = codec.decode(data)
-        _account(stage, arguments, result, reused=True)
+        _account(stage, arguments, result, reused=True, seconds=seconds)
         return result
 
     return call
@@ -122,19 +125,21 @@ def _each(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, 
         if not items:
             return method(*args, **kwargs)
         keys = [key_of(stage, method.__name__, {**arguments, each: item}) for item in items]
-        found = store.get(dict.fromkeys(keys))
+        found = store.timed(dict.fromkeys(keys))
         missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
+        made: dict[str, bytes] = {}
         if missing:
             with store.claim(missing):
-                found |= store.get(missing)
+                found |= store.timed(missing)
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
+                    start = time.perf_counter()
                     rows = method(**{**arguments, each: list(missing.values())})
-                    fresh = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
-                    store.put(_kind(stage, method), fresh)
-                    found |= fresh
-        count(Usage(calls=len(missing), reused=len(set(keys)) - len(missing)))
-        return np.stack([codec.decode(found[key]) for key in keys])
+                    made = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
+                    store.put(_kind(stage, method), made, (time.perf_counter() - start) / len(made))
+        saved = sum(seconds for _, seconds in found.values())
+        count(Usage(calls=len(made), reused=len(found), reused_seconds=saved))
+        return np.stack([codec.decode(made[key] if key in made else found[key][0]) for key in keys])
 
     return call
 
@@ -145,10 +150,10 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict
     return dict(bound.arguments)
 
 
-def _account(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool) -> None:
+def _account(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0) -> None:
     """Count a call for the turn that it was made for; let who listens hear a reply that did not come in pieces."""
     if not isinstance(result, Completion):
-        count(Usage(reused=1) if reused else Usage(calls=1))
+        count(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
     count(_usage_of(result, reused=reused))
     note(arguments["prompt"], result)

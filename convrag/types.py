@@ -196,7 +196,7 @@ class Usage:
 
     `cached_tokens` are those of the prompt that the provider had cached. `cost_usd` is what all calls cost when they
     were made, `spent_usd` what was spent now, `unpriced` the number of replies whose price nobody knows. `seconds` is
-    what was waited for replies now, `reused_seconds` what reused ones took when they were made.
+    what was waited for replies now, `reused_seconds` what all reused calls took when they were made, as far as known.
     """
 
     calls: int = 0

@@ -22,10 +22,9 @@ _COUNTED = {
 
 _EXPLAINED = (
     "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
-    "to none. `ms in full` adds to the latter what reused replies of language models took when they were made. Nobody "
-    "knows that of other calls (embeddings, clusterings, rankings): where these take long, only runs on empty stores "
-    "can be compared by time. Tokens and `cost` count all calls, whenever they were made; `spent` counts "
-    "those that this run made itself. `unpriced` replies have a price that nobody knows."
+    "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
+    "and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` "
+    "replies have a price that nobody knows."
 )
 
 

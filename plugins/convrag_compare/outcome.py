@@ -68,10 +68,7 @@ class Outcome:
 
     @property
     def full_latency(self) -> float:
-        """The same, with what reused replies of language models took when they were made.
-
-        Of other calls nobody knows what they took; those that were reused still count for next to nothing.
-        """
+        """The same, with what reused calls took when they were made, as far as that is known."""
         return self.latency + self._per_turn(self.usage.reused_seconds)
 
     def _per_turn(self, seconds: float) -> float:

@@ -36,12 +36,12 @@ def against_cost(board: Leaderboard) -> Figure:
 
 
 def against_latency(board: Leaderboard) -> Figure:
-    """The metric against the milliseconds of a turn, a reused reply counting with the time that it once took.
+    """The metric against the milliseconds of a turn, a reused call counting with the time that it once took.
 
     Otherwise the cells that ran first would look slow, for they made the calls that all share.
     """
     reused = any(row.outcome.usage.reused for row in board.rows)
-    meaning = "ms per turn" + (", reused replies as when they were made" if reused else "")
+    meaning = "ms per turn" + (", reused calls as long as they once took" if reused else "")
     return _figure(board, "latency", meaning, lambda row: row.outcome.full_latency)
 
 

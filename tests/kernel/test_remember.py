@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -128,8 +129,25 @@ def test_usage_tells_made_from_reused(store: Store) -> None:
         embedder.embed(["a", "b", "a"])
         embedder.embed(["a", "c"])
     assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, cost_usd=1.0, spent_usd=0.5)
-    assert meter.usage["generator"] == Usage(calls=3, reused=1)
+    usage = meter.usage["generator"]
+    assert usage == Usage(calls=3, reused=1, reused_seconds=usage.reused_seconds)
     assert set(meter.timings) == {"rewriter", "generator"}
+
+
+def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
+    class Slow(toys.ReverseRanker):
+        def score(self, query: str, texts: Any) -> Any:
+            time.sleep(0.02)
+            return super().score(query, texts)
+
+    ranker, meter = known(Slow(), store), Meter()
+    with meter.stage("made"):
+        ranker.score("q", ["a", "b"])
+    with meter.stage("reused"):
+        ranker.score("q", ["a", "b"])
+    assert meter.usage["made"].reused_seconds == 0
+    assert 0.02 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
+    assert meter.timings["reused"] < 0.02
 
 
 def test_a_call_in_flight_is_waited_for(store: Store) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -21,6 +22,19 @@ def test_values_come_back(tmp_path: Path) -> None:
     store.put("test", {str(n): bytes([n % 256]) for n in range(1200)})
     assert store.get(map(str, range(1300))) == {str(n): bytes([n % 256]) for n in range(1200)}
     assert Store(tmp_path / "deep" / "store").get(["7"]) == {"7": b"\x07"}
+
+
+def test_a_store_that_was_made_before_times_were_kept(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "store.sqlite")
+    connection.execute("CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)")
+    connection.execute("INSERT INTO entries VALUES ('old', 'test', x'01')")
+    connection.commit()
+    connection.close()
+    store = Store(tmp_path)
+    mark = store.mark()
+    store.put("test", {"new": b"\x02", "other": b"\x03"}, seconds=1.5)
+    assert store.timed(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
+    assert store.gained(mark) == {"test": 2}
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
