@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_cells: tuple[int, int] | None = (
-    None  # of the grid that this process works on: how many are done, and how many there are
-)
+# Of the grid that this process works on: how many cells come before the one at hand, and how many there are.
+_cells: tuple[int, int] | None = None
 _hidden = False
 
 
