@@ -100,6 +100,8 @@ class Plugins:
             )
 
     def _register(self, plugin: object, source: Source) -> None:
+        top = str(getattr(plugin, "__name__", type(plugin).__module__)).partition(".")[0]
+        logging.getLogger(top).setLevel(logging.INFO)  # so that a run's log has what it tells, as it has what we do
         self.manager.register(plugin, name=f"{source.distribution}:{source.plugin}")
         misspelt = self._warn_of_unknown_hooks(plugin, source.plugin, source.distribution)
         if not misspelt and not self.manager.get_hookcallers(plugin):

@@ -155,7 +155,7 @@ def _carry_out(this: Run, source: _Source, metrics: Mapping[str, Metrics], *watc
         )
         files.append("scores.jsonl", score_lines(scores))
         for name, text in (item for report in reports for item in report.files.items()):
-            files.append(name, text.splitlines())
+            files.append(name, text.removesuffix("\n").split("\n"))
         files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
         files.append("summary.md", [markdown(this, summary)])
         files.append(MANIFEST, [json.dumps({"identity": _identity(this), "fingerprints": this.fingerprints}, indent=2)])

@@ -31,9 +31,11 @@ class AnswerMetrics(Metrics):
         stem: compare stems in ROUGE-L, as rouge-score's use_stemmer does; MTRAG does not.
         bleu_tokenize: how sacrebleu takes texts apart: 13a (mteval's, sacrebleu's default), intl, zh, char or none.
         citations: remove takes marks like [1] out of answers before anything is compared; keep leaves them in.
+        min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; its paper leaves out those
+            with fewer than 2). few_nuggets is the share of turns that were left out.
 
     Raises:
-        ConfigError: max_words is below 1.
+        ConfigError: max_words is below 1, min_nuggets below 0.
     """
 
     def __init__(
@@ -44,7 +46,10 @@ class AnswerMetrics(Metrics):
         stem: bool = False,
         bleu_tokenize: Literal["13a", "intl", "zh", "char", "none"] = "13a",
         citations: Literal["remove", "keep"] = "remove",
+        min_nuggets: int = 0,
     ) -> None:
+        if min_nuggets < 0:
+            raise ConfigError(f"metrics.answers.min_nuggets={min_nuggets}: it must be at least 0")
         if max_words is not None and max_words < 1:
             raise ConfigError(f"metrics.answers.max_words={max_words}: it must be at least 1")
         self.dataset = dataset
@@ -53,6 +58,7 @@ class AnswerMetrics(Metrics):
         self.stem = stem
         self.bleu_tokenize: Literal["13a", "intl", "zh", "char", "none"] = bleu_tokenize
         self.citations: Literal["remove", "keep"] = citations
+        self.min_nuggets = min_nuggets
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn that has a reference answer, and the counts behind the BLEU of all answers."""
@@ -60,8 +66,10 @@ class AnswerMetrics(Metrics):
         measured = {}
         for record in records:
             if (reference := self.references.answer(record)) and not lacks(record, "answer"):
+                few = self._rests_on_few(record)
                 answer = scored_text(record, self.citations, self.max_words)
-                measured[record.turn_id] = compare(answer, reference) | self._beside(record, answer)
+                scores = {} if few else compare(answer, reference) | self._beside(record, answer)
+                measured[record.turn_id] = scores | ({"few_nuggets": float(few)} if self.min_nuggets else {})
         return measured
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
@@ -71,6 +79,10 @@ class AnswerMetrics(Metrics):
         if COUNTS[0] not in means:
             return means
         return {CORPUS: corpus_bleu(means)} | {name: mean for name, mean in means.items() if name not in COUNTS}
+
+    def _rests_on_few(self, record: TurnRecord) -> bool:
+        nuggets = record.trace.get("generator", {}).get("nuggets")
+        return nuggets is not None and len(nuggets) < self.min_nuggets
 
     def _comparison(self) -> Scorer:
         from rouge_score.tokenizers import DefaultTokenizer

@@ -200,3 +200,14 @@ def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
     shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).overall().scores
     assert len(names) == len(set(names)) > 20
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
+
+
+def test_turns_of_few_nuggets_can_be_left_out_and_their_share_is_said() -> None:
+    trace = {"generator": {"nuggets": [{"text": "tea"}]}}
+    records = [record("Green tea.", 1, trace=trace), record("Green tea.", 2), record("Tea.", 3, trace=trace)]
+    metric = AnswerMetrics(dataset=Answered("Green tea.", "Green tea.", "Coffee."), min_nuggets=2)
+    values = metric.measure(records)
+    assert values["c<::>1"] == values["c<::>3"] == {"few_nuggets": 1.0}
+    assert (values["c<::>2"]["token_F1"], values["c<::>2"]["few_nuggets"]) == (1.0, 0.0)
+    with pytest.raises(ConfigError, match="min_nuggets=-1"):
+        AnswerMetrics(dataset=Answered("x"), min_nuggets=-1)
