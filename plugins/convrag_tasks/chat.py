@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -59,7 +57,7 @@ class ChatTask(Task):
         from convrag.wiring import Wiring
         from convrag_tasks.chat_loop import ChatLoop
         from convrag_tasks.chat_screen import Screen
-        from convrag_tasks.chat_session import ChatSession
+        from convrag_tasks.chat_session import ChatSession, new_name
         from convrag_tasks.suggesting import Suggester
 
         wiring = Wiring(config)
@@ -86,8 +84,3 @@ class ChatTask(Task):
         if self.domain not in (None, chosen):
             raise ConfigError(f"task.domain={self.domain}: this conversation is about {chosen}; begin another one")
         return chosen
-
-
-def new_name() -> str:
-    """An id for a conversation that was given none: when it began, and something that makes it unique."""
-    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

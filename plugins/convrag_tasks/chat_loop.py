@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convrag.errors import RunStopped
-from convrag_tasks.chat import new_name
-from convrag_tasks.chat_session import ChatSession
+from convrag_tasks.chat_session import ChatSession, new_name
 from convrag_tasks.chat_transcript import transcript
 from convrag_tasks.suggesting import Suggester
 

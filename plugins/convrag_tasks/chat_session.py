@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
+from datetime import datetime
+
 from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
 from convrag.stages import Rewriter
@@ -71,3 +74,8 @@ class ChatSession:
     def start(self, name: str) -> None:
         """Begin a new conversation about the same corpus; the old one stays on disk."""
         self.conversation = self.pipeline.conversations.open(name, self.conversation.domain)
+
+
+def new_name() -> str:
+    """An id for a conversation that was given none: when it began, and something that makes it unique."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

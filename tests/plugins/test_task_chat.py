@@ -18,10 +18,10 @@ from convrag.stages import LLM, Generator, Rewriter
 from convrag.streaming import listener
 from convrag.testing import TaskContract
 from convrag.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
-from convrag_tasks.chat import ChatTask, new_name
+from convrag_tasks.chat import ChatTask
 from convrag_tasks.chat_loop import ChatLoop
 from convrag_tasks.chat_screen import Screen
-from convrag_tasks.chat_session import ChatSession
+from convrag_tasks.chat_session import ChatSession, new_name
 from convrag_tasks.suggesting import Suggester
 from toys import EvenRanker, ListRetriever, PlainContext
 
