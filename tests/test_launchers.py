@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from killing import counting
 
 GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=2", "metrics.ranking.measures=[nDCG@5]")
 ONCE = "one for each distinct call: each distinct call was made once."
@@ -49,9 +54,8 @@ def tracked(folder: Path) -> tuple[list[Any], list[Any]]:
 
 
 @joblib
-@pytest.mark.parametrize("workers", [1, 8])
-def test_two_processes_make_each_distinct_call_once(workers: int, tmp_path: Path) -> None:
-    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", f"workers={workers}", "tracker=none")
+def test_two_processes_make_each_distinct_call_once(tmp_path: Path) -> None:
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "workers=8", "tracker=none")
     done = convrag(*GRID, *launcher, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert ONCE in done.stderr
@@ -72,6 +76,27 @@ def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
     assert status == "FAILED"
     assert sorted(child[1] for child in children) == ["FAILED", "FINISHED", "FINISHED"]
     assert {child[2]["mlflow.parentRunId"] for child in children} == {parent}
+
+
+@joblib
+@pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
+def test_two_processes_that_are_interrupted_leave_nothing_open_in_mlflow(tmp_path: Path) -> None:
+    launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "tracker=mlflow")
+    grid = counting(tmp_path, "-m", "rewriter=none,last_n", "top_n=2,3", "limit=2", "generator=direct", *launcher)
+    process = grid.start()
+    deadline = time.monotonic() + 120
+    while grid.asked() < 12:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=120) == 130
+    parents, children = tracked(tmp_path)
+    assert [run[1] for run in parents] == ["KILLED"]
+    assert {run[1] for run in children} <= {"KILLED", "FAILED", "FINISHED"}
+    grid.finish()
+    parents, children = tracked(tmp_path)
+    assert [run[1] for run in parents + children] == ["FINISHED"] * 5
 
 
 @joblib

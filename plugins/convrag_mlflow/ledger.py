@@ -113,6 +113,12 @@ class Ledger:
         path = cell.folder / "error.txt"
         self.fail(run_id, path.read_text(encoding="utf-8") if path.exists() else cell.error)
 
+    def kill_cell(self, sweep: Sweep, cell: Cell) -> None:
+        """Close what the process of this cell left open when it ended."""
+        for run_id in self._find({KIND: "run", SWEEP: sweep.id, CELL: cell.id}):
+            if self.client.get_run(run_id).info.status == "RUNNING":
+                self.client.set_terminated(run_id, "KILLED")
+
     def log_done(self, sweep: Sweep, cell: Cell, *, files: bool) -> None:
         """Log a finished cell from its folder."""
         run_id = self._start_cell(sweep, cell)

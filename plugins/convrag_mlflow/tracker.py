@@ -81,10 +81,15 @@ class MlflowTracker(Tracker):
             ledger.finish_sweep(sweep)
 
     def _settle(self, ledger: Ledger, sweep: Sweep, cell: Cell) -> None:
-        """Log a cell whose run is not there: it failed before its first turn, or was done for another database."""
+        """Log a cell whose run is not there: it failed before its first turn, or was done for another database.
+
+        Where a grid was interrupted, processes of a launcher are gone without a word.
+        """
         if cell.state == "failed":
             ledger.fail_cell(sweep, cell)
-        elif cell.state and not ledger.has_finished(cell):
+        elif not cell.state:
+            ledger.kill_cell(sweep, cell)
+        elif not ledger.has_finished(cell):
             ledger.log_done(sweep, cell, files=self.files)
 
     def _open(self) -> Ledger | None:
