@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     cache = tmp_path_factory.mktemp("hub")
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(cache)}
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(cache), "OMP_NUM_THREADS": "1"}
     command = [str(PROGRAM), "serve", str(folder), "--host", "127.0.0.1", "--port", str(port), "--device", "cpu"]
     with (cache / "log").open("w") as log:
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
