@@ -8,11 +8,11 @@ from pathlib import Path
 
 from convrag.errors import ConfigError, UnknownName
 from convrag.identity import digest
+from convrag.once import Once, problems
 from convrag.stages import Dataset
 from convrag.types import Conversation, Passage
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
-from convrag_datasets.once import Once, problems
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from convrag.errors import ConvragError, UnknownName
 from convrag.identity import digest
+from convrag.once import Once, problems
 from convrag.stages import Dataset
 from convrag.types import Conversation, Passage
 from convrag_datasets.clone import Clone
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
-from convrag_datasets.once import Once, problems
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
 from convrag_datasets.reference import read_reference

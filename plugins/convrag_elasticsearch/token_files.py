@@ -13,6 +13,7 @@ from typing import Any
 
 from convrag.errors import ConvragError, DataError
 from convrag.identity import digest, file_hash
+from convrag.once import Once
 from convrag.progress import track
 from convrag.store import BATCH, Store
 from convrag.types import Passage, Query
@@ -78,8 +79,7 @@ class QueryTokens(TokenFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._lock = threading.Lock()
-        self._read: dict[tuple[str, str], dict[str, float]] | None = None
+        self._known = Once(self._read)
 
     def of(self, query: Query, *, alone: bool) -> dict[str, float]:
         """The tokens of a query. Raises ConvragError where the file has none.
@@ -98,11 +98,8 @@ class QueryTokens(TokenFile):
             )
         return tokens
 
-    def _known(self) -> Mapping[tuple[str, str], dict[str, float]]:
-        with self._lock:
-            if self._read is None:
-                self._read = {self._key(row, n): self.tokens(row, n) for n, _, row in self.rows()}
-            return self._read
+    def _read(self) -> dict[tuple[str, str], dict[str, float]]:
+        return {self._key(row, number): self.tokens(row, number) for number, _, row in self.rows()}
 
     def _key(self, row: Mapping[str, Any], number: int) -> tuple[str, str]:
         """A line that has a text is meant for this text alone."""

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Annotated
 from weakref import WeakSet
 
-from convrag.errors import ConfigError, ConvragError
+from convrag.errors import ConfigError
 from convrag.identity import digest, file_hash
+from convrag.once import Once, problems
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Dataset, Metrics
@@ -21,7 +22,6 @@ from convrag_judging.asked import Script, has_answer, shown
 from convrag_judging.ballot import Ballot, Vote
 from convrag_judging.judges import Judge
 from convrag_judging.models import named, unable
-from convrag_judging.once import Once
 from convrag_judging.opinions import Opinion, read_opinions
 from convrag_judging.rubric import Rubric, read_rubric, rubric_path
 from convrag_judging.side_by_side import side_by_side
@@ -92,12 +92,7 @@ class JudgeMetrics(Metrics):
         """What is wrong with the files, and whether the models can judge."""
         if not self._given:
             yield from unable(self.models, ["judge"], "judge")
-        for file in (self._rubric, self._human, self._given):
-            try:
-                if file:
-                    file()
-            except ConvragError as error:
-                yield str(error)
+        yield from problems(*(file for file in (self._rubric, self._human, self._given) if file))
 
     def contents(self) -> str:
         """A hash of the prompt and of the files."""

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from convrag.errors import ConfigError, ConvragError
 from convrag.identity import digest, file_hash
+from convrag.once import Once
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Dataset, Metrics
@@ -21,7 +22,6 @@ from convrag_judging.asked import Asked, Script, has_answer, shown
 from convrag_judging.assessor import Assessor, Limits, Templates
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language
-from convrag_judging.once import Once
 from convrag_judging.side_by_side import side_by_side
 from convrag_judging.tally import Tally
 from convrag_judging.verdict import FEW, NO_NUGGETS, NO_PASSAGES, NOT_JUDGED, Assessment, Verdict

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from typing import Any
 
+from convrag.once import Once
 from convrag.stages import Dataset
 from convrag.types import Turn, TurnRecord
 
@@ -15,8 +15,7 @@ class References:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._lock = threading.Lock()
-        self._turns: Mapping[str, Turn] | None = None
+        self._by_id = Once(self._read)
 
     def answer(self, record: TurnRecord) -> str:
         """The reference answer to a turn; empty where there is none."""
@@ -35,11 +34,8 @@ class References:
         turn = self._by_id().get(record.turn_id)
         return _label(turn.labels, name) if turn else ""
 
-    def _by_id(self) -> Mapping[str, Turn]:
-        with self._lock:
-            if self._turns is None:
-                self._turns = {turn.id: turn for each in self._dataset.conversations() for turn in each.turns}
-            return self._turns
+    def _read(self) -> dict[str, Turn]:
+        return {turn.id: turn for each in self._dataset.conversations() for turn in each.turns}
 
 
 def _label(labels: Mapping[str, Any], name: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from convrag import recording
-from convrag.errors import DataError, LLMError
+from convrag.errors import LLMError
 from convrag.identity import file_hash
+from convrag.once import Once, problems
 from convrag.stages import LLM
 from convrag.types import Completion, Prompt
 
@@ -30,15 +31,11 @@ class ReplayLLM(LLM):
 
     def __init__(self, *, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._loaded: Mapping[str, Completion] | None = None
+        self._replies = Once(partial(recording.read, path))
 
-    def check(self) -> Iterator[str]:
+    def check(self) -> Iterable[str]:
         """Whether the recording can be read."""
-        try:
-            self._replies()
-        except DataError as error:
-            yield f"{error}"
+        return problems(self._replies)
 
     def contents(self) -> str:
         """The recording, wherever it lies."""
@@ -63,10 +60,3 @@ class ReplayLLM(LLM):
     def count_tokens(self, text: str) -> int:
         """Words and punctuation marks: a rough count, since the model that counted is not here."""
         return len(_TOKEN.findall(text))
-
-    def _replies(self) -> Mapping[str, Completion]:
-        """Key -> recorded reply. Raises DataError."""
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = recording.read(self.path)
-            return self._loaded

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from convrag.errors import DataError
+from convrag.once import Once, problems
 from convrag.stages import Rewriter
 from convrag.types import Question, Rewrite
 from convrag_replay.files import Line, files, hash_files, lines
@@ -27,14 +28,10 @@ class ReplayRewriter(Rewriter):
 
     def __init__(self, *, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._loaded: Mapping[str, str] | None = None
+        self._rewrites = Once(partial(_read, path))
 
-    def check(self) -> Iterator[str]:
-        try:
-            self._rewrites()
-        except DataError as error:
-            yield f"{error}"
+    def check(self) -> Iterable[str]:
+        return problems(self._rewrites)
 
     def contents(self) -> str:
         return hash_files(self.path, ".jsonl")
@@ -49,15 +46,9 @@ class ReplayRewriter(Rewriter):
         lacking = "is empty" if text == "" else "is missing"
         return Rewrite.of(question.text, fallback=f"the rewrite of turn {question.turn_id!r} {lacking} in {self.path}")
 
-    def _rewrites(self) -> Mapping[str, str]:
-        """Turn id -> recorded rewrite. Raises DataError."""
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = _read(self.path)
-            return self._loaded
-
 
 def _read(path: Path) -> dict[str, str]:
+    """Turn id -> recorded rewrite. Raises DataError."""
     rewrites: dict[str, str] = {}
     places: dict[str, Line] = {}
     for file in files(path, ".jsonl"):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from convrag.corpus import Corpus
 from convrag.errors import DataError, UnknownName
+from convrag.once import Once
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Passage, Query
@@ -34,8 +36,8 @@ class RunRetriever(Retriever):
         self.path = path
         self.dataset = dataset
         self.store = store
+        self._rankings = Once(partial(Rankings, path))
         self._lock = threading.Lock()
-        self._loaded: Rankings | None = None
         self._corpora: dict[str, Corpus | None] = {}
 
     def check(self) -> Iterator[str]:
@@ -78,12 +80,6 @@ class RunRetriever(Retriever):
         return not ids or any(
             passage.id in ids for domain in self.dataset.domains() for passage in self.dataset.corpus(domain)
         )
-
-    def _rankings(self) -> Rankings:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = Rankings(self.path)
-            return self._loaded
 
     def _corpus(self, domain: str) -> Corpus | None:
         """The domain's passages; None where the data set has none, since a run can be scored without their texts."""

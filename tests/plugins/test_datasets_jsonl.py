@@ -4,7 +4,6 @@ import gzip
 import json
 import shutil
 import sys
-import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +15,6 @@ from convrag.identity import fingerprint
 from convrag.testing import DatasetContract
 from convrag.types import Passage, Turn
 from convrag_datasets import JsonlDataset, convrag_register
-from convrag_datasets.once import Once
 
 
 def jsonl(path: Path, *rows) -> Path:
@@ -451,18 +449,6 @@ def test_threads_share_one_reading(talk):
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: list(dataset.conversations()), range(32)))
     assert len({id(conversations[0]) for conversations in results}) == 1
-
-    started = threading.Barrier(4)
-    calls = []
-    value = Once(lambda: calls.append(1) or object())
-
-    def ask(_):
-        started.wait(timeout=10)
-        return value()
-
-    with ThreadPoolExecutor(4) as pool:
-        assert len(set(pool.map(ask, range(4)))) == 1
-    assert len(calls) == 1
 
 
 def test_options_are_registered():
