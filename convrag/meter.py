@@ -27,6 +27,12 @@ class Meter:
         with self._lock:
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
+    def take(self, name: str, other: Meter) -> None:
+        """What another meter collected, whatever for, counts as a stage's."""
+        for usage in other.usage.values():
+            self.add(name, usage)
+        self.replies.extend(other.replies)
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage; what it calls meanwhile in this thread counts as its own."""
@@ -39,14 +45,19 @@ class Meter:
             self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - start
 
 
+def here() -> tuple[Meter, str] | None:
+    """The meter and the stage for which is counted in this thread, if a turn is being measured."""
+    return _current.get()
+
+
 def count(usage: Usage) -> None:
     """Add to the usage of the stage that runs now in this thread, if a turn is being measured."""
-    if current := _current.get():
+    if current := here():
         meter, name = current
         meter.add(name, usage)
 
 
 def note(prompt: Prompt, completion: Completion) -> None:
     """Keep a prompt with its reply for the record of the turn that is being measured in this thread, if any."""
-    if current := _current.get():
+    if current := here():
         current[0].replies.append((prompt, completion))

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
+from convrag.meter import Meter, here
 from convrag.progress import track
 
 T = TypeVar("T")
@@ -21,8 +22,9 @@ def side_by_side(
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
-    What the calls take counts for the stage that asks (see `convrag.meter`). The first error ends it all, as soon as
-    the calls under way are through.
+    What the calls take counts for the stage that asks (see `convrag.meter`), and what they were told is noted in the
+    order of the items, so that a recording is the same every time. The first error ends it all, as soon as the calls
+    under way are through.
 
     Args:
         call: is called from several threads.
@@ -32,13 +34,33 @@ def side_by_side(
         workers: calls at once; a language model has a limit of its own besides.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="side")
-    waiting: deque[Future[R]] = deque()
+    waiting: deque[tuple[Future[R], Meter]] = deque()
+    asking = here()
+
+    def measured(item: T, meter: Meter) -> R:
+        with meter.stage("call"):
+            return call(item)
+
+    def pass_on(meter: Meter) -> None:
+        if asking:
+            asking[0].take(asking[1], meter)
+
+    def first() -> R:
+        future, meter = waiting.popleft()
+        try:
+            return future.result()
+        finally:
+            pass_on(meter)
+
     try:
         for item in track(items, description, total):
-            waiting.append(pool.submit(copy_context().run, call, item))
+            meter = Meter()
+            waiting.append((pool.submit(copy_context().run, measured, item, meter), meter))
             if len(waiting) >= 2 * workers:
-                yield waiting.popleft().result()
+                yield first()
         while waiting:
-            yield waiting.popleft().result()
+            yield first()
     finally:
         pool.shutdown(cancel_futures=True)
+        for _, meter in waiting:
+            pass_on(meter)

@@ -16,6 +16,7 @@ from convrag.identity import digest, file_hash
 from convrag.once import Once, problems
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
+from convrag.side_by_side import side_by_side
 from convrag.stages import LLM, Dataset, Metrics
 from convrag.types import Report, Run, TurnRecord
 from convrag_judging.asked import Script, has_answer, shown
@@ -24,7 +25,6 @@ from convrag_judging.judges import Judge
 from convrag_judging.models import named, unable
 from convrag_judging.opinions import Opinion, read_opinions
 from convrag_judging.rubric import Rubric, read_rubric, rubric_path
-from convrag_judging.side_by_side import side_by_side
 
 log = logging.getLogger(__name__)
 _alive: WeakSet[JudgeMetrics] = WeakSet()
@@ -111,7 +111,7 @@ class JudgeMetrics(Metrics):
             ballot.given = tuple(given)
         else:
             judge = partial(self._judge, rubric=self._rubric())
-            for vote in side_by_side(judge, filter(has_answer, records), self.workers):
+            for vote in side_by_side(judge, filter(has_answer, records), "judging", workers=self.workers):
                 ballot.add(vote)
         self._here.ballot = ballot
         return ballot.means()

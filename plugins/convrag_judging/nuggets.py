@@ -15,6 +15,7 @@ from convrag.identity import digest, file_hash
 from convrag.once import Once
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
+from convrag.side_by_side import side_by_side
 from convrag.stages import LLM, Dataset, Metrics
 from convrag.store import Store
 from convrag.types import Report, Run, TurnRecord
@@ -22,7 +23,6 @@ from convrag_judging.asked import Asked, Script, has_answer, shown
 from convrag_judging.assessor import Assessor, Limits, Templates
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language
-from convrag_judging.side_by_side import side_by_side
 from convrag_judging.tally import Tally
 from convrag_judging.verdict import FEW, NO_NUGGETS, NO_PASSAGES, NOT_JUDGED, Assessment, Verdict
 from convrag_judging.words import answer_words, cut
@@ -163,7 +163,7 @@ class NuggetMetrics(Metrics):
         given = self._labels() if self._labels else None
         tally = Tally(self.min_nuggets, None if given is None else list(given))
         judged = (
-            side_by_side(self._judge, filter(has_answer, records), self.workers)
+            side_by_side(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)
             if given is None
             else (self._look_up(record, given) for record in records)
         )

@@ -11,7 +11,6 @@ from convrag.errors import RunStopped
 from convrag.measuring import measure
 from convrag.meter import count
 from convrag.scoring import Scores
-from convrag.side_by_side import side_by_side
 from convrag.stages import Metrics
 from convrag.types import TurnRecord, Usage
 
@@ -112,32 +111,3 @@ def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
     assert measured.values == [(fine, fine.values)]
     assert measured.stopped == "metrics.broken failed: the limit of 1 US dollar is reached"
     assert measured.usage == {"metrics.broken": Usage(calls=1, cost_usd=0.5)}
-
-
-def test_calls_side_by_side_keep_their_order_and_count_for_who_asks() -> None:
-    class Asking(Given):
-        """Asks from many threads."""
-
-        def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-            def ask(number: int) -> int:
-                count(Usage(calls=1))
-                return number * 2
-
-            assert list(side_by_side(ask, range(500), "Asking", total=500)) == [2 * n for n in range(500)]
-            return self.values
-
-    assert measure({"asking": Asking({})}, []).usage == {"metrics.asking": Usage(calls=500)}
-
-
-def test_the_first_error_ends_what_runs_side_by_side() -> None:
-    asked = []
-
-    def ask(number: int) -> int:
-        asked.append(number)
-        if number == 3:
-            raise ValueError("no")
-        return number
-
-    with pytest.raises(ValueError, match="no"):
-        list(side_by_side(ask, range(1000), "Asking", workers=2))
-    assert len(asked) < 20

@@ -14,7 +14,6 @@ import pytest
 
 from convrag.config import compose
 from convrag.errors import ConfigError, LLMError, RunStopped
-from convrag.meter import Meter
 from convrag.stages import LLM, Dataset
 from convrag.store import Store
 from convrag.testing import MetricsContract
@@ -31,7 +30,6 @@ from convrag.types import (
     TurnRecord,
 )
 from convrag_judging import NuggetMetrics, convrag_report
-from convrag_judging.side_by_side import side_by_side
 from convrag_judging.words import answer_words, cut
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
@@ -420,20 +418,6 @@ def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> Non
     assert stage.contents() != metric(store, llm).contents()
     stage.measure([record(1, "x")])
     assert llm.asked("nuggetise")[0].messages[-1].content == "Facts of Why tea?, please."
-
-
-def test_side_by_side_keeps_the_order_and_counts_for_the_caller() -> None:
-    from convrag.meter import count
-    from convrag.types import Usage
-
-    def work(number: int) -> int:
-        count(Usage(calls=1, cost_usd=0.5))
-        return number * number
-
-    meter = Meter()
-    with meter.stage("metrics.nuggets"):
-        assert list(side_by_side(work, iter(range(100)), 8)) == [n * n for n in range(100)]
-    assert meter.usage == {"metrics.nuggets": Usage(calls=100, cost_usd=50.0)}
 
 
 def run_sample(here: Path, *overrides: str) -> Any:
