@@ -7,13 +7,12 @@ model replied does not matter, and nothing of convrag's own version does.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from convrag.errors import DataError
 from convrag.types import Completion, Prompt
+from convrag.user_files import Line, lines
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters of either end of a prompt
@@ -41,32 +40,24 @@ def to_line(prompt: Prompt, completion: Completion) -> str:
 
 def read(path: Path) -> dict[str, Completion]:
     """Key -> reply, which costs nothing now. Raises DataError, naming the line, for what is no recording."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"this recording cannot be read ({error})", path=path) from error
     replies: dict[str, Completion] = {}
-    for number, line in _lines(text):
-        key, completion = _reply(line, path, number)
+    for line in lines(path):
+        key, completion = _reply(line)
         if key in replies:
-            raise DataError(f"the prompt {key} has a reply already", path=path, line=number)
+            raise line.error(f"the prompt {key} has a reply already")
         replies[key] = completion
     if not replies:
         raise DataError("it holds no reply", path=path)
     return replies
 
 
-def _lines(text: str) -> Iterable[tuple[int, str]]:
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
-
-
-def _reply(line: str, path: Path, number: int) -> tuple[str, Completion]:
+def _reply(line: Line) -> tuple[str, Completion]:
+    row = line.json()
     try:
-        row: dict[str, Any] = json.loads(line)
         key = row["key"]
         completion = Completion(**{name: row[name] for name in _KEPT if name in row}, cost_usd=0.0)
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"this is no recorded reply ({error!r})", path=path, line=number) from error
+    except (KeyError, TypeError) as error:
+        raise line.error(f"this is no recorded reply ({error!r})") from error
     if not isinstance(key, str) or not isinstance(completion.text, str):
-        raise DataError("a recorded reply needs a key and a text, both of them strings", path=path, line=number)
+        raise line.error("a recorded reply needs a key and a text, both of them strings")
     return key, completion

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from convrag.errors import DataError
 from convrag.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.user_files import lines
 
 _TEXTS = ("text", "title", "url")
 
@@ -41,12 +41,11 @@ def to_json(record: TurnRecord) -> str:
 def read_records(folder: Path) -> Iterator[TurnRecord]:
     """Stream the records of a run from its `intermediate` folder, file by file. Raises DataError for a broken line."""
     for path in sorted(folder.glob("*.jsonl")):
-        with path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                try:
-                    yield from_json(line)
-                except (ValueError, KeyError, TypeError) as error:
-                    raise DataError(f"this is no record of a turn ({error!r})", path=path, line=number) from error
+        for line in lines(path):
+            try:
+                yield from_json(line.text)
+            except (ValueError, KeyError, TypeError) as error:
+                raise line.error(f"this is no record of a turn ({error!r})") from error
 
 
 def from_json(line: str) -> TurnRecord:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,9 +9,9 @@ from math import nan
 from pathlib import Path
 from sys import intern
 
-from convrag.errors import DataError
 from convrag.summary import read_summary
 from convrag.types import RunSummary, Usage
+from convrag.user_files import lines
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 
@@ -91,11 +90,10 @@ def read_outcome(folder: Path, name: str, choices: Mapping[str, str]) -> Outcome
 def read_scores(path: Path) -> Scores:
     """The scores of a run's turns. Raises DataError for a broken line."""
     scores = Scores()
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                scores.add(row["turn_id"], row["conversation_id"], row["domain"], row["turn"], row["scores"])
-            except (ValueError, KeyError, TypeError) as error:
-                raise DataError(f"these are no scores of a turn ({error!r})", path=path, line=number) from error
+    for line in lines(path):
+        row = line.json()
+        try:
+            scores.add(row["turn_id"], row["conversation_id"], row["domain"], row["turn"], row["scores"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise line.error(f"these are no scores of a turn ({error!r})") from error
     return scores

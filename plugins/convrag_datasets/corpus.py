@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from convrag import user_files
 from convrag.errors import DataError
 from convrag.identity import digest, file_hash
 from convrag.types import Passage
-from convrag_datasets.reading import must_exist
+from convrag.user_files import must_exist
 from convrag_datasets.rows import Row, Unique, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
-_CODE = [Path(__file__).with_name(name) for name in ("corpus.py", "rows.py", "reading.py")]
+_CODE = [Path(__file__), Path(__file__).with_name("rows.py"), Path(user_files.__file__)]
 
 
 def read_passages(path: Path) -> Iterator[Passage]:

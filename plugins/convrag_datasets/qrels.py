@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from convrag.errors import DataError
-from convrag_datasets.reading import lines
+from convrag.user_files import Line, lines
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -24,20 +24,19 @@ class Qrels:
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         self.grades: dict[str, dict[str, int]] = {}
-        self._lines: dict[str, int] = {}
+        self._lines: dict[str, Line] = {}
         columns = 0
-        for number, line in lines(path):
-            row = _split(line)
+        for line in lines(path):
+            row = _split(line.text)
             if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
                 columns = len(row)
                 continue
             columns = columns or (len(row) if len(row) in (3, 4) else 3)
             if len(row) != columns:
                 names = "query-id, corpus-id, score" if columns == 3 else "query, 0, passage, grade"
-                raise self._error(f"there must be {columns} columns ({names}), not {len(row)}", number)
-            self._add(row[0], row[-2], row[-1], number)
+                raise line.error(f"there must be {columns} columns ({names}), not {len(row)}")
+            self._add(row[0], row[-2], row[-1], line)
         if not self.grades:
             raise DataError("this file holds no judgements", path=path)
 
@@ -46,21 +45,17 @@ class Qrels:
         unknown = [turn for turn in self.grades if turn not in turn_ids]
         if unknown:
             count = f"{len(unknown)} of {len(self.grades)} judged turns"
-            message = f"{count} are in no conversation, for instance {unknown[0]!r}"
-            raise self._error(message, self._lines[unknown[0]])
+            raise self._lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
 
-    def _add(self, turn: str, passage: str, score: str, number: int) -> None:
+    def _add(self, turn: str, passage: str, score: str, line: Line) -> None:
         if not turn or not passage:
-            raise self._error("an id is empty", number)
+            raise line.error("an id is empty")
         if not _INTEGER.fullmatch(score):
-            raise self._error(f"the score must be an integer, not {score!r}", number)
+            raise line.error(f"the score must be an integer, not {score!r}")
         grade = int(score)
         if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
-            raise self._error(f"passage {passage!r} is judged twice for {turn!r}, with different scores", number)
-        self._lines.setdefault(turn, number)
-
-    def _error(self, message: str, line: int) -> DataError:
-        return DataError(message, path=self.path, line=line)
+            raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
+        self._lines.setdefault(turn, line)
 
 
 def _split(line: str) -> list[str]:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from convrag.errors import DataError
-from convrag_datasets.reading import lines
-
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", int: "a number", float: "a number"}
+from convrag.user_files import kind_of, lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +45,10 @@ class Row:
             raise self.error(f"there is no {name!r}")
         items = self.data[name]
         if not isinstance(items, list):
-            raise self.error(f"{name!r} must be a list, not {_kind(items)}")
+            raise self.error(f"{name!r} must be a list, not {kind_of(items)}")
         for number, item in enumerate(items, 1):
             if not isinstance(item, dict):
-                raise self.error(f"{place} {number} must be an object, not {_kind(item)}")
+                raise self.error(f"{place} {number} must be an object, not {kind_of(item)}")
         return [Row(item, self.path, self.line, f"{self.place}{place} {n}: ") for n, item in enumerate(items, 1)]
 
     def others(self, *names: str) -> dict[str, Any]:
@@ -62,7 +57,7 @@ class Row:
 
     def _string(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
-            raise self.error(f"{name!r} must be a string, not {_kind(value)}")
+            raise self.error(f"{name!r} must be a string, not {kind_of(value)}")
         return value
 
 
@@ -85,19 +80,5 @@ class Unique:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Stream the JSON objects of a file, one a line. Raises DataError."""
-    for number, line in lines(path):
-        try:
-            data = json.loads(line)
-            if _SURROGATE.search(line):
-                json.dumps(data, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise DataError("half of a surrogate pair is no character", path=path, line=number) from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"this is not JSON: {error}", path=path, line=number) from error
-        if not isinstance(data, dict):
-            raise DataError(f"this must be a JSON object, not {_kind(data)}", path=path, line=number)
-        yield Row(data, path, number)
-
-
-def _kind(value: Any) -> str:
-    return _KINDS.get(type(value), "null")
+    for line in lines(path):
+        yield Row(line.json(), line.path, line.number)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from convrag.errors import DataError
 from convrag.side_by_side import side_by_side
 from convrag.stages import Task
 from convrag.types import Passage
+from convrag.user_files import Line, lines_in
 
 _NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
@@ -58,7 +58,7 @@ class DetectNuggetsTask(Task):
         wiring = Wiring(config)
         detector = wiring.get("detector")
         wiring.check()
-        queries = list(_read(self.path))
+        queries = [_asked(line) for line in lines_in(self.path, ".jsonl")]
         if not queries:
             raise DataError("there is no query in it", path=self.path)
         wiring.prepare()
@@ -86,34 +86,17 @@ class DetectNuggetsTask(Task):
         return 0
 
 
-def _read(path: Path) -> Iterator[Asked]:
-    """The queries of a file or folder, in order. Raises DataError, naming the line."""
-    paths = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    if not paths:
-        raise DataError("this folder has no *.jsonl file", path=path)
-    for file in paths:
-        try:
-            lines = file.read_text(encoding="utf-8-sig").split("\n")  # splitlines() would cut inside of texts
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"it cannot be read ({error})", path=file) from error
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _asked(line, file, number)
-
-
-def _asked(line: str, path: Path, number: int) -> Asked:
+def _asked(line: Line) -> Asked:
+    row = line.json()
     try:
-        row = json.loads(line)
         given = {what: next(row[name] for name in names if name in row) for what, names in _NAMES.items()}
         passages = [Passage(str(p["id"]), p["text"], p.get("title") or "") for p in given["passages"]]
         if wrong := [text for p in passages for text in (p.text, p.title) if not isinstance(text, str)]:
             raise TypeError(wrong)
         if not isinstance(given["query"], str):
             raise TypeError(given["query"])
-    except (ValueError, TypeError, KeyError, AttributeError, StopIteration) as error:
-        raise DataError(
-            'each line needs a "turn_id", a "query" and "passages", each of them with "id" and "text"',
-            path=path,
-            line=number,
+    except (TypeError, KeyError, AttributeError, StopIteration) as error:
+        raise line.error(
+            'each line needs a "turn_id", a "query" and "passages", each of them with "id" and "text"'
         ) from error
     return Asked(str(given["id"]), given["query"], passages)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from convrag.errors import DataError
+from convrag.user_files import lines
 
 _IDS = ("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id")
 
@@ -52,23 +52,8 @@ class Row:
 def read_rows(path: Path) -> Iterator[Row]:
     """Stream the objects of a JSONL file. Raises DataError; a file without any line is one, too."""
     empty = True
-    try:
-        with path.open(encoding="utf-8-sig") as lines:
-            for number, line in enumerate(lines, 1):
-                if line.strip():
-                    empty = False
-                    yield Row(_object(line, path, number), path, number)
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"this file cannot be read ({error})", path=path) from error
+    for line in lines(path):
+        empty = False
+        yield Row(line.json(), line.path, line.number)
     if empty:
         raise DataError("this file is empty", path=path)
-
-
-def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"this is not JSON: {error}", path=path, line=number) from error
-    if not isinstance(data, dict):
-        raise DataError("each line must be a JSON object", path=path, line=number)
-    return data

@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.errors import DataError
 from convrag.types import Passage
-from convrag_replay.files import Line, files, lines
+from convrag.user_files import Line, files, lines, suffix_of
 
 SUFFIXES = (".jsonl", ".trec")
 
@@ -27,7 +27,7 @@ class Rankings:
         self._rows: dict[str, dict[str, tuple[float, int]]] = {}
         self._files: dict[str, Path] = {}
         for file in files(path, *SUFFIXES):
-            add = self._add_record if file.suffix == ".jsonl" else self._add_trec
+            add = self._add_record if suffix_of(file) == ".jsonl" else self._add_trec
             for line in lines(file):
                 add(line)
         if not self._rows:

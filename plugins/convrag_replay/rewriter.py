@@ -11,7 +11,8 @@ from convrag.errors import DataError
 from convrag.once import Once, problems
 from convrag.stages import Rewriter
 from convrag.types import Question, Rewrite
-from convrag_replay.files import Line, files, hash_files, lines
+from convrag.user_files import Line, lines_in
+from convrag_replay.hashing import hash_files
 
 _SPEAKER = re.compile(r"^\|user\|:", re.MULTILINE)
 
@@ -51,16 +52,15 @@ def _read(path: Path) -> dict[str, str]:
     """Turn id -> recorded rewrite. Raises DataError."""
     rewrites: dict[str, str] = {}
     places: dict[str, Line] = {}
-    for file in files(path, ".jsonl"):
-        for line in lines(file):
-            row = line.json()
-            turn_id, text = row.get("_id"), row.get("text")
-            if not isinstance(turn_id, str) or not isinstance(text, str):
-                raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
-            if first := places.get(turn_id):
-                raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
-            rewrites[turn_id] = _SPEAKER.split(text)[-1].strip()
-            places[turn_id] = line._replace(text="")
+    for line in lines_in(path, ".jsonl"):
+        row = line.json()
+        turn_id, text = row.get("_id"), row.get("text")
+        if not isinstance(turn_id, str) or not isinstance(text, str):
+            raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
+        if first := places.get(turn_id):
+            raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
+        rewrites[turn_id] = _SPEAKER.split(text)[-1].strip()
+        places[turn_id] = line._replace(text="")
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)
     return rewrites

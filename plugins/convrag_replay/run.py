@@ -13,7 +13,7 @@ from convrag.once import Once
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Passage, Query
-from convrag_replay.files import hash_files
+from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 from convrag.errors import DataError
 from convrag.records import read_records
 from convrag.types import TurnRecord, Usage
+from convrag.user_files import lines
 
 
 def read_finished(folder: Path) -> list[TurnRecord]:
@@ -37,11 +37,10 @@ def read_scores(folder: Path) -> dict[str, dict[str, float]]:
     path = folder / "scores.jsonl"
     if not path.is_file():
         raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                row = json.loads(line)
-                found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
-                raise DataError(f"this is no line of scores ({error!r})", path=path, line=number) from error
+    for line in lines(path):
+        row = line.json()
+        try:
+            found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise line.error(f"this is no line of scores ({error!r})") from error
     return found

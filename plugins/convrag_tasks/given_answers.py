@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convrag.errors import DataError
 from convrag.types import Hit, Passage
-from convrag_tasks.given_lines import Line, lines
+from convrag.user_files import Line, lines_in
 
 FORMS = (
     'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
@@ -32,7 +32,7 @@ def read_answers(path: Path) -> tuple[dict[str, GivenAnswer], dict[str, Line]]:
     """
     answers: dict[str, GivenAnswer] = {}
     places: dict[str, Line] = {}
-    for line in lines(path, ".jsonl"):
+    for line in lines_in(path, ".jsonl"):
         turn_id, answer = _parsed(line)
         if first := places.get(turn_id):
             raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")

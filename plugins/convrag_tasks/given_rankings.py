@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convrag.errors import DataError
 from convrag.types import Hit, Passage
-from convrag_tasks.given_lines import Line, lines
+from convrag.user_files import Line, lines_in
 
 
 def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
@@ -21,7 +21,7 @@ def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
     """
     scores: dict[str, dict[str, float]] = {}
     places: dict[str, Line] = {}
-    for line in lines(path, ".trec"):
+    for line in lines_in(path, ".trec"):
         turn_id, passage_id, score = _columns(line)
         ranking = scores.setdefault(turn_id, {})
         places.setdefault(turn_id, line)

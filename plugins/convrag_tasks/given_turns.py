@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 from convrag.errors import DataError
 from convrag.stages import Dataset
 from convrag.types import Conversation, Hit, Turn
+from convrag.user_files import Line
 from convrag_tasks.given_answers import GivenAnswer, read_answers
-from convrag_tasks.given_lines import Line
 from convrag_tasks.given_rankings import read_rankings
 
 T = TypeVar("T")

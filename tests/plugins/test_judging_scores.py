@@ -208,7 +208,7 @@ def test_what_is_wrong_with_a_file_of_judgements(
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nope\.jsonl: this file cannot be read"):
+    with pytest.raises(DataError, match=r"nope\.jsonl: this file does not exist"):
         read_labels([tmp_path / "nope.jsonl"])
 
 

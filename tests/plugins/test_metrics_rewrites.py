@@ -105,6 +105,6 @@ def test_a_turn_with_two_references_and_a_missing_file_are_said(tmp_path: Path) 
     path = tmp_path / "rewrites.jsonl"
     path.write_text('{"_id": "a", "text": "x\u2028y"}\n{"_id": "a", "text": "y"}\n', encoding="utf-8")
     assert "twice" in "".join(RewriteMetrics(embedder=Letters(), reference=path).check())
-    assert "cannot be read" in "".join(RewriteMetrics(embedder=Letters(), reference=tmp_path / "no").check())
+    assert "there is no such file" in "".join(RewriteMetrics(embedder=Letters(), reference=tmp_path / "no").check())
     (tmp_path / "empty").mkdir()
     assert "no *.jsonl" in "".join(RewriteMetrics(embedder=Letters(), reference=tmp_path / "empty").check())

@@ -77,10 +77,10 @@ class TestReplay:
     @pytest.mark.parametrize(
         ("text", "parts"),
         [
-            (None, ["cannot be read"]),
+            (None, ["does not exist"]),
             ("", ["holds no reply"]),
-            ("{broken\n", ["line 1", "no recorded reply"]),
-            ('{"key": "k"}\n', ["line 1"]),
+            ("{broken\n", ["line 1", "not JSON"]),
+            ('{"key": "k"}\n', ["line 1", "no recorded reply"]),
             ('{"key": "k", "text": 3}\n', ["line 1", "strings"]),
             ('{"key": "k", "text": "a"}\n\n{"key": "k", "text": "b"}\n', ["line 3", "already"]),
         ],

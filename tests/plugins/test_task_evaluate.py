@@ -180,8 +180,8 @@ def test_broken_runs_are_said_with_their_line(line: str, message: str, data: lis
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "no JSON"),
-        ("[]", "no JSON object"),
+        ("{", "this is not JSON"),
+        ("[]", "must be a JSON object, not a list"),
         ({"text": "x"}, "this is no answer"),
         ({"turn_id": "c<::>1", "answer": 3}, "'answer' must be there and be a string"),
         ({"answer": "x"}, "'turn_id' must be there"),
@@ -216,7 +216,7 @@ def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Pat
     ("arguments", "message"),
     [
         ([], r"task=evaluate needs task\.run="),
-        (["task.run=no.trec"], r"no\.trec: it cannot be read"),
+        (["task.run=no.trec"], r"no\.trec: there is no such file or folder"),
         (["task.answers=."], r"this folder has no \*\.jsonl file"),
         (["task.records=."], "no folder of a finished run"),
         (["task.records=.", "task.run=x"], r"task\.records is a whole run"),
@@ -232,7 +232,7 @@ def test_mistakes_are_one_message(arguments: list[str], message: str, here: Path
 def test_a_mistake_exits_with_2(tmp_path: Path) -> None:
     done = convrag("task=evaluate", "task.run=no.trec", folder=tmp_path)
     assert done.returncode == 2
-    assert "no.trec: it cannot be read" in done.stderr
+    assert "no.trec: there is no such file or folder" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -1,0 +1,136 @@
+"""Users' files, one line at a time, plain or packed, so that each mistake has a place."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, NamedTuple, cast
+from zipfile import BadZipFile, ZipFile
+
+from convrag.errors import DataError
+
+# zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
+_UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
+_PACKED = (".gz", ".zip")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", int: "a number", float: "a number"}
+
+
+class Line(NamedTuple):
+    """A line that is not blank, and where it stands (from 1)."""
+
+    path: Path
+    number: int
+    text: str
+
+    def error(self, message: str) -> DataError:
+        """A DataError that names this place."""
+        return DataError(message, path=self.path, line=self.number)
+
+    def json(self) -> dict[str, Any]:
+        """The line as a JSON object. Raises DataError."""
+        try:
+            data = json.loads(self.text)
+            if _SURROGATE.search(self.text):
+                json.dumps(data, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise self.error("half of a surrogate pair is no character") from error
+        except (ValueError, RecursionError) as error:
+            raise self.error(f"this is not JSON: {error}") from error
+        if not isinstance(data, dict):
+            raise self.error(f"this must be a JSON object, not {kind_of(data)}")
+        return data
+
+
+def kind_of(value: Any) -> str:
+    """What a value out of JSON is, in words: for a message about one that should be something else."""
+    return _KINDS.get(type(value), "null")
+
+
+def lines(path: Path) -> Iterator[Line]:
+    r"""Stream the lines that are not blank, without line ends and byte order mark; they end at \n alone.
+
+    Args:
+        path: a UTF-8 file; one that ends in .gz or .zip is unpacked while it is read.
+
+    Raises:
+        DataError: the file is missing, no archive of its kind, or not UTF-8.
+    """
+    must_exist(path)
+    number = 0
+    try:
+        with _opened(path) as file:
+            for number, raw in enumerate(file, 1):
+                text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                if text.strip():
+                    yield Line(path, number, text)
+    except UnicodeDecodeError as error:
+        raise DataError(f"this is not UTF-8 ({error.reason} at byte {error.start})", path=path, line=number) from error
+    except _UNREADABLE as error:
+        raise DataError(f"this file cannot be read: {error}", path=path, line=number + 1 if number else None) from error
+
+
+def lines_in(path: Path, *suffixes: str) -> Iterator[Line]:
+    """Stream the lines of a file, or of a folder's files with one of the suffixes (see `files`, `lines`)."""
+    return chain.from_iterable(map(lines, files(path, *suffixes)))
+
+
+def must_exist(path: Path) -> None:
+    """Raise DataError unless there is a file; a pipe is none, since no hash would tell what it held."""
+    if path.is_dir():
+        raise DataError("this is a folder, where a file is needed", path=path)
+    if not path.exists():
+        raise DataError("this file does not exist", path=path)
+    if not path.is_file():
+        raise DataError("this is a pipe or the like, where a file is needed", path=path)
+
+
+def files(path: Path, *suffixes: str) -> list[Path]:
+    """The file itself, or those of a folder with one of the suffixes, by name. Raises DataError where there is none."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataError("there is no such file or folder", path=path)
+    if found := sorted(file for file in path.iterdir() if file.suffix in suffixes and file.is_file()):
+        return found
+    raise DataError(f"this folder has no {' or '.join(f'*{suffix}' for suffix in suffixes)} file", path=path)
+
+
+def suffix_of(path: Path) -> str:
+    """The suffix of a file, or where it is packed, of what is in it."""
+    return (path.with_suffix("") if path.suffix.lower() in _PACKED else path).suffix
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
+    kind = path.suffix.lower()
+    if kind == ".zip":
+        with ZipFile(path) as archive, archive.open(_member(archive, path)) as file:
+            yield io.BufferedReader(cast(io.RawIOBase, file), 1 << 16)
+    elif kind == ".gz":
+        with gzip.open(path) as file:
+            yield cast(IO[bytes], file)
+    else:
+        with path.open("rb") as file:
+            yield file
+
+
+def _member(archive: ZipFile, path: Path) -> str:
+    """The one data file of an archive; what macOS and other packers add beside it does not count."""
+    paths = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
+    visible = [each for each in paths if "__MACOSX" not in each.parts and not each.name.startswith(".")]
+    named = [each for each in visible if each.name == path.stem]
+    found = named or [each for each in visible if each.suffix.lower() == ".jsonl"]
+    if len(found) != 1:
+        there = ", ".join(map(str, visible)) or "nothing"
+        raise DataError(
+            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {there}", path=path
+        )
+    return str(found[0])

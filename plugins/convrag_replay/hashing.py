@@ -1,0 +1,17 @@
+"""What recorded files hold, as a hash."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from convrag.errors import DataError
+from convrag.identity import digest, file_hash
+from convrag.user_files import files
+
+
+def hash_files(path: Path, *suffixes: str) -> str:
+    """A hash of all that `files` finds; empty where it finds nothing."""
+    try:
+        return digest([[file.name, file_hash(file)] for file in files(path, *suffixes)])
+    except DataError:
+        return ""
