@@ -14,7 +14,7 @@ import pytest
 
 
 def _builds() -> bool:
-    """Whether pip can build our distribution here. Looked up: imported, setuptools insists on coming before distutils."""
+    """Whether pip can build our distribution here. Looked up: imported, setuptools must come before distutils."""
     try:
         return bool(find_spec("pip")) and int(metadata.version("setuptools").partition(".")[0]) >= 77
     except metadata.PackageNotFoundError:
