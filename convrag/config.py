@@ -23,19 +23,12 @@ from convrag import plugins
 from convrag.config_errors import explained
 from convrag.inline import files_in_overrides
 from convrag.options import Option
-from convrag.settings import Settings
+from convrag.settings import PRESETS, Settings
 from convrag.stages import GROUPS, SEVERAL
 
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"
 CONFIG_NAME = "config"
-PRESETS = {
-    "system": "what a published system chose",
-    "seed": "the five systems' stages, with the llm and the retriever that the run has",
-    "grid": "ready grids",
-}
-"""Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
-
 _configured: list[tuple[plugins.Plugins, dict[Path, str]]] = []
 _composing = threading.Lock()
 

@@ -12,7 +12,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from convrag.errors import ConfigError, UnknownName
 from convrag.registry import Registry
-from convrag.settings import Settings
+from convrag.settings import PRESETS, Settings
 from convrag.stages import GROUPS
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError)  # `rewriter=1` is a bare ValueError
@@ -52,6 +52,8 @@ def explain(error: Exception, registry: Registry) -> ConfigError:
 
 def _unknown_key(key: str, registry: Registry) -> ConfigError:
     group, _, name = key.partition(".")
+    if not name and group in PRESETS:
+        return ConfigError(f"{group}=... chooses options of several groups, and is written with a plus: +{group}=...")
     if not name:
         known = [*GROUPS, *(field.name for field in fields(Settings))]
         return UnknownName("option", key, known)

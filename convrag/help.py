@@ -11,8 +11,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag import plugins
-from convrag.config import PRESETS, variants
-from convrag.settings import Settings
+from convrag.config import variants
+from convrag.settings import PRESETS, Settings
 from convrag.stages import GROUPS
 
 

@@ -9,6 +9,13 @@ from convrag.errors import ConfigError, UnknownName
 
 HISTORIES = ("generated", "gold", "none")
 
+PRESETS = {
+    "system": "what a published system chose",
+    "seed": "the five systems' stages, with the llm and the retriever that the run has",
+    "sweep": "ready grids",
+}
+"""Groups of YAML files that choose options of several groups (`+system=mmr`), and what they are."""
+
 
 @dataclass
 class StoreSettings:

@@ -108,7 +108,7 @@ def sweep_id(grid: Mapping[str, Any]) -> str:
     """What stands for the command that this process runs: equal for the same overrides in any order.
 
     Args:
-        grid: what a ready grid (conf/grid/) brings; a changed one is another grid.
+        grid: what a ready grid (conf/sweep/) brings; a changed one is another grid.
     """
     return cell_id([*_overrides(grid), *(argument for argument in sys.argv[1:] if not argument.startswith("-"))])
 
@@ -175,7 +175,7 @@ def _cells(arguments: list[str], folder: Path) -> list[Cell]:
 
 
 def _grid(config: DictConfig) -> Mapping[str, Any]:
-    """What a ready grid (conf/grid/) brings; nothing where there is none."""
+    """What a ready grid (conf/sweep/) brings; nothing where there is none."""
     return config.hydra.sweeper.get("params") or {}
 
 

@@ -11,10 +11,9 @@ from typing import Any
 from docstring_parser import parse
 
 from convrag import hookspecs, plugins
-from convrag.config import PRESETS
 from convrag.described import argument_texts, described
 from convrag.options import Option
-from convrag.settings import Settings
+from convrag.settings import PRESETS, Settings
 from convrag.stages import GROUPS, Stage, options_group
 from convrag.variants import variants_of
 

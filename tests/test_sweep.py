@@ -173,7 +173,7 @@ def convrag_sweep_finished(sweep, reports):
 
 
 def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(tmp_path: Path) -> None:
-    done = convrag("+grid=rewriters", "rewriter=none,last_n", "limit=1", "tracker=none", folder=tmp_path)
+    done = convrag("+sweep=rewriters", "rewriter=none,last_n", "limit=1", "tracker=none", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     ended = cells(tmp_path)
     assert {name.split()[0] for name in ended} == {"rewriter=none", "rewriter=last_n"}
@@ -184,12 +184,12 @@ def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(tmp_path: Pat
 
 
 def test_a_grid_whose_file_has_changed_is_another_one(tmp_path: Path) -> None:
-    (tmp_path / "mine/grid").mkdir(parents=True)
+    (tmp_path / "mine/sweep").mkdir(parents=True)
     for rewriters in ("none,last_n", "none,full_history"):
         params = f"{{rewriter: '{rewriters}', generator: none}}"
         text = f"# @package _global_\nhydra: {{mode: MULTIRUN, sweeper: {{params: {params}}}}}\n"
-        (tmp_path / "mine/grid/mine.yaml").write_text(text)
-        done = convrag("--config-dir", "mine", "+grid=mine", "limit=1", folder=tmp_path)
+        (tmp_path / "mine/sweep/mine.yaml").write_text(text)
+        done = convrag("--config-dir", "mine", "+sweep=mine", "limit=1", folder=tmp_path)
         assert done.returncode == 0, done.stderr
     assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
     for board in tmp_path.glob("outputs/sweeps/*/leaderboard.csv"):

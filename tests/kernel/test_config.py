@@ -63,3 +63,9 @@ def test_threads_may_compose() -> None:
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(lambda n: compose(f"top_k={n}").top_k, range(1, 9))
     assert list(found) == list(range(1, 9))
+
+
+@pytest.mark.parametrize("group", ["system", "seed", "sweep"])
+def test_a_preset_without_its_plus_is_pointed_out(group: str) -> None:
+    with pytest.raises(ConfigError, match=rf"written with a plus: \+{group}=\.\.\."):
+        compose(f"{group}=mmr")
