@@ -20,7 +20,7 @@ from convrag import plugins
 from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config_errors import HYDRA_ERRORS, explain
 from convrag.errors import ConvragError
-from convrag.help import register_resolvers
+from convrag.help import list_groups_late, register_resolvers
 from convrag.inline import files_in_command
 from convrag.logs import TerminalFormatter
 from convrag.wiring import Wiring
@@ -42,6 +42,7 @@ def main() -> None:
     try:
         configure(files_in_command(sys.argv[1:]))
         register_resolvers()
+        list_groups_late()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
         interrupted = False
     except KeyboardInterrupt:

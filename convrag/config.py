@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import field, fields, make_dataclass
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -169,6 +170,7 @@ def _claim_yaml_names(loaded: plugins.Plugins) -> None:
             taken[group, name] = distribution
 
 
+@cache
 def _yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
     """Group and name -> the file of each variant that a package holds, in alphabetical order."""
     root = resources.files(package)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
+from functools import partial
 from typing import Any
 
+from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 from convrag import plugins
@@ -22,6 +24,32 @@ def register_resolvers() -> None:
     OmegaConf.register_new_resolver("convrag.unique", lambda: os.urandom(3).hex(), use_cache=True, replace=True)
     OmegaConf.register_new_resolver("convrag.sweep", _sweep_id, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("convrag.cell", _cell_id, replace=True)
+
+
+def list_groups_late() -> None:
+    """Let Hydra list all groups only where a help text shows them: ours does not, and it takes a third of --help."""
+    listing = Hydra.format_config_groups
+    if not isinstance(listing, _Late):
+        Hydra.format_config_groups = _Late(listing)  # type: ignore[assignment, method-assign]
+
+
+class _Late:
+    """In place of a method that gives a text: gives what becomes that text when it is shown."""
+
+    def __init__(self, listing: Callable[..., str]) -> None:
+        self._listing = listing
+
+    def __get__(self, hydra: object, owner: type) -> Callable[..., object]:
+        """The method of an object."""
+        return lambda *arguments: _Text(partial(self._listing, hydra, *arguments))
+
+
+class _Text:
+    def __init__(self, make: Callable[[], str]) -> None:
+        self._make = make
+
+    def __str__(self) -> str:
+        return self._make()
 
 
 def help_text() -> str:

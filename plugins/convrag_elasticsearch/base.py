@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag.errors import DataError, NotReady, RunStopped
 from convrag.identity import digest
 from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.types import Hit, Passage, Query
-from convrag_elasticsearch.building import Builder, Pace, Plan
-from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.connection import VARIABLES
 from convrag_elasticsearch.documents import VECTORS, base_properties
 from convrag_elasticsearch.failures import ClusterError
-from convrag_elasticsearch.finding import Finder
 from convrag_elasticsearch.legs import Leg
-from convrag_elasticsearch.licence import Licence
 from convrag_elasticsearch.names import alias_of, latest_of
-from convrag_elasticsearch.published import published
-from convrag_elasticsearch.retrying import Patience
-from convrag_elasticsearch.searcher import Searcher
 from convrag_elasticsearch.settings import Fusing, Operation, check_settings
+
+if TYPE_CHECKING:
+    from convrag_elasticsearch.building import Plan
+    from convrag_elasticsearch.licence import Licence
 
 _LAYOUT = 1
 """Counts up when documents are laid out in another way, so that older indexes are not searched."""
@@ -59,6 +56,11 @@ class ClusterRetriever(Retriever):
         fusing: Fusing,
         operation: Operation,
     ) -> None:
+        from convrag_elasticsearch.cluster import Cluster
+        from convrag_elasticsearch.finding import Finder
+        from convrag_elasticsearch.retrying import Patience
+        from convrag_elasticsearch.searcher import Searcher
+
         check_settings(option, fusing, operation)
         self.option = option
         self.kind = kind
@@ -125,6 +127,8 @@ class ClusterRetriever(Retriever):
         return self.fusing.fusion == "server" or self._fuses_ranks()
 
     def _fuses_ranks(self) -> bool:
+        from convrag_elasticsearch.licence import Licence
+
         with self._lock:
             if self._licence is None:
                 self._licence = Licence.of(self.cluster)
@@ -132,6 +136,8 @@ class ClusterRetriever(Retriever):
 
     def _unsearchable(self, domain: str) -> str:
         """Why a domain cannot be searched; empty where it can."""
+        from convrag_elasticsearch.published import published
+
         there = published(self.cluster, self._alias(domain))
         if there is None:
             return f"the cluster has no index of {domain!r} with these settings: run the same command with task=index"
@@ -141,6 +147,10 @@ class ClusterRetriever(Retriever):
         return ""
 
     def _build(self, domain: str) -> str:
+        from convrag_elasticsearch.building import Builder, Pace
+        from convrag_elasticsearch.cluster import Cluster
+        from convrag_elasticsearch.retrying import Patience
+
         operation = self.operation
         plan = self._plan(domain)
         patience = Patience(operation.index_timeout, operation.retries, operation.retry_seconds)
@@ -150,6 +160,8 @@ class ClusterRetriever(Retriever):
             return builder.build(plan, lambda: self.dataset.corpus(domain), self._fields)
 
     def _plan(self, domain: str) -> Plan:
+        from convrag_elasticsearch.building import Plan
+
         properties = base_properties()
         settings: dict[str, Any] = {"refresh_interval": "-1", "auto_expand_replicas": self.operation.replicas}
         if self.operation.shards != 1:

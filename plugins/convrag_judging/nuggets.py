@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakSet
 
 from convrag.errors import ConfigError, ConvragError
@@ -20,12 +20,14 @@ from convrag.stages import LLM, Dataset, Metrics
 from convrag.store import Store
 from convrag.types import Report, Run, TurnRecord
 from convrag_judging.asked import Asked, Script, has_answer, shown
-from convrag_judging.assessor import Assessor, Limits, Templates
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language
-from convrag_judging.tally import Tally
 from convrag_judging.verdict import FEW, NO_NUGGETS, NO_PASSAGES, NOT_JUDGED, Assessment, Verdict
 from convrag_judging.words import answer_words, cut
+
+if TYPE_CHECKING:
+    from convrag_judging.assessor import Assessor
+    from convrag_judging.tally import Tally
 
 log = logging.getLogger(__name__)
 _alive: WeakSet[NuggetMetrics] = WeakSet()
@@ -115,6 +117,8 @@ class NuggetMetrics(Metrics):
         self.nuggetise_template = _template("nuggetise", nuggetise_prompt)
         self.importance_template = _template("importance", importance_prompt)
         self.assign_template = _template("assign", assign_prompt)
+        from convrag_judging.assessor import Assessor, Limits, Templates
+
         templates = Templates(self.nuggetise_template, self.importance_template, self.assign_template)
         asked = Limits(window, batch, max_nuggets, nugget_words)
         sampling = {"temperature": temperature}
@@ -161,6 +165,8 @@ class NuggetMetrics(Metrics):
         """Scores, number of nuggets and words of each turn that can be judged. Raises RunStopped at a cost limit."""
         self._here.tally = None  # should this one not come to its end, the last one must not pass for it
         given = self._labels() if self._labels else None
+        from convrag_judging.tally import Tally
+
         tally = Tally(self.min_nuggets, None if given is None else list(given))
         judged = (
             side_by_side(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)

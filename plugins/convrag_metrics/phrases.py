@@ -6,6 +6,7 @@ The text has plain apostrophes and single spaces.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 
 def _any(words: str) -> str:
@@ -92,20 +93,27 @@ _COURTESIES = (
 _ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")
 
 
+_ABOUT_SOURCES = (
+    rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
+    rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
+)
+
+
+def disclaims(clause: str) -> bool:
+    """Whether in a clause the speaker, or the documents, do not have what was asked for."""
+    return bool(_either(_DISCLAIMERS).search(clause))
+
+
+def is_courtesy(clause: str) -> bool:
+    """Whether a clause neither knows nor does not: regrets, offers, and whom to ask instead."""
+    return bool(_either(_COURTESIES).search(clause))
+
+
+def is_about_sources(clause: str) -> bool:
+    """Whether a clause is about what the documents are about instead."""
+    return bool(_either(_ABOUT_SOURCES).search(clause))
+
+
+@cache  # compiled at their first use: it takes as long as importing all other metrics
 def _either(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
-
-
-DISCLAIMER = _either(_DISCLAIMERS)
-"""A clause in which the speaker, or the documents, do not have what was asked for."""
-
-COURTESY = _either(_COURTESIES)
-"""A clause that neither knows nor does not: regrets, offers, and whom to ask instead."""
-
-ABOUT_SOURCES = _either(
-    (
-        rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
-        rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
-    )
-)
-"""A clause about what the documents are about instead."""

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from convrag.types import TurnRecord
-from convrag_metrics.phrases import ABOUT_SOURCES, COURTESY, DISCLAIMER
+from convrag_metrics.phrases import disclaims, is_about_sources, is_courtesy
 from convrag_metrics.texts import without_citations
 
 Verdict = Literal["no", "partly", "yes"]
@@ -29,10 +29,10 @@ def unknowing(text: str) -> Verdict:
     Where all others are courtesies (regrets, offers, whom to ask instead), nothing is answered.
     """
     plain = re.sub(r"[^\S\n]+", " ", without_citations(text).replace("’", "'").replace("”", '"'))
-    if not (_DENIES.search(plain) and DISCLAIMER.search(plain.replace("\n", " "))):
+    if not (_DENIES.search(plain) and disclaims(plain.replace("\n", " "))):
         return "no"
     clauses = [clause for sentence in _SENTENCE.split(plain) for clause in _clauses(sentence)]
-    disclaimed = [bool(DISCLAIMER.search(clause)) for clause in clauses]
+    disclaimed = [disclaims(clause) for clause in clauses]
     if not any(disclaimed):
         return "no"
     says = (not denied and _states(clause) for clause, denied in zip(clauses, disclaimed, strict=True))
@@ -53,4 +53,4 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 
 def _states(clause: str) -> bool:
-    return not COURTESY.search(clause) and not ABOUT_SOURCES.search(clause)
+    return not is_courtesy(clause) and not is_about_sources(clause)
