@@ -5,23 +5,21 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from convrag.errors import ConfigError, RunStopped
 from convrag.meter import count
 from convrag.options import operational
 from convrag.stages import LLM
 from convrag.types import Completion, Prompt, Usage
-from convrag_litellm import _litellm, providers
-from convrag_litellm.call import Call, Limits
+from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
-from convrag_litellm.failures import explain
 from convrag_litellm.parameters import check_extra, check_least, check_variable
-from convrag_litellm.prices import Prices
-from convrag_litellm.purse import Purse
-from convrag_litellm.reply import Reply
 from convrag_litellm.server import Server
-from convrag_litellm.throttle import Throttle
+
+if TYPE_CHECKING:
+    from convrag_litellm.call import Call
+    from convrag_litellm.reply import Reply
 
 
 class LiteLLM(LLM):
@@ -106,6 +104,11 @@ class LiteLLM(LLM):
             "seed": seed,
             "stop": list(stop) if stop else None,
         }
+        from convrag_litellm.call import Limits
+        from convrag_litellm.prices import Prices
+        from convrag_litellm.purse import Purse
+        from convrag_litellm.throttle import Throttle
+
         self.server = Server(model, api_base, api_base_env, api_key_env)
         self.limits = Limits(
             timeout,
@@ -130,6 +133,9 @@ class LiteLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
+        from convrag_litellm.call import Call
+        from convrag_litellm.failures import explain
+
         body = self._body(prompt)
         if self.cache_prompts:
             body["messages"] = with_cache_marks(prompt.messages)
@@ -149,6 +155,8 @@ class LiteLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """As litellm counts them for this model: approximate where it has no tokenizer of its own."""
+        from convrag_litellm import _litellm
+
         return _litellm.count_tokens(self.model, text)
 
     def _body(self, prompt: Prompt) -> dict[str, Any]:
