@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.failures import ClusterError
-from convrag_elasticsearch.licence import Licence
+
+if TYPE_CHECKING:
+    from convrag_elasticsearch.cluster import Cluster
 
 TASK = "sparse_embedding"
 
@@ -110,6 +111,8 @@ class Endpoint:
 
     def _lacks(self, cluster: Cluster, failure: ClusterError) -> list[str]:
         """All reasons that the cluster gives, the deepest first."""
+        from convrag_elasticsearch.licence import Licence
+
         found = Licence.of(cluster).lacks_machine_learning()
         if "ml node" in str(failure).lower():
             found.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")

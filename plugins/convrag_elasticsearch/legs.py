@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convrag.types import Passage, Query
-from convrag_elasticsearch.cluster import Cluster
+
+if TYPE_CHECKING:
+    from convrag_elasticsearch.cluster import Cluster
 
 Body = dict[str, Any]
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from convrag.errors import DataError
 from convrag.types import Passage, Query
-from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.documents import CONTENT
 from convrag_elasticsearch.endpoint import Endpoint
 from convrag_elasticsearch.legs import Leg, Search
 from convrag_elasticsearch.token_files import PassageTokens, QueryTokens
+
+if TYPE_CHECKING:
+    from convrag_elasticsearch.cluster import Cluster
 
 QueryKind = Literal["sparse_vector", "semantic_text", "text_expansion"]
 

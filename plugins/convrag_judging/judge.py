@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 from weakref import WeakSet
 
 from convrag.errors import ConfigError
@@ -20,11 +20,12 @@ from convrag.side_by_side import side_by_side
 from convrag.stages import LLM, Dataset, Metrics
 from convrag.types import Report, Run, TurnRecord
 from convrag_judging.asked import Script, has_answer, shown
-from convrag_judging.ballot import Ballot, Vote
-from convrag_judging.judges import Judge
 from convrag_judging.models import named, unable
-from convrag_judging.opinions import Opinion, read_opinions
-from convrag_judging.rubric import Rubric, read_rubric, rubric_path
+
+if TYPE_CHECKING:
+    from convrag_judging.ballot import Ballot, Vote
+    from convrag_judging.opinions import Opinion
+    from convrag_judging.rubric import Rubric
 
 log = logging.getLogger(__name__)
 _alive: WeakSet[JudgeMetrics] = WeakSet()
@@ -72,6 +73,10 @@ class JudgeMetrics(Metrics):
         temperature: float | None = 0.0,
         workers: Annotated[int, operational] = 4,
     ) -> None:
+        from convrag_judging.judges import Judge
+        from convrag_judging.opinions import read_opinions
+        from convrag_judging.rubric import read_rubric, rubric_path
+
         if workers < 1:
             raise ConfigError(f"metrics.judge.workers={workers}: at least 1")
         self.script = Script(dataset)
@@ -100,6 +105,8 @@ class JudgeMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """The mean score of each turn by criterion. Raises RunStopped at a cost limit."""
+        from convrag_judging.ballot import Ballot, Vote
+
         self._here.ballot = None  # should this one not come to its end, the last one must not pass for it
         ballot = Ballot(self._rubric(), self._human() if self._human else ())
         if self._given:
@@ -123,6 +130,9 @@ class JudgeMetrics(Metrics):
 
     def _judge(self, record: TurnRecord, rubric: Rubric) -> Vote:
         """A turn in the eyes of all judges."""
+        from convrag_judging.ballot import Vote
+        from convrag_judging.opinions import Opinion
+
         answer = record.answer.text
         if not answer.strip():
             lowest = float(rubric.lowest)
