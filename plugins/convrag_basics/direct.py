@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from convrag.citations import check_citations
 from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Generator
 from convrag.types import Answer, Evidence, Question
-from convrag_basics.citations import check_citations
 
 
 class DirectGenerator(Generator):
@@ -51,6 +51,6 @@ class DirectGenerator(Generator):
             ],
         )
         completion = self.llm.complete(prompt)
-        checked = check_citations(completion.text, evidence)
+        checked = check_citations(completion.text, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
         return Answer(checked.text, checked.citations, trace)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag.asking import exchanges
+from convrag.citations import check_citations
 from convrag.errors import ConfigError, DataError
 from convrag.prompts import PromptTemplate
 from convrag.stages import LLM, Generator
 from convrag.streaming import listener, listening
 from convrag.types import Answer, Completion, Evidence, Message, Prompt, Question
-from convrag_condense.citations import check_citations
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting
 
@@ -113,7 +113,7 @@ class ChatGenerator(Generator):
         }
         prompt = Prompt("answer", (*_flat(talk, sent), newest), inputs, self.sampling)
         completion, metas = self._ask(prompt)
-        checked = check_citations(completion.text, talk.numbers)
+        checked = check_citations(completion.text, {number: passage for passage, number in talk.numbers.items()})
         named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
         trace: dict[str, Any] = {
             "prompt": self.template.hash,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from convrag.citations import check_citations
 from convrag.errors import DataError, LLMError
 from convrag.stages import LLM
 from convrag.testing import (
@@ -18,7 +19,6 @@ from convrag.testing import (
 )
 from convrag.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
 from convrag_basics import DirectGenerator, FullContext, NoClusterer, NoGenerator, NoRanker, NoTracker
-from convrag_basics.citations import check_citations
 
 
 class Says(LLM):
@@ -159,12 +159,16 @@ def test_what_the_llm_raises_is_raised() -> None:
     ],
 )
 def test_citations(reply: str, text: str, citations: tuple[str, ...], removed: int) -> None:
-    assert check_citations(reply, evidence()) == (text, citations, removed)
+    assert check_citations(reply, {item.number: item.passage.id for item in evidence().items}) == (
+        text,
+        citations,
+        removed,
+    )
 
 
 def test_citations_follow_the_numbers_of_the_evidence_not_its_order() -> None:
     items = (EvidenceItem(5, Passage("five", "x"), "x"), EvidenceItem(2, Passage("two", "y"), "y"))
-    assert check_citations("[2] [5] [1]", Evidence(items)).citations == ("two", "five")
+    assert check_citations("[2] [5] [1]", {item.number: item.passage.id for item in items}).citations == ("two", "five")
 
 
 def test_a_prompt_of_ones_own(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag.citations import check_citations
 from convrag.errors import ConfigError, DataError, LLMError
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
@@ -20,7 +21,6 @@ from convrag.testing import GeneratorContract
 from convrag.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
-from convrag_condense.citations import check_citations
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_offline.answering import answer
 from convrag_offline.frequencies import Frequencies
@@ -244,13 +244,13 @@ def test_numbers_do_not_depend_on_what_is_trimmed() -> None:
 
 
 def test_code_cites_nothing() -> None:
-    found = check_citations("`items[7]` and ```\nx[8]\n``` but [1] and [7].", {"a": 1})
+    found = check_citations("`items[7]` and ```\nx[8]\n``` but [1] and [7].", {1: "a"})
     assert (found.text, found.citations, found.removed) == ("`items[7]` and ```\nx[8]\n``` but [1] and.", ("a",), 1)
 
 
 @given(st.lists(st.sampled_from(["[1]", "[2]", "[3]", "[1, 3]", " word", ". "]), max_size=12))
 def test_only_known_numbers_stay(parts: list[str]) -> None:
-    found = check_citations("".join(parts), {"a": 1, "b": 2})
+    found = check_citations("".join(parts), {1: "a", 2: "b"})
     assert "3" not in found.text
     assert found.removed == sum("3" in part for part in parts)
     assert set(found.citations) <= {"a", "b"}

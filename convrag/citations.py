@@ -1,4 +1,4 @@
-"""Checks what an answer cites: `[1]`, `[1, 2]` and `[1][2]` must be numbers of the conversation's passages."""
+"""Checks what an answer cites: `[1]`, `[1, 2]` and `[1][2]` must be numbers of passages that were shown."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ class Checked(NamedTuple):
     removed: int
 
 
-def check_citations(text: str, numbers: Mapping[str, int]) -> Checked:
+def check_citations(text: str, passages: Mapping[int, str]) -> Checked:
     """Remove the citations of numbers that no passage has.
 
     Args:
         text: an answer.
-        numbers: passage id -> its number.
+        passages: number -> the id of its passage.
     """
-    ids = {number: passage for passage, number in numbers.items()}
     cited: dict[str, None] = {}
     removed = 0
 
@@ -36,8 +35,8 @@ def check_citations(text: str, numbers: Mapping[str, int]) -> Checked:
         if match["numbers"] is None:
             return match[0]
         given = [int(number) for number in re.findall(r"\d+", match["numbers"])]
-        known = [number for number in given if number in ids]
-        cited.update((ids[number], None) for number in known)
+        known = [number for number in given if number in passages]
+        cited.update((passages[number], None) for number in known)
         removed += len(given) - len(known)
         if len(known) == len(given):
             return match[0]
