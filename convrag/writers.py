@@ -12,6 +12,7 @@ from pathlib import Path
 from convrag.hookspecs import hookimpl
 from convrag.records import to_json
 from convrag.types import Hit, Run, TurnRecord
+from convrag.utterances import USER
 
 UNFINISHED = ".unfinished"
 
@@ -64,7 +65,7 @@ def beir_line(record: TurnRecord) -> str:
     """A rewritten query as a BEIR line, with the answer; the `|user|: ` prefix is MTRAG's."""
     line = {
         "_id": record.turn_id,
-        "text": f"|user|: {record.rewritten_query}",
+        "text": f"{USER}{record.rewritten_query}",
         "agent_response": record.answer.text,
     }
     return json.dumps(line, ensure_ascii=False)

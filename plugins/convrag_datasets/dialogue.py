@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
+from convrag.utterances import USER
 from convrag_datasets.rows import Row
 
-_USER = re.compile(r"^\|user\|:[ \t]?", re.MULTILINE)
 _ASSISTANT = {"assistant", "agent"}
 _UNSPOKEN = {"system", "developer", "tool"}  # what a model was told beside the conversation
 
@@ -25,7 +24,7 @@ def exchanges(messages: Sequence[Row]) -> list[Exchange]:
     for message in messages:
         role = message.text("role", "speaker")
         if role == "user":
-            question = message.text("content", "text").removeprefix("|user|: ")
+            question = message.text("content", "text").removeprefix(USER)
             if not question.strip():
                 raise message.error("the question is empty")
             questions.append(question)
@@ -36,9 +35,3 @@ def exchanges(messages: Sequence[Row]) -> list[Exchange]:
         elif role not in _UNSPOKEN:
             raise message.error(f"the role must be user or assistant, not {role!r}")
     return [(question, "\n".join(parts)) for question, parts in zip(questions, answers, strict=True)]
-
-
-def questions_in(text: str) -> list[str]:
-    """The user's questions in a text whose lines begin with `|user|: `, oldest first; a text without them is one."""
-    parts = [part.rstrip("\r\n") for part in _USER.split(text)]
-    return parts[1:] or parts

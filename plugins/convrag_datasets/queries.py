@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convrag.errors import DataError
 from convrag.types import Conversation, Turn
-from convrag_datasets.dialogue import questions_in
+from convrag.utterances import utterances
 from convrag_datasets.rows import read_rows
 from convrag_datasets.tasks import Task, assemble, split_id
 
@@ -33,7 +33,7 @@ def read_queries(path: Path, domain: str, *, with_earlier: bool = False) -> tupl
 def _tasks(path: Path, domain: str, with_earlier: bool) -> Iterator[Task]:
     for row in read_rows(path):
         name = row.text("_id")
-        *earlier, question = questions_in(row.text("text"))
+        *earlier, question = utterances(row.text("text"))
         if not question.strip():
             raise row.error("the question is empty")
         conversation_id, number = split_id(name) or (name, 1)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from convrag.user_files import lines_in
-
-_SPEAKER = re.compile(r"^\|user\|:", re.MULTILINE)
+from convrag.utterances import last_utterance
 
 
 def read_texts(path: Path) -> dict[str, str]:
@@ -24,5 +22,5 @@ def read_texts(path: Path) -> dict[str, str]:
             raise line.error('this must be {"_id": turn, "text": rewrite}, both of them strings')
         if turn_id in found:
             raise line.error(f"the turn {turn_id!r} occurs twice")
-        found[turn_id] = _SPEAKER.split(text)[-1].strip()
+        found[turn_id] = last_utterance(text)
     return found

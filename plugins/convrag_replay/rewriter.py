@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -12,9 +11,8 @@ from convrag.once import Once, problems
 from convrag.stages import Rewriter
 from convrag.types import Question, Rewrite
 from convrag.user_files import Line, lines_in
+from convrag.utterances import last_utterance
 from convrag_replay.hashing import hash_files
-
-_SPEAKER = re.compile(r"^\|user\|:", re.MULTILINE)
 
 
 class ReplayRewriter(Rewriter):
@@ -59,7 +57,7 @@ def _read(path: Path) -> dict[str, str]:
             raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
         if first := places.get(turn_id):
             raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
-        rewrites[turn_id] = _SPEAKER.split(text)[-1].strip()
+        rewrites[turn_id] = last_utterance(text)
         places[turn_id] = line._replace(text="")
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)

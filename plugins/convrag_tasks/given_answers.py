@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from convrag.errors import DataError
 from convrag.types import Hit, Passage
 from convrag.user_files import Line, lines_in
+from convrag.utterances import last_utterance
 
 FORMS = (
     'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
     '{"_id", "text", "agent_response"}'
 )
-_SPEAKER = "|user|:"
 
 
 class GivenAnswer(NamedTuple):
@@ -50,7 +50,7 @@ def _parsed(line: Line) -> tuple[str, GivenAnswer]:
     if "answer" in row:
         return _text(row, "turn_id", line), GivenAnswer(_text(row, "answer", line), "", _contexts(row, line))
     if "agent_response" in row:
-        query = _text(row, "text", line).rpartition(_SPEAKER)[2].strip()
+        query = last_utterance(_text(row, "text", line))
         return _text(row, "_id", line), GivenAnswer(_text(row, "agent_response", line), query, None)
     raise line.error(f"this is no answer: a line is {FORMS}")
 

@@ -1,0 +1,22 @@
+"""MTRAG's mark of who speaks."""
+
+from __future__ import annotations
+
+import pytest
+
+from convrag.utterances import last_utterance, utterances
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Why?", ["Why?"]),
+        ("|user|: Why?", ["Why?"]),
+        ("|user|: What is tea?\n|user|:Why?\n", ["What is tea?", "Why?"]),
+        ("What does |user|: mean?", ["What does |user|: mean?"]),
+        ("|user|: Two\nlines", ["Two\nlines"]),
+    ],
+)
+def test_utterances(text: str, found: list[str]) -> None:
+    assert utterances(text) == found
+    assert last_utterance(f"{text}  ") == found[-1]
