@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from convrag.errors import ConfigError, ConvragError
 from convrag.prompts import PromptTemplate
+from convrag.sentences import first_sentence
 from convrag.stages import LLM, Clusterer, Detector, Embedder, Generator, Ranker, Summarizer
 from convrag.types import Answer, Evidence, Nugget, Question
 from convrag_ginger.citing import cite, numbers_of
@@ -16,7 +17,6 @@ from convrag_ginger.fluency import Editor
 from convrag_ginger.grouping import Policy, groups
 from convrag_ginger.length import Length, clipped, joined, word_count
 from convrag_ginger.merging import Finding, merged
-from convrag_ginger.sentences import first_sentence
 from convrag_ginger.statements import Checker, Statement
 from convrag_ginger.support import Judge
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag.errors import ConfigError
+from convrag.sentences import sentence_spans
 from convrag_ginger.citing import CITATIONS
-from convrag_ginger.sentences import sentence_spans
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""

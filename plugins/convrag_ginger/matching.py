@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from convrag.errors import ConfigError
+from convrag.sentences import sentence_spans
 from convrag.stages import Detector
 from convrag.types import Nugget, Passage
-from convrag_ginger.sentences import sentence_spans
 from convrag_ginger.words import stems
 
 

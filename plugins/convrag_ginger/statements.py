@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from convrag.sentences import first_sentence
 from convrag.types import Nugget
 from convrag_ginger.length import word_count
-from convrag_ginger.sentences import first_sentence
 from convrag_ginger.support import Judge, support, supporters
 
 

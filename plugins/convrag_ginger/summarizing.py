@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag.prompts import PromptTemplate
+from convrag.sentences import first_sentence
 from convrag.stages import LLM, Summarizer
 from convrag.types import Nugget
 from convrag_ginger.citing import without
 from convrag_ginger.length import clipped
-from convrag_ginger.sentences import first_sentence
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")

@@ -6,9 +6,9 @@ was named before it: words of the title and of the sentence before count for hal
 
 from __future__ import annotations
 
+from convrag.sentences import sentence_spans
 from convrag_offline.answering import FEWEST_WORDS
 from convrag_offline.frequencies import Frequencies
-from convrag_offline.segments import segments
 from convrag_offline.weighing import weights
 from convrag_offline.words import content_words
 
@@ -29,7 +29,7 @@ def nuggets(question: str, passage: str, frequencies: Frequencies, title: str = 
     before: set[str] = set()
     copied: list[str] = []
     position = 0
-    for start, end in segments(passage):
+    for start, end in sentence_spans(passage):
         text = passage[start:end]
         own = _stems(text) & weight.keys()
         near = ((named | before) & weight.keys()) - own

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.errors import ConfigError, DataError, LLMError
+from convrag.sentences import sentence_spans
 from convrag.stages import LLM
 from convrag.testing import DetectorContract, TaskContract
 from convrag.types import Completion, Nugget, Passage, Prompt
 from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
 from convrag_ginger.locating import Source
-from convrag_ginger.sentences import sentence_spans
 from convrag_ginger.splitting import parts
 from convrag_ginger.tags import outermost, tagged
 

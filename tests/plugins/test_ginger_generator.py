@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from convrag.errors import ConfigError, ConvragError, LLMError
 from convrag.remember import remember
+from convrag.sentences import sentence_spans
 from convrag.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
 from convrag.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
@@ -43,7 +44,6 @@ from convrag_ginger.citing import checked, cite
 from convrag_ginger.grouping import Policy, groups
 from convrag_ginger.length import Length, clipped, joined, word_count
 from convrag_ginger.merging import merged
-from convrag_ginger.sentences import sentence_spans
 from convrag_ginger.support import support, supporters
 
 

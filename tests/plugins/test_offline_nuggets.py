@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from convrag.errors import LLMError
+from convrag.sentences import sentence_spans
 from convrag.stages import Dataset
 from convrag.store import Store
 from convrag.types import Conversation, Passage, Prompt
 from convrag_offline import ExtractiveLLM
-from convrag_offline.segments import segments
 
 PASSAGE = (
     "Kettle\nA kettle whistles because steam is forced through its lid .  It was patented in 1890.\n\n"
@@ -72,10 +72,10 @@ def test_the_copy_is_literal(llm: ExtractiveLLM, pieces: list[str]) -> None:
     assert without_tags(ask(llm, "nuggets", question="Does a kettle whistle?", passage=passage)) == passage
 
 
-def test_segments() -> None:
+def test_sentence_spans() -> None:
     text = "One of `` two . '' Three 3.5\n\n Dr. Oe! "
-    assert [text[start:end] for start, end in segments(text)] == ["One of `` two . ''", "Three 3.5", "Dr. Oe!"]
-    assert segments(" \n ") == []
+    assert [text[start:end] for start, end in sentence_spans(text)] == ["One of `` two . ''", "Three 3.5", "Dr. Oe!"]
+    assert sentence_spans(" \n ") == []
 
 
 def test_a_summary_quotes_the_sentence_that_answers(llm: ExtractiveLLM) -> None:
