@@ -1,10 +1,12 @@
-"""Text becomes sentences that remember where they stood."""
+"""English text becomes sentences, as places in it or as texts (pysbd)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
+_CITATION = re.compile(r"[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _LINE = re.compile(r"[^\r\n]+")
 _SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: a mark that stands alone
 _CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
@@ -31,6 +33,23 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 def first_sentence(text: str) -> str:
     """The first sentence of a text, or nothing."""
     return next((text[start:end] for start, end in sentence_spans(text)), "")
+
+
+@lru_cache(maxsize=4096)
+def sentences(text: str) -> tuple[str, ...]:
+    """The sentences of a text in order, each on one line; numbers in square brackets, which would look like citations
+    of ours, are left out. A line break ends a sentence: it stands behind titles and the items of lists.
+    """
+    from pysbd import Segmenter
+
+    segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
+    lines = (" ".join(line.split()) for line in without_citations(text).splitlines())
+    return tuple(stripped for line in lines if line for part in segmenter.segment(line) if (stripped := part.strip()))
+
+
+def without_citations(text: str) -> str:
+    """A text without numbers in square brackets."""
+    return _CITATION.sub("", text)
 
 
 def _in_line(text: str, start: int, end: int, parts: list[str]) -> Iterator[tuple[int, int]]:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, MutableMapping
 from typing import NamedTuple
 
+from convrag.sentences import sentences
 from convrag.types import Turn
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
-_CITATION = re.compile(r"[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 
 # What thanks, apologies, offers of help and "I could not find this" are made of; a sentence of nothing else says
 # nothing.
@@ -53,15 +53,6 @@ def extract(turns: Iterable[Turn], min_words: int, split: MutableMapping[str, li
                 if len(text.split()) >= min_words:
                     found.setdefault(text, Sentence(text, speaker, number))
     return list(found.values())
-
-
-def sentences(text: str) -> list[str]:
-    """The sentences of an answer, each on one line, without citations. A line break ends a sentence, as in lists."""
-    from pysbd import Segmenter
-
-    segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
-    lines = (" ".join(line.split()) for line in _CITATION.sub("", text).splitlines())
-    return [stripped for line in lines if line for part in segmenter.segment(line) if (stripped := part.strip())]
 
 
 def is_filler(sentence: str) -> bool:

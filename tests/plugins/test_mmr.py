@@ -16,13 +16,14 @@ from convrag.conversation import Conversation
 from convrag.errors import ConfigError, DataError, LLMError
 from convrag.pipeline import Pipeline
 from convrag.records import from_json, to_json
+from convrag.sentences import sentences
 from convrag.stages import LLM, Clusterer, Embedder
 from convrag.testing import RewriterContract
 from convrag.types import Completion, Prompt, Question, Turn
 from convrag.writers import beir_line
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
-from convrag_mmr.extraction import extract, is_filler, sentences
+from convrag_mmr.extraction import extract, is_filler
 from convrag_mmr.memory import Remembering
 from convrag_mmr.polishing import polish
 from convrag_mmr.selection import mmr, representatives
@@ -151,10 +152,10 @@ def test_what_the_user_says_is_never_filler() -> None:
 
 
 def test_lines_end_sentences_and_citations_go() -> None:
-    assert sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.") == [
+    assert list(sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
         "It has:", "- phases", "- craters", "Dr. Oe said so.", "He did.",
     ]  # fmt: skip
-    assert sentences("") == sentences(" \n ") == []
+    assert sentences("") == sentences(" \n ") == ()
 
 
 def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:

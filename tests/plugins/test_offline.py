@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from convrag.errors import ConvragError, DataError, LLMError
+from convrag.sentences import sentences
 from convrag.stages import Dataset
 from convrag.store import Store
 from convrag.testing import EmbedderContract, LLMContract
@@ -23,7 +24,6 @@ from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.rewriting import lacking_words, rewrite
-from convrag_offline.sentences import sentences
 
 MOON = [
     "The Moon orbits Earth at an average distance of 384,400 kilometres.",
