@@ -1,7 +1,7 @@
 """convrag: the plugin framework for conversational retrieval-augmented generation.
 
-Here are the names that users and plugin authors need. The modules say more: `convrag.stages` is what there is to
-implement, `convrag.types` what flows between stages, `convrag.hookspecs` what plugins may hook into.
+Here are the names that users and plugin authors need. The modules say more: `convrag.api.stages` is what there is to
+implement, `convrag.api.types` what flows between stages, `convrag.api.hookspecs` what plugins may hook into.
 """
 
 import os as _os
@@ -11,13 +11,9 @@ _os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 _os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 _os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
-from convrag.conversation import Conversations
-from convrag.errors import ConvragError, DataError, LLMError, MissingExtra
-from convrag.hookspecs import Register, hookimpl
-from convrag.options import operational, use
-from convrag.pipeline import Pipeline
-from convrag.prompts import PromptTemplate
-from convrag.stages import (
+from convrag.api.errors import ConvragError, DataError, LLMError, MissingExtra
+from convrag.api.hookspecs import Register, hookimpl
+from convrag.api.stages import (
     LLM,
     Clusterer,
     Context,
@@ -33,8 +29,7 @@ from convrag.stages import (
     Task,
     Tracker,
 )
-from convrag.store import Store
-from convrag.types import (
+from convrag.api.types import (
     Answer,
     Completion,
     Conversation,
@@ -54,6 +49,11 @@ from convrag.types import (
     TurnRecord,
     Usage,
 )
+from convrag.conversation import Conversations
+from convrag.options import operational, use
+from convrag.pipeline import Pipeline
+from convrag.prompts import PromptTemplate
+from convrag.store import Store
 
 __version__ = "0.1.0"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Question, Rewrite, Turn
 from convrag.cleaning import clean_reply
-from convrag.errors import LLMError
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM
-from convrag.types import Question, Rewrite, Turn
 
 LONGEST = 400
 """Characters that a rewrite may have, unless the question is itself half as long: more is an answer or a lecture."""

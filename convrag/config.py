@@ -21,11 +21,11 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import plugins
+from convrag.api.stages import GROUPS, SEVERAL
 from convrag.config_errors import explained
 from convrag.inline import files_in_overrides
 from convrag.options import Option
 from convrag.settings import PRESETS, Settings
-from convrag.stages import GROUPS, SEVERAL
 
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"

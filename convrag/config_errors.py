@@ -10,10 +10,10 @@ from dataclasses import fields
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.stages import GROUPS
 from convrag.registry import Registry
 from convrag.settings import PRESETS, Settings
-from convrag.stages import GROUPS
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError)  # `rewriter=1` is a bare ValueError
 

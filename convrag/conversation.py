@@ -12,8 +12,8 @@ from typing import Any
 from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
-from convrag.errors import DataError
-from convrag.types import EvidenceItem, Passage, Question, Turn, TurnRecord
+from convrag.api.errors import DataError
+from convrag.api.types import EvidenceItem, Passage, Question, Turn, TurnRecord
 
 
 @dataclass

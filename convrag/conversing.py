@@ -9,11 +9,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from convrag import conversation as state
-from convrag.errors import RunStopped
+from convrag.api.errors import RunStopped
+from convrag.api.types import Conversation, TurnRecord
 from convrag.pipeline import Pipeline
 from convrag.progress import turns
 from convrag.settings import Settings
-from convrag.types import Conversation, TurnRecord
 
 
 class Conversing:

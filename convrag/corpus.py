@@ -8,11 +8,11 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.stages import Dataset
+from convrag.api.types import Passage
 from convrag.progress import track
-from convrag.stages import Dataset
 from convrag.store import BATCH, Store
-from convrag.types import Passage
 
 
 class Corpus:

@@ -8,7 +8,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
 
 
 def module_of(path: Path) -> str:

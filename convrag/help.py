@@ -13,9 +13,9 @@ from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 from convrag import plugins
+from convrag.api.stages import GROUPS
 from convrag.config import variants
 from convrag.settings import PRESETS, Settings
-from convrag.stages import GROUPS
 
 
 def register_resolvers() -> None:

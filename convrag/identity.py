@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convrag.stages import Stage
+from convrag.api.stages import Stage
 
 _SOURCES = {".py", ".jinja", ".txt", ".json", ".yaml"}
 

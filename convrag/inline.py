@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
 
 KEY = "plugins"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.util import find_spec
 
-from convrag.errors import MissingExtra
+from convrag.api.errors import MissingExtra
 
 
 def installed(module: str) -> bool:

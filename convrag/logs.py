@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
 
 log = logging.getLogger(__name__)
 

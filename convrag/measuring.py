@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
+from convrag.api.stages import Metrics
+from convrag.api.types import Completion, Prompt, TurnRecord, Usage
 from convrag.meter import Meter
 from convrag.scoring import Values
-from convrag.stages import Metrics
-from convrag.types import Completion, Prompt, TurnRecord, Usage
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from convrag.types import Completion, Prompt, Usage
+from convrag.api.types import Completion, Prompt, Usage
 
 _current: ContextVar[tuple[Meter, str] | None] = ContextVar("convrag_meter", default=None)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pluggy
 
-from convrag import hookspecs, plugins
+from convrag import plugins
+from convrag.api import hookspecs
 from convrag.tracing import traced
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
 
 T = TypeVar("T")
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from convrag.errors import ConfigError, MissingExtra, UnknownName
+from convrag.api.errors import ConfigError, MissingExtra, UnknownName
+from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.libraries import missing
-from convrag.stages import GROUPS, Stage, options_group
 from convrag.store import Store
 
 MARK = "_option_"

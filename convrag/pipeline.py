@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from convrag.api.errors import UnknownName
+from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
+from convrag.api.types import Question, Rewrite, TurnRecord
 from convrag.config import compose, settings_of
 from convrag.conversation import Conversation, Conversations, turn_of
-from convrag.errors import UnknownName
 from convrag.logs import FirstTime
 from convrag.settings import Settings
-from convrag.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.streaming import Stream
 from convrag.turn import Listener, Plan, Stages, TurnInProgress
-from convrag.types import Question, Rewrite, TurnRecord
 from convrag.wiring import Wiring
 
 

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 import pluggy
 
-from convrag import hookspecs
-from convrag.errors import ConvragError, PluginError
+from convrag.api import hookspecs
+from convrag.api.errors import ConvragError, PluginError
+from convrag.api.stages import Stage
 from convrag.files import import_file, module_of
 from convrag.options import Option
 from convrag.registry import Registry
-from convrag.stages import Stage
 from convrag.tracing import traced
 
 GROUP = "convrag"

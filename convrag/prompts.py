@@ -8,8 +8,8 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from convrag.errors import DataError
-from convrag.types import Message, Prompt, Role
+from convrag.api.errors import DataError
+from convrag.api.types import Message, Prompt, Role
 
 if TYPE_CHECKING:
     from jinja2 import Template

@@ -10,8 +10,8 @@ import json
 from hashlib import blake2b
 from pathlib import Path
 
-from convrag.errors import DataError
-from convrag.types import Completion, Prompt
+from convrag.api.errors import DataError
+from convrag.api.types import Completion, Prompt
 from convrag.user_files import Line, lines
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")

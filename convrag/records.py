@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from convrag.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
 from convrag.user_files import lines
 
 _TEXTS = ("text", "title", "url")

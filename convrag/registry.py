@@ -5,9 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping
 
-from convrag.errors import PluginError, UnknownName
+from convrag.api.errors import PluginError, UnknownName
+from convrag.api.stages import GROUPS, options_group
 from convrag.options import Option
-from convrag.stages import GROUPS, options_group
 
 
 class Registry:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from convrag.api.stages import LLM, Stage
+from convrag.api.types import Completion, Usage
 from convrag.identity import digest
 from convrag.meter import count, note
-from convrag.stages import LLM, Stage
 from convrag.store import Store
 from convrag.streaming import listener
-from convrag.types import Completion, Usage
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag.errors import LLMError
-from convrag.stages import LLM
-from convrag.types import Message, Prompt
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Message, Prompt
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

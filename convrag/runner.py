@@ -14,9 +14,11 @@ from typing import Protocol
 
 from omegaconf import DictConfig
 
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.stages import GROUPS, Dataset, Metrics
+from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.config import settings_of
 from convrag.conversing import Conversing
-from convrag.errors import ConfigError, ConvragError
 from convrag.identity import digest
 from convrag.measuring import measure
 from convrag.observers import Observers
@@ -24,10 +26,8 @@ from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.scoring import Scores
 from convrag.settings import Settings
-from convrag.stages import GROUPS, Dataset, Metrics
 from convrag.summary import read_summary, score_lines, summarize
 from convrag.summary_page import markdown
-from convrag.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.wiring import Wiring
 from convrag.writers import RunFolder, Writers
 
@@ -45,7 +45,7 @@ def run(
     Args:
         config: as composed.
         folder: where the files go.
-        watching: further observers of this run (see convrag.hookspecs); what they raise ends it.
+        watching: further observers of this run (see convrag.api.hookspecs); what they raise ends it.
         sweep: id of the sweep that this run is a cell of.
         reuse: whether results of the very same stages and settings that are there already will do.
 

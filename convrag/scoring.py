@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convrag.api.stages import Metrics
+from convrag.api.types import Slice, TurnRecord
 from convrag.bootstrap import intervals
-from convrag.stages import Metrics
-from convrag.types import Slice, TurnRecord
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
 
 HISTORIES = ("generated", "gold", "none")
 

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from convrag.api.errors import ConfigError
 from convrag.claims import claims_of
-from convrag.errors import ConfigError
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""

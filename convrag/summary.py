@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.types import Report, RunSummary, Slice, TurnRecord, Usage
 from convrag.scoring import Scores
-from convrag.types import Report, RunSummary, Slice, TurnRecord, Usage
 
 OVERALL = "overall"
 

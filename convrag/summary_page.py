@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from convrag.api.types import Run, RunSummary, Slice, Usage
 from convrag.options import MARK
 from convrag.summary import OVERALL
-from convrag.types import Run, RunSummary, Slice, Usage
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -24,13 +24,13 @@ from hydra._internal.utils import create_config_search_path
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
+from convrag.api.errors import ConvragError, NotReady
+from convrag.api.types import Cell, Report, Sweep
 from convrag.config import CONFIG_MODULE, settings_of
-from convrag.errors import ConvragError, NotReady
 from convrag.identity import digest
 from convrag.observers import Observers
 from convrag.progress import within_grid
 from convrag.runner import MANIFEST
-from convrag.types import Cell, Report, Sweep
 from convrag.wiring import Wiring
 
 log = logging.getLogger(__name__)

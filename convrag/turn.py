@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from convrag.errors import ConvragError, RunStopped
+from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
+from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
 from convrag.logs import FirstTime
 from convrag.meter import Meter
 from convrag.settings import Settings
-from convrag.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.streaming import listening
-from convrag.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
 
 Listener = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
 
 # zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
 _UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)

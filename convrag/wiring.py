@@ -12,13 +12,13 @@ from weakref import WeakSet
 from omegaconf import DictConfig, OmegaConf
 
 from convrag import plugins
-from convrag.errors import ConfigError, NotReady
+from convrag.api.errors import ConfigError, NotReady
+from convrag.api.stages import Stage
 from convrag.identity import digest, file_hash, fingerprint
 from convrag.libraries import missing
 from convrag.options import MARK, Option, Parameter, Use
 from convrag.prompts import PromptTemplate
 from convrag.remember import remember
-from convrag.stages import Stage
 from convrag.store import Store
 
 _KEPT = 64  # stages that outlive their run: enough for a grid's cells to share, few enough to fit

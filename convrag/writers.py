@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from math import inf
 from pathlib import Path
 
-from convrag.hookspecs import hookimpl
+from convrag.api.hookspecs import hookimpl
+from convrag.api.types import Hit, Run, TurnRecord
 from convrag.records import to_json
-from convrag.types import Hit, Run, TurnRecord
 from convrag.utterances import USER
 
 UNFINISHED = ".unfinished"

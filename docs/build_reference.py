@@ -10,11 +10,12 @@ from typing import Any
 
 from docstring_parser import parse
 
-from convrag import hookspecs, plugins
+from convrag import plugins
+from convrag.api import hookspecs
+from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.described import argument_texts, described
 from convrag.options import Option
 from convrag.settings import PRESETS, Settings
-from convrag.stages import GROUPS, Stage, options_group
 from convrag.variants import variants_of
 
 PATH = Path(__file__).with_name("reference.md")

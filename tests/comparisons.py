@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convrag.types import RunSummary, Usage
+from convrag.api.types import RunSummary, Usage
 from convrag_compare.outcome import Outcome, Scores, choices_of
 
 Values = dict[str, list[float]]

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from convrag.stages import Dataset, Embedder
-from convrag.types import Conversation, Passage
+from convrag.api.stages import Dataset, Embedder
+from convrag.api.types import Conversation, Passage
 
 
 class Corpora(Dataset):

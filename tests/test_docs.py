@@ -67,8 +67,8 @@ def test_the_plugin_guide_quotes_the_example() -> None:
 
 def test_the_table_of_the_readme_is_what_is_installed() -> None:
     from convrag import plugins
+    from convrag.api.stages import GROUPS, options_group
     from convrag.config import variants
-    from convrag.stages import GROUPS, options_group
 
     for group in GROUPS:
         if group == options_group(group):

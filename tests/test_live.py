@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from convrag.api.types import Message, Prompt
 from convrag.config import compose
 from convrag.streaming import listening
-from convrag.types import Message, Prompt
 from convrag.wiring import Wiring
 
 pytest.importorskip("litellm")

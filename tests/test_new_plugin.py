@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
 from convrag_kit import NewPlugin
 from convrag_kit.kinds import KINDS

@@ -16,8 +16,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from convrag.api.types import Message, Prompt
 from convrag.streaming import listening
-from convrag.types import Message, Prompt
 
 NEEDED = ("accelerate", "fastapi", "litellm", "tenacity", "transformers", "uvicorn")
 PROGRAM = shutil.which("transformers", path=str(Path(sys.executable).parent))

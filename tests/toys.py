@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 
 from convrag import plugins
-from convrag.hookspecs import hookimpl
-from convrag.pipeline import Pipeline
-from convrag.settings import Settings
-from convrag.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
-from convrag.types import (
+from convrag.api.hookspecs import hookimpl
+from convrag.api.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
+from convrag.api.types import (
     Answer,
     Completion,
     Conversation,
@@ -28,6 +26,8 @@ from convrag.types import (
     Rewrite,
     Turn,
 )
+from convrag.pipeline import Pipeline
+from convrag.settings import Settings
 
 
 class EchoLLM(LLM):

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, get_args, get_origin
 from unittest import mock
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
 from convrag.options import Option, Parameter
 from convrag.wiring import identified
 

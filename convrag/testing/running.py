@@ -13,11 +13,11 @@ from unittest import SkipTest
 
 import pluggy
 
-from convrag import hookspecs
+from convrag.api import hookspecs
+from convrag.api.types import Hit, Passage, Run, RunSummary, TurnRecord
 from convrag.config import compose
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
-from convrag.types import Hit, Passage, Run, RunSummary, TurnRecord
 
 
 def records() -> list[TurnRecord]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 
-from convrag.errors import LLMError
-from convrag.stages import LLM, Dataset
-from convrag.types import Completion, Conversation, Message, Passage, Prompt, Question, Turn
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM, Dataset
+from convrag.api.types import Completion, Conversation, Message, Passage, Prompt, Question, Turn
 
 TEXTS = (
     "A kettle whistles because steam is forced through two small openings in its lid.",

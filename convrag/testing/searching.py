@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from convrag.api.types import Hit, Passage, Query, Rewrite, Turn
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, question
 from convrag.testing.stage import StageContract
-from convrag.types import Hit, Passage, Query, Rewrite, Turn
 
 
 class RewriterContract(StageContract):

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import SkipTest
 
+from convrag.api.errors import ConvragError
+from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.described import argument_texts
-from convrag.errors import ConvragError
 from convrag.options import Option
-from convrag.stages import GROUPS, Stage, options_group
 from convrag.testing.imports import heavy_imports
 from convrag.testing.making import Making
 from convrag.testing.offline import without_network

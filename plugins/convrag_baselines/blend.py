@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from math import sqrt
 
-from convrag.errors import ConfigError
-from convrag.stages import Rewriter
-from convrag.types import Query, Question, Rewrite
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Rewriter
+from convrag.api.types import Query, Question, Rewrite
 
 _WORD = re.compile(r"\w+")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from convrag.api.stages import LLM, Rewriter
+from convrag.api.types import Question, Rewrite
 from convrag.asking import Asker, exchanges
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Rewriter
-from convrag.types import Question, Rewrite
 
 
 class FullHistoryRewriter(Rewriter):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag.errors import ConfigError
-from convrag.stages import Rewriter
-from convrag.types import Question, Rewrite, Turn
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Rewriter
+from convrag.api.types import Question, Rewrite, Turn
 
 
 class NoRewriter(Rewriter):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from convrag.api.errors import ConfigError
+from convrag.api.stages import LLM, Embedder, Rewriter
+from convrag.api.types import Question, Rewrite, Turn
 from convrag.asking import Asker, exchanges
-from convrag.errors import ConfigError
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Embedder, Rewriter
-from convrag.types import Question, Rewrite, Turn
 
 if TYPE_CHECKING:
     import numpy as np

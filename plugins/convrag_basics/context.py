@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from convrag.api.stages import Context
+from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question, Turn
 from convrag.ordering import Order, arrange
-from convrag.stages import Context
-from convrag.types import Evidence, EvidenceItem, Hit, Message, Question, Turn
 
 
 class FullContext(Context):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from convrag.api.stages import LLM, Generator
+from convrag.api.types import Answer, Evidence, Question
 from convrag.citations import check_citations
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Generator
-from convrag.types import Answer, Evidence, Question
 
 
 class DirectGenerator(Generator):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.stages import Clusterer, Embedder, Generator, Ranker, Tracker
-from convrag.types import Answer, Evidence, Question
+from convrag.api.stages import Clusterer, Embedder, Generator, Ranker, Tracker
+from convrag.api.types import Answer, Evidence, Question
 
 if TYPE_CHECKING:
     import numpy as np

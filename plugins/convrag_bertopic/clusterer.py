@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag.errors import ConfigError
-from convrag.stages import Clusterer, Embedder
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Clusterer, Embedder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.errors import ConfigError
-from convrag.stages import Clusterer, Embedder
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Clusterer, Embedder
 from convrag_clusterers.vectors import in_order, rule_of_thumb
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag.hookspecs import Register, hookimpl
-from convrag.types import Report, Sweep
+from convrag.api.hookspecs import Register, hookimpl
+from convrag.api.types import Report, Sweep
 from convrag_compare.stored import Stored
 from convrag_compare.task import CompareTask
 

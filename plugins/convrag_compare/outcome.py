@@ -9,8 +9,8 @@ from math import nan
 from pathlib import Path
 from sys import intern
 
+from convrag.api.types import RunSummary, Usage
 from convrag.summary import read_summary
-from convrag.types import RunSummary, Usage
 from convrag.user_files import lines
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from convrag.stages import GROUPS
+from convrag.api.stages import GROUPS
+from convrag.api.types import Sweep
 from convrag.store import Store
-from convrag.types import Sweep
 
 
 class Stored:

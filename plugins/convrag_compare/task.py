@@ -6,8 +6,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.errors import ConfigError
-from convrag.stages import Task
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Task
 
 
 class CompareTask(Task):

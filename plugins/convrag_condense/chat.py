@@ -8,13 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from convrag.api.errors import ConfigError, DataError
+from convrag.api.stages import LLM, Generator
+from convrag.api.types import Answer, Completion, Evidence, Message, Prompt, Question
 from convrag.asking import exchanges
 from convrag.citations import check_citations
-from convrag.errors import ConfigError, DataError
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Generator
 from convrag.streaming import listener, listening
-from convrag.types import Answer, Completion, Evidence, Message, Prompt, Question
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from convrag.api.errors import ConfigError
+from convrag.api.stages import LLM, Embedder, Retriever, Rewriter
+from convrag.api.types import Question, Rewrite
 from convrag.asking import Asker
-from convrag.errors import ConfigError
 from convrag.identity import digest
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Embedder, Retriever, Rewriter
 from convrag.store import Store
-from convrag.types import Question, Rewrite
 from convrag_condense.gate import reasons
 from convrag_condense.guard import known_share
 from convrag_condense.recent import recent

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 
-from convrag.stages import Retriever
-from convrag.types import Query, Question
+from convrag.api.stages import Retriever
+from convrag.api.types import Query, Question
 
 log = logging.getLogger(__name__)
 

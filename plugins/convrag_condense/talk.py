@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from convrag.api.types import EvidenceItem, Message, Passage, Turn
 from convrag.prompts import PromptTemplate
-from convrag.types import EvidenceItem, Message, Passage, Turn
 
 PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""

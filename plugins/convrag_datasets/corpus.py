@@ -7,9 +7,9 @@ from functools import cache
 from pathlib import Path
 
 from convrag import user_files
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.types import Passage
 from convrag.identity import digest, file_hash
-from convrag.types import Passage
 from convrag.user_files import must_exist
 from convrag_datasets.rows import Row, Unique, read_rows
 

@@ -7,11 +7,11 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from convrag.errors import ConvragError, UnknownName
+from convrag.api.errors import ConvragError, UnknownName
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage
 from convrag.identity import digest
 from convrag.once import Once, problems
-from convrag.stages import Dataset
-from convrag.types import Conversation, Passage
 from convrag_datasets.clone import Clone
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
 from convrag_datasets.qrels import Qrels

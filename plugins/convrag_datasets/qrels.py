@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
 from convrag.user_files import Line, lines
 
 _HEADER = ["query-id", "corpus-id", "score"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from convrag.errors import DataError
-from convrag.types import Conversation, Turn
+from convrag.api.errors import DataError
+from convrag.api.types import Conversation, Turn
 from convrag.utterances import utterances
 from convrag_datasets.rows import read_rows
 from convrag_datasets.tasks import Task, assemble, split_id

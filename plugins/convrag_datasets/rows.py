@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
 from convrag.user_files import kind_of, lines
 
 

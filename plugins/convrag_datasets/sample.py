@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from convrag.stages import Dataset
-from convrag.types import Conversation, Passage
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage
 from convrag_datasets.jsonl import JsonlDataset
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import LLM, Context
+from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question
 from convrag.ordering import Order, arrange
-from convrag.stages import LLM, Context
-from convrag.types import Evidence, EvidenceItem, Hit, Message, Question
 from convrag_dedup.hinting import Hints
 from convrag_dedup.overlap import Overlap, block, counts, normalised, overlap
 from convrag_dedup.past import Past

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convrag.errors import UnknownName
+from convrag.api.errors import UnknownName
 
 _SERVERS = ("sglang", "vllm", "openai")
 

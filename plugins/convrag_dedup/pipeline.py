@@ -8,11 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.types import TurnRecord, Usage
 from convrag.conversation import Conversations, turn_of
-from convrag.errors import ConfigError, ConvragError
 from convrag.pipeline import Pipeline
 from convrag.turn import Plan
-from convrag.types import TurnRecord, Usage
 from convrag_dedup.inference import InferenceConfig, quoted
 from convrag_dedup.ledger import Ledger
 from convrag_dedup.locks import Locks

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from weakref import WeakSet
 
-from convrag.hookspecs import hookimpl
-from convrag.stages import LLM, Metrics
-from convrag.types import Prompt, Run, TurnRecord
+from convrag.api.hookspecs import hookimpl
+from convrag.api.stages import LLM, Metrics
+from convrag.api.types import Prompt, Run, TurnRecord
 from convrag_dedup.radix import RadixTree
 
 _NAME = "prefix_reuse"

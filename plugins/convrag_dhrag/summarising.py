@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Turn
 from convrag.asking import exchanges
 from convrag.cleaning import clean_reply
-from convrag.errors import LLMError
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM
-from convrag.types import Turn
 
 _MAX_TOKENS = 60  # a line of some twenty words, with room for long ones
 _LONGEST = 300  # characters; more is no line

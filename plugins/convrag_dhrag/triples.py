@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from convrag.stages import Embedder
-from convrag.types import Turn
+from convrag.api.stages import Embedder
+from convrag.api.types import Turn
 from convrag_dhrag.chains import continued
 from convrag_dhrag.scoring import recencies
 from convrag_dhrag.vectoriser import Terms, Vectoriser

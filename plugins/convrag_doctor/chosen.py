@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from convrag.errors import ConvragError
-from convrag.stages import SEVERAL
+from convrag.api.errors import ConvragError
+from convrag.api.stages import SEVERAL
 from convrag.turn import Stages
 from convrag.wiring import Wiring
 from convrag_doctor.finding import Finding

@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from convrag import plugins
+from convrag.api.stages import GROUPS
 from convrag.libraries import installed
-from convrag.stages import GROUPS
 from convrag.variants import variants_of
 from convrag_doctor.chosen import Chosen
 from convrag_doctor.finding import Finding

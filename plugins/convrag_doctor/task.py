@@ -9,8 +9,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import plugins
-from convrag.errors import PluginError
-from convrag.stages import GROUPS, Task
+from convrag.api.errors import PluginError
+from convrag.api.stages import GROUPS, Task
 from convrag_doctor.finding import Finding
 
 

@@ -6,11 +6,11 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from convrag.errors import DataError, NotReady, RunStopped
+from convrag.api.errors import DataError, NotReady, RunStopped
+from convrag.api.stages import Dataset, Retriever
+from convrag.api.types import Hit, Passage, Query
 from convrag.identity import digest
-from convrag.stages import Dataset, Retriever
 from convrag.store import Store
-from convrag.types import Hit, Passage, Query
 from convrag_elasticsearch.connection import VARIABLES
 from convrag_elasticsearch.documents import VECTORS, base_properties
 from convrag_elasticsearch.failures import ClusterError

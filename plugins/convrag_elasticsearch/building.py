@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from convrag.api.types import Passage
 from convrag.progress import track
-from convrag.types import Passage
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.failures import ClusterError, item_error
 from convrag_elasticsearch.feeding import Feed, Fields

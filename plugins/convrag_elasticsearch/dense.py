@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from convrag.stages import Embedder
-from convrag.types import Passage, Query
+from convrag.api.stages import Embedder
+from convrag.api.types import Passage, Query
 from convrag_elasticsearch.legs import Leg, Search
 
 if TYPE_CHECKING:

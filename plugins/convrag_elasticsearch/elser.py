@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset
 from convrag.options import operational
-from convrag.stages import Dataset
 from convrag.store import Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.endpoint import Endpoint

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset, Embedder
 from convrag.options import operational
-from convrag.stages import Dataset, Embedder
 from convrag.store import Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.dense import Dense, Vectors

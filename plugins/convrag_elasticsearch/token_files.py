@@ -11,12 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from convrag.errors import ConvragError, DataError
+from convrag.api.errors import ConvragError, DataError
+from convrag.api.types import Passage, Query
 from convrag.identity import digest, file_hash
 from convrag.once import Once
 from convrag.progress import track
 from convrag.store import BATCH, Store
-from convrag.types import Passage, Query
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 

@@ -6,9 +6,9 @@ import re
 from importlib import resources
 from pathlib import Path
 
+from convrag.api.stages import LLM, Generator
+from convrag.api.types import Answer, Evidence, Question
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Generator
-from convrag.types import Answer, Evidence, Question
 from convrag_ginger.citing import checked
 from convrag_ginger.length import Length, word_count
 

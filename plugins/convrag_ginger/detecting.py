@@ -7,10 +7,10 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import LLM, Detector
+from convrag.api.types import Nugget, Passage
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Detector
-from convrag.types import Nugget, Passage
 from convrag_ginger.locating import Source
 from convrag_ginger.splitting import parts
 from convrag_ginger.tags import outermost, tagged

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM
 from convrag_ginger.summarizing import bare
 
 

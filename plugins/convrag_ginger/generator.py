@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.stages import LLM, Clusterer, Detector, Embedder, Generator, Ranker, Summarizer
+from convrag.api.types import Answer, Evidence, Nugget, Question
 from convrag.prompts import PromptTemplate
 from convrag.sentences import first_sentence
-from convrag.stages import LLM, Clusterer, Detector, Embedder, Generator, Ranker, Summarizer
-from convrag.types import Answer, Evidence, Nugget, Question
 from convrag_ginger.citing import cite, numbers_of
 from convrag_ginger.fluency import Editor
 from convrag_ginger.grouping import Policy, groups

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Detector
+from convrag.api.types import Nugget, Passage
 from convrag.sentences import sentence_spans
-from convrag.stages import Detector
-from convrag.types import Nugget, Passage
 from convrag_ginger.words import stems
 
 

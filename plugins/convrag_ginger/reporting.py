@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from convrag.hookspecs import hookimpl
+from convrag.api.hookspecs import hookimpl
+from convrag.api.types import Report, Run, TurnRecord
 from convrag.options import MARK
-from convrag.types import Report, Run, TurnRecord
 
 TITLE = "ginger"
 

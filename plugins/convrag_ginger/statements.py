@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from convrag.api.types import Nugget
 from convrag.sentences import first_sentence
-from convrag.types import Nugget
 from convrag_ginger.length import word_count
 from convrag_ginger.support import Judge, support, supporters
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from convrag.api.stages import LLM, Summarizer
+from convrag.api.types import Nugget
 from convrag.prompts import PromptTemplate
 from convrag.sentences import first_sentence
-from convrag.stages import LLM, Summarizer
-from convrag.types import Nugget
 from convrag_ginger.citing import without
 from convrag_ginger.length import clipped
 

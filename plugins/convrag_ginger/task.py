@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.stages import Task
+from convrag.api.types import Passage
 from convrag.side_by_side import side_by_side
-from convrag.stages import Task
-from convrag.types import Passage
 from convrag.user_files import Line, lines_in
 
 _NAMES = {

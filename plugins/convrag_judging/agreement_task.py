@@ -8,8 +8,8 @@ from typing import Literal
 
 from omegaconf import DictConfig
 
-from convrag.errors import ConfigError, UnknownName
-from convrag.stages import Task
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.stages import Task
 
 
 class AgreementTask(Task):

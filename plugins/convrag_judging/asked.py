@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from convrag.api.stages import Dataset
+from convrag.api.types import Passage, Turn, TurnRecord
 from convrag.asking import exchanges
 from convrag.corpus import Corpus
-from convrag.stages import Dataset
 from convrag.store import Store
-from convrag.types import Passage, Turn, TurnRecord
 
 
 @dataclass(frozen=True)

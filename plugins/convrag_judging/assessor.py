@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Passage, Prompt
 from convrag.prompts import PromptTemplate
 from convrag.replies import UnreadableReply, ask_json, read_json
-from convrag.stages import LLM
-from convrag.types import Passage, Prompt
 from convrag_judging.asked import Asked
 from convrag_judging.labels import Reader, assignment_of, importance_of
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from convrag.hookspecs import hookimpl
-from convrag.types import Report, Run
+from convrag.api.hookspecs import hookimpl
+from convrag.api.types import Report, Run
 from convrag_judging import judge, nuggets
 
 TITLE = "judging"

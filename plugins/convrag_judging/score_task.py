@@ -6,8 +6,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag.errors import ConfigError
-from convrag.stages import Task
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Task
 
 SEPARATOR = "<::>"
 """Between a conversation's id and the number of a turn, in MTRAG's ids and ours: intervals are over conversations."""
@@ -34,10 +34,10 @@ class ScoreNuggetsTask(Task):
         """Score them and print the summary."""
         from rich.console import Console
 
+        from convrag.api.types import TurnRecord
         from convrag.options import MARK
         from convrag.runner import evaluate
         from convrag.summary_page import remarks, table
-        from convrag.types import TurnRecord
         from convrag_judging.given import read_labels
 
         turns = read_labels(self.judgements)

@@ -9,10 +9,10 @@ from importlib import metadata
 from typing import Any, Literal
 
 from convrag import __version__, plugins
+from convrag.api.errors import ConvragError, PluginError
+from convrag.api.stages import GROUPS, options_group
 from convrag.described import described
-from convrag.errors import ConvragError, PluginError
 from convrag.options import Option
-from convrag.stages import GROUPS, options_group
 from convrag.variants import Variant, variants_of
 
 State = Literal["ready", "needs", "claimed", "broken"]

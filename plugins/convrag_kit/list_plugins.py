@@ -8,8 +8,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.errors import UnknownName
-from convrag.stages import GROUPS, Task
+from convrag.api.errors import UnknownName
+from convrag.api.stages import GROUPS, Task
 
 
 class ListPlugins(Task):

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from convrag.api.types import Message
 from convrag.streaming import listener
-from convrag.types import Message
 from convrag_litellm import _litellm, reply
 from convrag_litellm.deadline import deadline
 from convrag_litellm.prices import Prices

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from convrag.errors import ConfigError, ConvragError, DataError
+from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.identity import file_hash
 from convrag.libraries import installed, missing
 from convrag.progress import track

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from convrag.api.stages import Dataset
+from convrag.api.types import Turn, TurnRecord
 from convrag.once import Once
-from convrag.stages import Dataset
-from convrag.types import Turn, TurnRecord
 
 
 class References:

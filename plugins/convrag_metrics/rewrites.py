@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.stages import Embedder, Metrics
+from convrag.api.types import TurnRecord
 from convrag.identity import file_hash
-from convrag.stages import Embedder, Metrics
-from convrag.types import TurnRecord
 from convrag_metrics.beir import read_texts
 from convrag_metrics.overlap import bags
 from convrag_metrics.rb_agg import rouge_l

@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
 from convrag.prompts import PromptTemplate
 from convrag.replies import ask_json
-from convrag.stages import LLM
 
 Case = tuple[str, Sequence[str]]
 """A sentence, and the texts that it cites."""

@@ -12,11 +12,11 @@ from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.types import Cell, Run, RunSummary, Sweep
 from convrag.store import Store
 from convrag.summary import read_summary
 from convrag.sweep import name_of
-from convrag.types import Cell, Run, RunSummary, Sweep
 from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag.hookspecs import hookimpl
+from convrag.api.hookspecs import hookimpl
+from convrag.api.stages import Tracker
+from convrag.api.types import Cell, Report, Run, RunSummary, Sweep
 from convrag.libraries import installed
-from convrag.stages import Tracker
 from convrag.store import Store
-from convrag.types import Cell, Report, Run, RunSummary, Sweep
 
 if TYPE_CHECKING:
     from convrag_mlflow.ledger import Ledger

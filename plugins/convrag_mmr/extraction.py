@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, MutableMapping
 from typing import NamedTuple
 
+from convrag.api.types import Turn
 from convrag.sentences import sentences
-from convrag.types import Turn
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
+from convrag.api.types import Query, Question, Rewrite
 from convrag.asking import Asker
-from convrag.errors import ConfigError, ConvragError
 from convrag.options import use
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Clusterer, Embedder, Rewriter
-from convrag.types import Query, Question, Rewrite
 from convrag_mmr.context import exchanges, lines
 from convrag_mmr.extraction import Sentence, extract
 from convrag_mmr.memory import Remembering

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Embedder
 from convrag.options import operational
-from convrag.stages import Embedder
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash
 

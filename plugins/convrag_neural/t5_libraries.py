@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.errors import MissingExtra
+from convrag.api.errors import MissingExtra
 from convrag.libraries import missing
 from convrag_neural.models import local_folder
 

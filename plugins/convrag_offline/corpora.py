@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from convrag.api.stages import Dataset
 from convrag.corpus import Corpus
-from convrag.stages import Dataset
 from convrag.store import Store
 
 

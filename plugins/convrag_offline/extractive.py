@@ -6,9 +6,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from convrag.stages import LLM, Dataset
+from convrag.api.stages import LLM, Dataset
+from convrag.api.types import Completion, Prompt
 from convrag.store import Store
-from convrag.types import Completion, Prompt
 
 if TYPE_CHECKING:
     from convrag_offline.frequencies import Frequencies

@@ -6,9 +6,9 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset, Embedder
 from convrag.identity import digest, source_hash
-from convrag.stages import Dataset, Embedder
 from convrag.store import Store
 from convrag_offline.corpora import corpora, has_passages
 

@@ -13,8 +13,8 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from convrag.api.errors import ConfigError
 from convrag.corpus import Corpus
-from convrag.errors import ConfigError
 from convrag.progress import track
 
 _BATCH = 500

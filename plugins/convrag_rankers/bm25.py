@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from convrag.errors import ConfigError
-from convrag.stages import Ranker
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Ranker
 
 if TYPE_CHECKING:
     import numpy as np

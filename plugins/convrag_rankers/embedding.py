@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.stages import Embedder, Ranker
+from convrag.api.stages import Embedder, Ranker
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 
 from convrag import recording
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Completion, Prompt
 from convrag.identity import file_hash
 from convrag.once import Once, problems
-from convrag.stages import LLM
-from convrag.types import Completion, Prompt
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 

@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag.errors import DataError
-from convrag.types import Passage
+from convrag.api.errors import DataError
+from convrag.api.types import Passage
 from convrag.user_files import Line, files, lines, suffix_of
 
 SUFFIXES = (".jsonl", ".trec")

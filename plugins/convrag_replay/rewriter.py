@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.stages import Rewriter
+from convrag.api.types import Question, Rewrite
 from convrag.once import Once, problems
-from convrag.stages import Rewriter
-from convrag.types import Question, Rewrite
 from convrag.user_files import Line, lines_in
 from convrag.utterances import last_utterance
 from convrag_replay.hashing import hash_files

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from convrag.api.errors import DataError, UnknownName
+from convrag.api.stages import Dataset, Retriever
+from convrag.api.types import Hit, Passage, Query
 from convrag.corpus import Corpus
-from convrag.errors import DataError, UnknownName
 from convrag.once import Once
-from convrag.stages import Dataset, Retriever
 from convrag.store import Store
-from convrag.types import Hit, Passage, Query
 from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset, Retriever
+from convrag.api.types import Hit, Query
 from convrag.identity import digest
-from convrag.stages import Dataset, Retriever
 from convrag.store import Store
-from convrag.types import Hit, Query
 from convrag_retrieval.bm25_settings import BM25Settings, Method
 from convrag_retrieval.located import LocatedCorpus
 from convrag_retrieval.per_domain import PerDomain, missing_passages

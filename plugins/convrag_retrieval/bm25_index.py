@@ -10,8 +10,8 @@ import bm25s
 import numpy as np
 import Stemmer
 
+from convrag.api.errors import ConfigError
 from convrag.corpus import Corpus
-from convrag.errors import ConfigError
 from convrag.progress import track
 from convrag_retrieval.bm25_settings import BM25Settings
 

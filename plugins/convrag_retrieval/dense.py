@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag.errors import ConfigError, MissingExtra
+from convrag.api.errors import ConfigError, MissingExtra
+from convrag.api.stages import Dataset, Embedder, Retriever
+from convrag.api.types import Hit, Query
 from convrag.identity import digest
 from convrag.options import operational
-from convrag.stages import Dataset, Embedder, Retriever
 from convrag.store import Store
-from convrag.types import Hit, Query
 from convrag_retrieval.located import LocatedCorpus
 from convrag_retrieval.per_domain import PerDomain, missing_passages
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Retriever
+from convrag.api.types import Hit, Query
 from convrag.options import use
-from convrag.stages import Retriever
-from convrag.types import Hit, Query
 from convrag_retrieval.fusion import completed, reciprocal_ranks, weighted
 from convrag_retrieval.scoring import ScoresPassages
 

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from convrag.errors import DataError
-from convrag.stages import Dataset
+from convrag.api.errors import DataError
+from convrag.api.stages import Dataset
 
 T = TypeVar("T")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from convrag.api.stages import Embedder
 from convrag.corpus import Corpus
 from convrag.progress import track
-from convrag.stages import Embedder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

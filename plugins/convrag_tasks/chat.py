@@ -7,9 +7,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.stages import Task
 from convrag.prompts import PromptTemplate
-from convrag.stages import Task
 
 
 class ChatTask(Task):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
+from convrag.api.stages import Rewriter
+from convrag.api.types import Question, Rewrite, TurnRecord
 from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
-from convrag.stages import Rewriter
-from convrag.types import Question, Rewrite, TurnRecord
 from convrag_tasks.chat_screen import Screen
 
 

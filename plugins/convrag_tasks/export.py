@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
-from convrag.errors import ConfigError, DataError
-from convrag.stages import Dataset, Task
+from convrag.api.errors import ConfigError, DataError
+from convrag.api.stages import Dataset, Task
 
 if TYPE_CHECKING:
     from convrag_tasks.given_turns import Asked

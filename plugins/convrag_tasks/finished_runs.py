@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.types import TurnRecord, Usage
 from convrag.records import read_records
-from convrag.types import TurnRecord, Usage
 from convrag.user_files import lines
 
 

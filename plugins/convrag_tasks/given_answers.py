@@ -6,8 +6,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag.errors import DataError
-from convrag.types import Hit, Passage
+from convrag.api.errors import DataError
+from convrag.api.types import Hit, Passage
 from convrag.user_files import Line, lines_in
 from convrag.utterances import last_utterance
 

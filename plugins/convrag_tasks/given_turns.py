@@ -8,9 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from convrag.errors import DataError
-from convrag.stages import Dataset
-from convrag.types import Conversation, Hit, Turn
+from convrag.api.errors import DataError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Hit, Turn
 from convrag.user_files import Line
 from convrag_tasks.given_answers import GivenAnswer, read_answers
 from convrag_tasks.given_rankings import read_rankings

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.errors import ConfigError
-from convrag.hookspecs import hookimpl
+from convrag.api.errors import ConfigError
+from convrag.api.hookspecs import hookimpl
+from convrag.api.stages import Task
+from convrag.api.types import Completion, Prompt, Run, RunSummary, TurnRecord
 from convrag.recording import key_of, to_line
-from convrag.stages import Task
-from convrag.types import Completion, Prompt, Run, RunSummary, TurnRecord
 
 
 class RecordTask(Task):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.stages import Task
+from convrag.api.stages import Task
 
 
 class RunTask(Task):

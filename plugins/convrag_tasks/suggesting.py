@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import TurnRecord
 from convrag.cleaning import clean_reply
-from convrag.errors import LLMError
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM
-from convrag.types import TurnRecord
 
 
 class Suggester:

@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import toys
+from convrag.api.types import Hit, Message, Passage, Question, Turn
 from convrag.conversation import Conversation
-from convrag.types import Hit, Message, Passage, Question, Turn
 from convrag_dedup import DedupContext, MultiTurnManager
 
 TEXT = "word " * 200

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from convrag.stages import LLM, Embedder
-from convrag.types import Completion, Passage, Prompt, Question, Turn
+from convrag.api.stages import LLM, Embedder
+from convrag.api.types import Completion, Passage, Prompt, Question, Turn
 from convrag_dhrag import DHRagRewriter
 
 TURNS = 500

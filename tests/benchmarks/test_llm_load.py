@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 import toys
+from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
 from convrag.remember import remember
 from convrag.settings import Settings
 from convrag.store import Store
-from convrag.types import Answer, Message, Prompt, Rewrite
 
 litellm = pytest.importorskip("litellm")
 pytest.importorskip("tenacity")

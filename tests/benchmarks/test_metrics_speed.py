@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.scoring import Scores
-from convrag.stages import Dataset
-from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RankingMetrics
 
 TURNS = 10_000

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import toys
+from convrag.api.stages import Embedder
+from convrag.api.types import Question, Turn
 from convrag.remember import remember
-from convrag.stages import Embedder
 from convrag.store import Store
-from convrag.types import Question, Turn
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import toys
+from convrag.api.types import Answer, Rewrite
 from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
-from convrag.types import Answer, Rewrite
 
 BARE = """
 import hydra

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from convrag.api.errors import ConfigError
 from convrag.config import compose, settings_of
-from convrag.errors import ConfigError
 
 
 def test_defaults_compose() -> None:

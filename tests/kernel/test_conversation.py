@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from convrag.api.errors import DataError, UnknownName
+from convrag.api.types import Turn
 from convrag.conversation import Conversations
-from convrag.errors import DataError, UnknownName
-from convrag.types import Turn
 from toys import pipeline
 
 

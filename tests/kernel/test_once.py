@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from convrag.errors import ConfigError, DataError
+from convrag.api.errors import ConfigError, DataError
 from convrag.once import Once, problems
 
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from omegaconf import OmegaConf
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
 from convrag.options import MARK, Option, Use, operational, use
-from convrag.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
 from convrag.store import Store
 
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import toys
+from convrag.api.types import Answer, Hit, Passage, Rewrite
 from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
 from convrag.turn import rerank
-from convrag.types import Answer, Hit, Passage, Rewrite
 from toys import pipeline
 
 

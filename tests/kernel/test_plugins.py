@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.errors import PluginError, UnknownName
-from convrag.hookspecs import hookimpl
+from convrag.api.errors import PluginError, UnknownName
+from convrag.api.hookspecs import hookimpl
 from convrag.plugins import GROUP, Plugins
 
 

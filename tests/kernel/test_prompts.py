@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
 from convrag.prompts import PromptTemplate
 
 

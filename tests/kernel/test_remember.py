@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import toys
+from convrag.api.stages import remembered
+from convrag.api.types import Hit, Passage, Usage
 from convrag.meter import Meter
 from convrag.remember import ArrayCodec, remember
-from convrag.stages import remembered
 from convrag.store import Store
 from convrag.testing import ask
-from convrag.types import Hit, Passage, Usage
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, RootModel
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Completion, Message, Prompt
 from convrag.replies import UnreadableReply, ask_json, read_json
-from convrag.stages import LLM
-from convrag.types import Completion, Message, Prompt
 
 
 class Nuggets(BaseModel):

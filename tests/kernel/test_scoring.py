@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import RunStopped
+from convrag.api.errors import RunStopped
+from convrag.api.stages import Metrics
+from convrag.api.types import TurnRecord, Usage
 from convrag.measuring import measure
 from convrag.meter import count
 from convrag.scoring import Scores
-from convrag.stages import Metrics
-from convrag.types import TurnRecord, Usage
 
 
 class Given(Metrics):

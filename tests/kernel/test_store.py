@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from convrag.api.errors import ConfigError
 from convrag.claims import claims_of
-from convrag.errors import ConfigError
 from convrag.store import Store
 
 

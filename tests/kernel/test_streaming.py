@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.errors import RunStopped
+from convrag.api.errors import RunStopped
+from convrag.api.types import Answer, Completion
 from convrag.remember import remember
 from convrag.settings import Settings
 from convrag.store import Store
 from convrag.streaming import Stream, listener
 from convrag.testing import ask
-from convrag.types import Answer, Completion
 from toys import pipeline
 
 

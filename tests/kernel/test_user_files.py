@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
 from convrag.user_files import Line, files, lines, lines_in, must_exist, suffix_of
 
 

@@ -8,11 +8,11 @@ from omegaconf import OmegaConf
 
 import toys
 from convrag import plugins
-from convrag.errors import ConfigError, MissingExtra, NotReady
+from convrag.api.errors import ConfigError, MissingExtra, NotReady
+from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
+from convrag.api.types import Rewrite
 from convrag.options import operational, use
 from convrag.plugins import Plugins
-from convrag.stages import LLM, Clusterer, Embedder, Rewriter
-from convrag.types import Rewrite
 from convrag.wiring import Wiring
 
 

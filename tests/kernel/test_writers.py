@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
 from convrag.records import from_json, read_records, to_json
-from convrag.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
 from convrag.writers import RunFolder, beir_line, falling, trec_lines
 
 

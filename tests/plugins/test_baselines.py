@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.stages import LLM, Embedder
+from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.cleaning import clean_reply
-from convrag.errors import ConfigError, DataError, LLMError
-from convrag.stages import LLM, Embedder
 from convrag.testing import RewriterContract
-from convrag.types import Completion, Prompt, Question, Turn
 from convrag_baselines import (
     AllQuestionsRewriter,
     FullHistoryRewriter,

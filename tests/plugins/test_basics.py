@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from convrag.api.errors import DataError, LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
 from convrag.citations import check_citations
-from convrag.errors import DataError, LLMError
-from convrag.stages import LLM
 from convrag.testing import (
     ClustererContract,
     ContextContract,
@@ -17,7 +18,6 @@ from convrag.testing import (
     TrackerContract,
     question,
 )
-from convrag.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
 from convrag_basics import DirectGenerator, FullContext, NoClusterer, NoGenerator, NoRanker, NoTracker
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from convrag import Pipeline
-from convrag.errors import ConfigError, NotReady
-from convrag.stages import Embedder
+from convrag.api.errors import ConfigError, NotReady
+from convrag.api.stages import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic import BertopicClusterer
 

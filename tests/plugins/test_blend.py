@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.types import Question, Turn
 from convrag.store import Store
 from convrag.testing import RewriterContract
-from convrag.types import Question, Turn
 from convrag_baselines import BlendRewriter, NoRewriter
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.stages import LLM, Dataset, Embedder
+from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.citations import check_citations
-from convrag.errors import ConfigError, DataError, LLMError
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
-from convrag.stages import LLM, Dataset, Embedder
 from convrag.store import Store
 from convrag.streaming import listener, listening
 from convrag.testing import GeneratorContract
-from convrag.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
 from convrag_condense.meta import HeldBack, is_meta

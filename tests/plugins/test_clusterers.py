@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError
-from convrag.stages import Clusterer, Embedder
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Clusterer, Embedder
 from convrag.testing import ClustererContract
 from convrag_clusterers import (
     AgglomerativeClusterer,

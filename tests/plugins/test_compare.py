@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from comparisons import BAD, GOOD, MIXED, grid, outcome
-from convrag.errors import ConfigError
-from convrag.types import Cell, Sweep, Usage
+from convrag.api.errors import ConfigError
+from convrag.api.types import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
 from convrag_compare.factors import find_baseline, label
 from convrag_compare.finding import find

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, LLMError
-from convrag.stages import LLM, Embedder, Retriever
+from convrag.api.errors import ConfigError, LLMError
+from convrag.api.stages import LLM, Embedder, Retriever
+from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
 from convrag.store import Store
 from convrag.testing import RewriterContract
-from convrag.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
 from convrag_condense import CondenseRewriter
 from convrag_condense.gate import reasons
 from convrag_condense.guard import known_share

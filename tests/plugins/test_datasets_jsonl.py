@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from convrag.errors import ConfigError, ConvragError, DataError
+from convrag.api.errors import ConfigError, ConvragError, DataError
+from convrag.api.types import Passage, Turn
 from convrag.identity import fingerprint
 from convrag.testing import DatasetContract
-from convrag.types import Passage, Turn
 from convrag_datasets import JsonlDataset, convrag_register
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from convrag.errors import ConvragError, DataError
+from convrag.api.errors import ConvragError, DataError
+from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
-from convrag.types import Passage, Turn
 from convrag_datasets import JsonlDataset, MtragDataset
 from convrag_datasets.reference import domain_of
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
 from convrag.testing import DatasetContract
 from convrag_datasets import SampleDataset
 

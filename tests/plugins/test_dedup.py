@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toys
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Generator, Retriever
+from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
 from convrag.conversation import Conversation, turn_of
-from convrag.errors import ConfigError
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
-from convrag.stages import Generator, Retriever
 from convrag.testing import ContextContract
 from convrag.turn import Plan
-from convrag.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
 from convrag_basics import FullContext
 from convrag_dedup import DedupContext
 from convrag_dedup.near import NearDuplicates

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from conftest import SHARED
-from convrag.errors import ConfigError, ConvragError, DataError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, DataError, UnknownName
 from convrag_dedup import InferenceConfig, RAGPipeline
 
 TEXTS = {

@@ -12,9 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.observers import Observers
-from convrag.testing import MetricsContract
-from convrag.types import (
+from convrag.api.types import (
     Completion,
     Evidence,
     EvidenceItem,
@@ -24,6 +22,8 @@ from convrag.types import (
     Run,
     TurnRecord,
 )
+from convrag.observers import Observers
+from convrag.testing import MetricsContract
 from convrag_dedup import DedupMetrics, PrefixReuse, convrag_report
 from convrag_dedup.radix import RadixTree
 

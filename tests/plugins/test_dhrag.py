@@ -18,13 +18,13 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 import toys
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.stages import LLM, Dataset, Embedder
+from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
 from convrag.conversing import Conversing
-from convrag.errors import ConfigError, DataError, LLMError
 from convrag.settings import Settings
-from convrag.stages import LLM, Dataset, Embedder
 from convrag.store import Store
 from convrag.testing import RewriterContract
-from convrag.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
 from convrag_datasets import SampleDataset
 from convrag_dhrag import DHRagRewriter, convrag_report
 from convrag_dhrag.chains import continued

@@ -14,8 +14,8 @@ import pytest
 
 import toys
 from convrag import plugins
+from convrag.api.errors import PluginError
 from convrag.config import compose
-from convrag.errors import PluginError
 from convrag.options import Option
 from convrag.store import Store
 from convrag.testing import TaskContract

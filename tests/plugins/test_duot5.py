@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Ranker
 from convrag.remember import remember
-from convrag.stages import Ranker
 from convrag.store import Store
 from convrag.testing import RankerContract
 

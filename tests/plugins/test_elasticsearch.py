@@ -18,13 +18,13 @@ pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
 from convrag import Pipeline
+from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
+from convrag.api.types import Passage, Query
 from convrag.config import compose
-from convrag.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.runner import run
 from convrag.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.types import Passage, Query
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.documents import document, document_id, passage_of
 from convrag_tasks.index import IndexTask

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
+from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.types import Query
 from convrag.config import compose
-from convrag.errors import ConvragError, RunStopped
 from convrag.records import read_records
 from convrag.runner import run
 from convrag.store import Store
 from convrag.testing.samples import passages
-from convrag.types import Query
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
@@ -470,7 +470,7 @@ def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> 
 
 
 def test_fused_rankings_have_their_ties_by_id() -> None:
-    from convrag.types import Hit, Passage
+    from convrag.api.types import Hit, Passage
 
     def ranking(*ids: str) -> list[Hit]:
         return [Hit(Passage(id_, ""), 1.0) for id_ in ids]

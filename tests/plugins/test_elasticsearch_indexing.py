@@ -19,10 +19,10 @@ import pytest
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
-from convrag.errors import ConvragError, DataError, NotReady
-from convrag.stages import Dataset
+from convrag.api.errors import ConvragError, DataError, NotReady
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage, Query
 from convrag.store import Store
-from convrag.types import Conversation, Passage, Query
 from convrag_elasticsearch import ElasticsearchRetriever
 from elasticsearch_server import Fault, Index, Server, described, serving
 from elasticsearch_toys import Hashed

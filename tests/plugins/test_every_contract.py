@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convrag import plugins
-from convrag.stages import GROUPS, options_group
+from convrag.api.stages import GROUPS, options_group
 
 TESTS = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError, LLMError
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sentences import sentence_spans
-from convrag.stages import LLM
 from convrag.testing import DetectorContract, TaskContract
-from convrag.types import Completion, Nugget, Passage, Prompt
 from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
 from convrag_ginger.locating import Source
 from convrag_ginger.splitting import parts

@@ -11,14 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, ConvragError, LLMError
-from convrag.remember import remember
-from convrag.sentences import sentence_spans
-from convrag.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
-from convrag.store import Store
-from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
-from convrag.testing.samples import TEXTS
-from convrag.types import (
+from convrag.api.errors import ConfigError, ConvragError, LLMError
+from convrag.api.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
+from convrag.api.types import (
     Answer,
     Completion,
     Conversation,
@@ -31,6 +26,11 @@ from convrag.types import (
     Run,
     TurnRecord,
 )
+from convrag.remember import remember
+from convrag.sentences import sentence_spans
+from convrag.store import Store
+from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
+from convrag.testing.samples import TEXTS
 from convrag_ginger import (
     BaselineGenerator,
     CotGenerator,

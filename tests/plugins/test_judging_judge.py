@@ -14,10 +14,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError, LLMError, RunStopped
-from convrag.stages import LLM, Dataset
-from convrag.testing import MetricsContract, TaskContract
-from convrag.types import (
+from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
+from convrag.api.stages import LLM, Dataset
+from convrag.api.types import (
     Answer,
     Completion,
     Conversation,
@@ -29,6 +28,7 @@ from convrag.types import (
     Turn,
     TurnRecord,
 )
+from convrag.testing import MetricsContract, TaskContract
 from convrag_judging import AgreementTask, JudgeMetrics, alpha, convrag_report
 from convrag_judging.agreement import agreement, kendall
 from convrag_judging.forms import on_scale

@@ -12,12 +12,9 @@ from typing import Any
 
 import pytest
 
-from convrag.config import compose
-from convrag.errors import ConfigError, LLMError, RunStopped
-from convrag.stages import LLM, Dataset
-from convrag.store import Store
-from convrag.testing import MetricsContract
-from convrag.types import (
+from convrag.api.errors import ConfigError, LLMError, RunStopped
+from convrag.api.stages import LLM, Dataset
+from convrag.api.types import (
     Answer,
     Completion,
     Conversation,
@@ -29,6 +26,9 @@ from convrag.types import (
     Turn,
     TurnRecord,
 )
+from convrag.config import compose
+from convrag.store import Store
+from convrag.testing import MetricsContract
 from convrag_judging import NuggetMetrics, convrag_report
 from convrag_judging.words import answer_words, cut
 

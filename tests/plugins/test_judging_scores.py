@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError
+from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import ScoreNuggetsTask, scores
 from convrag_judging.given import read_labels, read_nuggets

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import yaml
 
+from convrag.api.errors import ConfigError, LLMError
+from convrag.api.types import Message, Prompt
 from convrag.config import compose
-from convrag.errors import ConfigError, LLMError
 from convrag.remember import key_of
 from convrag.testing import LLMContract
-from convrag.types import Message, Prompt
 from convrag.wiring import Wiring
 from convrag_litellm import LiteLLM, retrying
 from llm_server import Server, said

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import LLMError
-from convrag.types import Message, Prompt
+from convrag.api.errors import LLMError
+from convrag.api.types import Message, Prompt
 from convrag_litellm import LiteLLM, retrying
 from convrag_litellm.secrets import Scrubbed, is_public, public_address, scrub, secret_parameters
 from convrag_litellm.too_long import asked_and_limit

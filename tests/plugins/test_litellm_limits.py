@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
+from convrag.api.errors import LLMError, RunStopped
+from convrag.api.types import Answer, Message, Prompt
 from convrag.conversing import Conversing
-from convrag.errors import LLMError, RunStopped
 from convrag.meter import Meter
 from convrag.remember import remember
 from convrag.settings import Settings
 from convrag.store import Store
-from convrag.types import Answer, Message, Prompt
 from convrag_litellm import LiteLLM, retrying, throttle
 from convrag_litellm.purse import Purse
 from convrag_litellm.throttle import Throttle

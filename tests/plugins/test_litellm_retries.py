@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from convrag.errors import LLMError
-from convrag.types import Message, Prompt
+from convrag.api.errors import LLMError
+from convrag.api.types import Message, Prompt
 from convrag_litellm import LiteLLM, retrying
 from llm_server import Server, Step, failing, said
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.types import Completion, Message, Prompt
 from convrag.streaming import listening
-from convrag.types import Completion, Message, Prompt
 from convrag_litellm import LiteLLM, retrying
 from llm_server import Server, Step, failing, said
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Conversation, Turn, TurnRecord
 from convrag.scoring import Scores
-from convrag.stages import Dataset
 from convrag.testing import MetricsContract
-from convrag.types import Answer, Conversation, Turn, TurnRecord
 from convrag_metrics import AnswerabilityMetrics
 from convrag_metrics.conditioning import conditioned
 

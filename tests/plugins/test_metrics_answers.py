@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset, Embedder
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
 from convrag.scoring import Scores
-from convrag.stages import Dataset, Embedder
 from convrag.testing import MetricsContract
-from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RewriteMetrics
 from convrag_metrics.overlap import bags, in_order
 from convrag_metrics.rb_agg import rouge_l

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import ConfigError, ConvragError, DataError
-from convrag.stages import Dataset
+from convrag.api.errors import ConfigError, ConvragError, DataError
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag.testing import MetricsContract
-from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag_metrics import BertScoreMetrics, GroundingMetrics, RbAggMetrics
 
 os.environ["HF_HUB_OFFLINE"] = "1"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import ConfigError, LLMError
+from convrag.api.errors import ConfigError, LLMError
+from convrag.api.stages import LLM
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
 from convrag.scoring import Scores
-from convrag.stages import LLM
 from convrag.testing import MetricsContract
-from convrag.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
 from convrag_metrics import GroundingMetrics
 from convrag_metrics.claims import Claim, _segmented, _sentences, claims
 from convrag_metrics.support import lexical

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError
-from convrag.stages import Dataset
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Hit, Passage, TurnRecord
 from convrag.testing import MetricsContract, TinyDataset
-from convrag.types import Conversation, Hit, Passage, TurnRecord
 from convrag_metrics import RankingMetrics
 
 DEFAULTS = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]

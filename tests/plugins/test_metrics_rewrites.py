@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.errors import DataError
+from convrag.api.errors import DataError
+from convrag.api.stages import Embedder
+from convrag.api.types import Query, TurnRecord, Usage
 from convrag.scoring import Scores
-from convrag.stages import Embedder
 from convrag.testing import MetricsContract
-from convrag.types import Query, TurnRecord, Usage
 from convrag_metrics import RewriteMetrics
 
 

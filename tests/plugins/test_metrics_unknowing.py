@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.types import Answer, TurnRecord
+from convrag.api.types import Answer, TurnRecord
 from convrag_metrics.unknowing import answered, unknowing
 
 NOT_KNOWING = [

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.stages import LLM, Clusterer, Embedder
+from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config import compose
 from convrag.conversation import Conversation
-from convrag.errors import ConfigError, DataError, LLMError
 from convrag.pipeline import Pipeline
 from convrag.records import from_json, to_json
 from convrag.sentences import sentences
-from convrag.stages import LLM, Clusterer, Embedder
 from convrag.testing import RewriterContract
-from convrag.types import Completion, Prompt, Question, Turn
 from convrag.writers import beir_line
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter

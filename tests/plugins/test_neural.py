@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import yaml
 
-from convrag.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError
 from convrag.testing import EmbedderContract
 from convrag_neural import SentenceTransformersEmbedder
 from convrag_neural.models import files_hash, missing_model

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from convrag import libraries
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.types import Hit, Passage
 from convrag.config import compose
-from convrag.errors import ConfigError, ConvragError
 from convrag.testing import RankerContract
 from convrag.turn import rerank
-from convrag.types import Hit, Passage
 from convrag.wiring import Wiring
 from convrag_neural import CrossEncoderRanker, MonoT5Ranker
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.errors import ConvragError, DataError, LLMError
+from convrag.api.errors import ConvragError, DataError, LLMError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Message, Passage, Prompt
 from convrag.sentences import sentences
-from convrag.stages import Dataset
 from convrag.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
-from convrag.types import Conversation, Message, Passage, Prompt
 from convrag_offline import ExtractiveLLM, LsaEmbedder
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import LLMError
-from convrag.stages import Dataset
+from convrag.api.errors import LLMError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage, Prompt
 from convrag.store import Store
-from convrag.types import Conversation, Passage, Prompt
 from convrag_offline import ExtractiveLLM
 
 TEXT = "A kettle whistles because steam is forced through two small openings. Tea is green. It was patented in 1890."

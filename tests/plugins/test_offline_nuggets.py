@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import LLMError
+from convrag.api.errors import LLMError
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage, Prompt
 from convrag.sentences import sentence_spans
-from convrag.stages import Dataset
 from convrag.store import Store
-from convrag.types import Conversation, Passage, Prompt
 from convrag_offline import ExtractiveLLM
 
 PASSAGE = (

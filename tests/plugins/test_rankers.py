@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError
-from convrag.stages import Embedder
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Embedder
 from convrag.testing import RankerContract
 from convrag_rankers import BM25Ranker, EmbeddingRanker
 

@@ -12,11 +12,11 @@ from typing import Any
 import ir_measures
 import pytest
 
-from convrag.errors import DataError, UnknownName
-from convrag.stages import Dataset
+from convrag.api.errors import DataError, UnknownName
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Hit, Passage, Query, Question
 from convrag.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
-from convrag.types import Conversation, Hit, Passage, Query, Question
 from convrag_replay import ReplayRewriter, RunRetriever
 
 _OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning

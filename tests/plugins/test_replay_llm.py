@@ -10,14 +10,14 @@ import pytest
 
 import toys
 from convrag import recording
+from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.types import Answer, Completion, Message, Prompt, Run
 from convrag.conversing import Conversing
-from convrag.errors import ConfigError, DataError, LLMError
 from convrag.meter import Meter
 from convrag.remember import remember
 from convrag.settings import Settings
 from convrag.store import Store
 from convrag.testing import LLMContract, ask
-from convrag.types import Answer, Completion, Message, Prompt, Run
 from convrag_replay import ReplayLLM
 from convrag_tasks.record import Recorder
 from test_command import convrag, run_folders

@@ -19,11 +19,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag.errors import ConfigError, DataError, UnknownName
-from convrag.stages import Dataset
+from convrag.api.errors import ConfigError, DataError, UnknownName
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
-from convrag.types import Conversation, Hit, Passage, Query
 from convrag_retrieval import BM25Retriever
 
 METHODS = ["lucene", "robertson", "atire", "bm25l", "bm25+"]

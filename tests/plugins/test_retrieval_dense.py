@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convrag.api.errors import ConfigError, MissingExtra
+from convrag.api.stages import Dataset, Embedder
+from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config import compose
 from convrag.corpus import Corpus
-from convrag.errors import ConfigError, MissingExtra
 from convrag.identity import digest
 from convrag.remember import remember
-from convrag.stages import Dataset, Embedder
 from convrag.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.types import Conversation, Hit, Passage, Query
 from convrag.wiring import Wiring
 from convrag_retrieval import DenseRetriever, HybridRetriever
 from convrag_retrieval import dense as dense_module

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from convrag.api.errors import ConfigError
+from convrag.api.stages import Dataset, Retriever
+from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config import compose
-from convrag.errors import ConfigError
 from convrag.pipeline import Pipeline
-from convrag.stages import Dataset, Retriever
 from convrag.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.types import Conversation, Hit, Passage, Query
 from convrag.wiring import Wiring
 from convrag_retrieval import BM25Retriever, DenseRetriever, HybridRetriever
 from convrag_retrieval.fusion import normalised, reciprocal_ranks

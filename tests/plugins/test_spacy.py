@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convrag.errors import ConvragError
+from convrag.api.errors import ConvragError
 from convrag.testing import EmbedderContract
 from convrag_clusterers import SimilarityClusterer
 from convrag_spacy import SpacyEmbedder

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from convrag.api.errors import ConfigError, RunStopped, UnknownName
+from convrag.api.stages import LLM, Generator, Rewriter
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
 from convrag.config import compose
 from convrag.conversation import Conversations
-from convrag.errors import ConfigError, RunStopped, UnknownName
 from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
-from convrag.stages import LLM, Generator, Rewriter
 from convrag.streaming import listener
 from convrag.testing import TaskContract
-from convrag.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.chat_loop import ChatLoop
 from convrag_tasks.chat_screen import Screen
@@ -194,7 +194,7 @@ def test_suggestions_can_be_picked(
 
 
 def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
-    from convrag.errors import LLMError
+    from convrag.api.errors import LLMError
 
     class Cannot(Suggests):
         def complete(self, prompt: Prompt) -> Completion:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from convrag.api.errors import ConfigError, ConvragError, DataError
+from convrag.api.types import Conversation, Turn, TurnRecord
 from convrag.config import compose
-from convrag.errors import ConfigError, ConvragError, DataError
 from convrag.records import from_json, to_json
 from convrag.testing import TaskContract
-from convrag.types import Conversation, Turn, TurnRecord
 from convrag.wiring import Wiring
 from convrag_datasets import JsonlDataset
 from convrag_tasks.evaluate import EvaluateTask
@@ -141,7 +141,7 @@ def test_contexts_that_were_not_retrieved_keep_their_texts(data: list[str], tmp_
 def test_relevant_passages_stand_for_contexts_that_nobody_named(data: list[str], tmp_path: Path) -> None:
     class Relevant(JsonlDataset):
         def conversations(self) -> Any:
-            from convrag.types import Passage
+            from convrag.api.types import Passage
 
             yield Conversation("c", (Turn("c<::>1", "What?", "Red.", (Passage("a", "Red."),)),))
 

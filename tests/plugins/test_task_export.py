@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from convrag.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.records import to_json
 from convrag.testing import TaskContract
-from convrag.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_inspector import inspector_lines
 from convrag_tasks.export_mtrag import mtrag_lines

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from convrag.api.errors import NotReady
+from convrag.api.stages import Retriever
+from convrag.api.types import Hit, Query
 from convrag.config import compose
-from convrag.errors import NotReady
-from convrag.stages import Retriever
-from convrag.types import Hit, Query
 from convrag_tasks.index import IndexTask
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from convrag.api.stages import Ranker
 from convrag.config import compose
 from convrag.pipeline import Pipeline
-from convrag.stages import Ranker
 from convrag.wiring import Wiring
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads

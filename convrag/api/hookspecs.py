@@ -7,8 +7,8 @@ from typing import Protocol
 
 import pluggy
 
-from convrag.stages import Stage
-from convrag.types import Completion, Prompt, Report, Run, RunSummary, Sweep, TurnRecord
+from convrag.api.stages import Stage
+from convrag.api.types import Completion, Prompt, Report, Run, RunSummary, Sweep, TurnRecord
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
