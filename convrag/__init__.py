@@ -53,7 +53,7 @@ from convrag.conversation import Conversations
 from convrag.options import operational, use
 from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
-from convrag.store import Store
+from convrag.store.store import Store
 
 __version__ = "0.1.0"
 

@@ -12,7 +12,7 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.progress import track
-from convrag.store import BATCH, Store
+from convrag.store.store import BATCH, Store
 
 
 class Corpus:

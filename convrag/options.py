@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from convrag.api.errors import ConfigError, MissingExtra, UnknownName
 from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.libraries import missing
-from convrag.store import Store
+from convrag.store.store import Store
 
 MARK = "_option_"
 """The key in an option's configuration that names the option; all others are parameters."""

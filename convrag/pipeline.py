@@ -12,7 +12,7 @@ from convrag.config import compose, settings_of
 from convrag.conversation import Conversation, Conversations, turn_of
 from convrag.logs import FirstTime
 from convrag.settings import Settings
-from convrag.streaming import Stream
+from convrag.store.streaming import Stream
 from convrag.turn import Listener, Plan, Stages, TurnInProgress
 from convrag.wiring import Wiring
 

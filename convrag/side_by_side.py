@@ -8,8 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from convrag.meter import Meter, here
 from convrag.progress import track
+from convrag.store.usage import Meter, here
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -22,7 +22,7 @@ def side_by_side(
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
-    What the calls take counts for the stage that asks (see `convrag.meter`), and what they were told is noted in the
+    What the calls take counts for the stage that asks (see `convrag.store.usage`), and what they were told is noted in the
     order of the items, so that a recording is the same every time. The first error ends it all, as soon as the calls
     under way are through.
 

@@ -27,10 +27,10 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import ConvragError, NotReady
 from convrag.api.types import Cell, Report, Sweep
 from convrag.config import CONFIG_MODULE, settings_of
-from convrag.identity import digest
 from convrag.observers import Observers
 from convrag.progress import within_grid
 from convrag.runner import MANIFEST
+from convrag.store.fingerprint import digest
 from convrag.wiring import Wiring
 
 log = logging.getLogger(__name__)

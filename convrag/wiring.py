@@ -14,12 +14,12 @@ from omegaconf import DictConfig, OmegaConf
 from convrag import plugins
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import Stage
-from convrag.identity import digest, file_hash, fingerprint
 from convrag.libraries import missing
 from convrag.options import MARK, Option, Parameter, Use
 from convrag.prompts import PromptTemplate
-from convrag.remember import remember
-from convrag.store import Store
+from convrag.store.fingerprint import digest, file_hash, fingerprint
+from convrag.store.remember import remember
+from convrag.store.store import Store
 
 _KEPT = 64  # stages that outlive their run: enough for a grid's cells to share, few enough to fit
 

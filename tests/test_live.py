@@ -11,7 +11,7 @@ import pytest
 
 from convrag.api.types import Message, Prompt
 from convrag.config import compose
-from convrag.streaming import listening
+from convrag.store.streaming import listening
 from convrag.wiring import Wiring
 
 pytest.importorskip("litellm")

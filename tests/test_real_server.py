@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from convrag.api.types import Message, Prompt
-from convrag.streaming import listening
+from convrag.store.streaming import listening
 
 NEEDED = ("accelerate", "fastapi", "litellm", "tenacity", "transformers", "uvicorn")
 PROGRAM = shutil.which("transformers", path=str(Path(sys.executable).parent))

@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Nugget, Passage, Prompt
-from convrag.streaming import listening
+from convrag.store.streaming import listening
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, ask, odd_passages, passages, question
 from convrag.testing.stage import StageContract
 

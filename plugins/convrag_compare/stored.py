@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convrag.api.stages import GROUPS
 from convrag.api.types import Sweep
-from convrag.store import Store
+from convrag.store.store import Store
 
 
 class Stored:

@@ -14,7 +14,7 @@ from convrag.api.types import Answer, Completion, Evidence, Message, Prompt, Que
 from convrag.asking import exchanges
 from convrag.citations import check_citations
 from convrag.prompts import PromptTemplate
-from convrag.streaming import listener, listening
+from convrag.store.streaming import listener, listening
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting
 

@@ -12,10 +12,10 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
 from convrag.asking import Asker
-from convrag.identity import digest
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
-from convrag.store import Store
+from convrag.store.fingerprint import digest
+from convrag.store.store import Store
 from convrag_condense.gate import reasons
 from convrag_condense.guard import known_share
 from convrag_condense.recent import recent

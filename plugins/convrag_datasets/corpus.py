@@ -9,7 +9,7 @@ from pathlib import Path
 from convrag import user_files
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.identity import digest, file_hash
+from convrag.store.fingerprint import digest, file_hash
 from convrag.user_files import must_exist
 from convrag_datasets.rows import Row, Unique, read_rows
 

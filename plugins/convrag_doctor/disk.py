@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from convrag.store import FILE
+from convrag.store.store import FILE
 from convrag_doctor.chosen import Chosen
 from convrag_doctor.finding import Finding
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from convrag.api.errors import DataError, NotReady, RunStopped
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Hit, Passage, Query
-from convrag.identity import digest
-from convrag.store import Store
+from convrag.store.fingerprint import digest
+from convrag.store.store import Store
 from convrag_elasticsearch.connection import VARIABLES
 from convrag_elasticsearch.documents import VECTORS, base_properties
 from convrag_elasticsearch.failures import ClusterError

@@ -7,7 +7,7 @@ from typing import Annotated
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset
 from convrag.options import operational
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.endpoint import Endpoint
 from convrag_elasticsearch.settings import Fusing, OnFailure, Operation

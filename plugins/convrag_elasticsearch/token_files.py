@@ -13,10 +13,10 @@ from typing import Any
 
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Query
-from convrag.identity import digest, file_hash
 from convrag.once import Once
 from convrag.progress import track
-from convrag.store import BATCH, Store
+from convrag.store.fingerprint import digest, file_hash
+from convrag.store.store import BATCH, Store
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 

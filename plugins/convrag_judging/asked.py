@@ -12,7 +12,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Passage, Turn, TurnRecord
 from convrag.asking import exchanges
 from convrag.corpus import Corpus
-from convrag.store import Store
+from convrag.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
-from convrag.identity import digest, file_hash
 from convrag.once import Once
 from convrag.options import operational
 from convrag.prompts import PromptTemplate
 from convrag.side_by_side import side_by_side
-from convrag.store import Store
+from convrag.store.fingerprint import digest, file_hash
+from convrag.store.store import Store
 from convrag_judging.asked import Asked, Script, has_answer, shown
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.api.types import Message
-from convrag.streaming import listener
+from convrag.store.streaming import listener
 from convrag_litellm import _litellm, reply
 from convrag_litellm.deadline import deadline
 from convrag_litellm.prices import Prices

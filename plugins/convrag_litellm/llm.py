@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt, Usage
-from convrag.meter import count
 from convrag.options import operational
+from convrag.store.usage import count
 from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
 from convrag_litellm.parameters import check_extra, check_least, check_variable

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.identity import file_hash
 from convrag.libraries import installed, missing
 from convrag.progress import track
+from convrag.store.fingerprint import file_hash
 from convrag_metrics.overlap import Overlap
 
 if TYPE_CHECKING:

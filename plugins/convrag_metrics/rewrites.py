@@ -9,7 +9,7 @@ from typing import Any
 from convrag.api.errors import DataError
 from convrag.api.stages import Embedder, Metrics
 from convrag.api.types import TurnRecord
-from convrag.identity import file_hash
+from convrag.store.fingerprint import file_hash
 from convrag_metrics.beir import read_texts
 from convrag_metrics.overlap import bags
 from convrag_metrics.rb_agg import rouge_l

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-from convrag.claims import claims_of
-from convrag.store import Store
+from convrag.store.locks import claims_of
+from convrag.store.store import Store
 
 _SQLITE = "sqlite:///"
 

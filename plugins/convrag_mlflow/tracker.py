@@ -11,7 +11,7 @@ from convrag.api.hookspecs import hookimpl
 from convrag.api.stages import Tracker
 from convrag.api.types import Cell, Report, Run, RunSummary, Sweep
 from convrag.libraries import installed
-from convrag.store import Store
+from convrag.store.store import Store
 
 if TYPE_CHECKING:
     from convrag_mlflow.ledger import Ledger

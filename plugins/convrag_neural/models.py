@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 
-from convrag.identity import file_hash
+from convrag.store.fingerprint import file_hash
 
 TOKENIZER_FILES = "tokenizer.json", "spiece.model"
 """What a tokenizer of T5 may be kept in: converted for the library tokenizers, or as it was trained."""

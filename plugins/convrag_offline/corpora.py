@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convrag.api.stages import Dataset
 from convrag.corpus import Corpus
-from convrag.store import Store
+from convrag.store.store import Store
 
 
 def has_passages(dataset: Dataset, domain: str) -> bool:

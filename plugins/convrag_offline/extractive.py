@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag.api.stages import LLM, Dataset
 from convrag.api.types import Completion, Prompt
-from convrag.store import Store
+from convrag.store.store import Store
 
 if TYPE_CHECKING:
     from convrag_offline.frequencies import Frequencies

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from convrag.corpus import Corpus
-from convrag.identity import digest, source_hash
-from convrag.store import Store
+from convrag.store.fingerprint import digest, source_hash
+from convrag.store.store import Store
 from convrag_offline.words import content_words
 
 _FILE = "frequencies.json"

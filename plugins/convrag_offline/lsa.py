@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Embedder
-from convrag.identity import digest, source_hash
-from convrag.store import Store
+from convrag.store.fingerprint import digest, source_hash
+from convrag.store.store import Store
 from convrag_offline.corpora import corpora, has_passages
 
 if TYPE_CHECKING:

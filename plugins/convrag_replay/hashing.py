@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.identity import digest, file_hash
+from convrag.store.fingerprint import digest, file_hash
 from convrag.user_files import files
 
 

@@ -11,8 +11,8 @@ from convrag import recording
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt
-from convrag.identity import file_hash
 from convrag.once import Once, problems
+from convrag.store.fingerprint import file_hash
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 

@@ -12,7 +12,7 @@ from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Hit, Passage, Query
 from convrag.corpus import Corpus
 from convrag.once import Once
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings
 

@@ -11,9 +11,9 @@ from uuid import uuid4
 from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.stages import Dataset, Embedder, Retriever
 from convrag.api.types import Hit, Query
-from convrag.identity import digest
 from convrag.options import operational
-from convrag.store import Store
+from convrag.store.fingerprint import digest
+from convrag.store.store import Store
 from convrag_retrieval.located import LocatedCorpus
 from convrag_retrieval.per_domain import PerDomain, missing_passages
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convrag.corpus import Corpus
-from convrag.store import BATCH
+from convrag.store.store import BATCH
 
 
 class LocatedCorpus(Corpus):

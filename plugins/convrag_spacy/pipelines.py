@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convrag.identity import digest, file_hash
+from convrag.store.fingerprint import digest, file_hash
 
 META = "meta.json"
 

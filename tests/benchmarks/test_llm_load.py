@@ -21,9 +21,9 @@ import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
-from convrag.remember import remember
 from convrag.settings import Settings
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
 
 litellm = pytest.importorskip("litellm")
 pytest.importorskip("tenacity")

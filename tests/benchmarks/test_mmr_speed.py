@@ -13,8 +13,8 @@ import pytest
 import toys
 from convrag.api.stages import Embedder
 from convrag.api.types import Question, Turn
-from convrag.remember import remember
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
 from convrag.options import MARK, Option, Use, operational, use
-from convrag.store import Store
+from convrag.store.store import Store
 
 
 class Tone(Enum):

@@ -12,9 +12,9 @@ import pytest
 import toys
 from convrag.api.stages import remembered
 from convrag.api.types import Hit, Passage, Usage
-from convrag.meter import Meter
-from convrag.remember import ArrayCodec, remember
-from convrag.store import Store
+from convrag.store.remember import ArrayCodec, remember
+from convrag.store.store import Store
+from convrag.store.usage import Meter
 from convrag.testing import ask
 
 

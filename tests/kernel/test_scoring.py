@@ -11,8 +11,8 @@ from convrag.api.errors import RunStopped
 from convrag.api.stages import Metrics
 from convrag.api.types import TurnRecord, Usage
 from convrag.measuring import measure
-from convrag.meter import count
 from convrag.scoring import Scores
+from convrag.store.usage import count
 
 
 class Given(Metrics):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from convrag.api.types import Completion, Message, Prompt, Usage
-from convrag.meter import Meter, count, note
 from convrag.side_by_side import side_by_side
+from convrag.store.usage import Meter, count, note
 
 
 def prompt(number: int) -> Prompt:

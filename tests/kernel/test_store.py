@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.claims import claims_of
-from convrag.store import Store
+from convrag.store.locks import claims_of
+from convrag.store.store import Store
 
 
 def test_values_come_back(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
 
 WRITE = """
 import sys
-from convrag.store import Store
+from convrag.store.store import Store
 store = Store(sys.argv[1])
 for number in range(int(sys.argv[2]), int(sys.argv[2]) + 50):
     store.put("test", {str(number): b"x" * 100})
@@ -147,7 +147,7 @@ def test_processes_write_side_by_side(tmp_path: Path) -> None:
 
 CROSSED = """
 import sys, threading, time
-from convrag.store import Store
+from convrag.store.store import Store
 store = Store(sys.argv[1])
 def hold(first, second):
     with store.claim([first]):

@@ -8,10 +8,10 @@ import pytest
 import toys
 from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Completion
-from convrag.remember import remember
 from convrag.settings import Settings
-from convrag.store import Store
-from convrag.streaming import Stream, listener
+from convrag.store.remember import remember
+from convrag.store.store import Store
+from convrag.store.streaming import Stream, listener
 from convrag.testing import ask
 from toys import pipeline
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
 from convrag.api.types import Question, Turn
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_baselines import BlendRewriter, NoRewriter
 from convrag_datasets.mtrag import MtragDataset

@@ -16,8 +16,8 @@ from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passa
 from convrag.citations import check_citations
 from convrag.pipeline import Pipeline
 from convrag.settings import Settings
-from convrag.store import Store
-from convrag.streaming import listener, listening
+from convrag.store.store import Store
+from convrag.store.streaming import listener, listening
 from convrag.testing import GeneratorContract
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter

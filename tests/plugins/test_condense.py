@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.stages import LLM, Embedder, Retriever
 from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question, Turn
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_condense import CondenseRewriter
 from convrag_condense.gate import reasons

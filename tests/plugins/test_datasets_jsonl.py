@@ -12,7 +12,7 @@ import pytest
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.types import Passage, Turn
-from convrag.identity import fingerprint
+from convrag.store.fingerprint import fingerprint
 from convrag.testing import DatasetContract
 from convrag_datasets import JsonlDataset, convrag_register
 

@@ -23,7 +23,7 @@ from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
 from convrag.conversing import Conversing
 from convrag.settings import Settings
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_datasets import SampleDataset
 from convrag_dhrag import DHRagRewriter, convrag_report

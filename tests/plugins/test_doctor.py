@@ -17,7 +17,7 @@ from convrag import plugins
 from convrag.api.errors import PluginError
 from convrag.config import compose
 from convrag.options import Option
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_doctor import Doctor
 from convrag_doctor.task import examine

@@ -13,8 +13,8 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Ranker
-from convrag.remember import remember
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
 from convrag.testing import RankerContract
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads

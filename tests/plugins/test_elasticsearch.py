@@ -22,7 +22,7 @@ from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.api.types import Passage, Query
 from convrag.config import compose
 from convrag.runner import run
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever

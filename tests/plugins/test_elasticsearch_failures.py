@@ -28,7 +28,7 @@ from convrag.api.types import Query
 from convrag.config import compose
 from convrag.records import read_records
 from convrag.runner import run
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.batching import Batcher

@@ -22,7 +22,7 @@ pytest.importorskip("jsonschema")
 from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag_elasticsearch import ElasticsearchRetriever
 from elasticsearch_server import Fault, Index, Server, described, serving
 from elasticsearch_toys import Hashed

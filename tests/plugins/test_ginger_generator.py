@@ -26,9 +26,9 @@ from convrag.api.types import (
     Run,
     TurnRecord,
 )
-from convrag.remember import remember
 from convrag.sentences import sentence_spans
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
 from convrag.testing.samples import TEXTS
 from convrag_ginger import (

@@ -27,7 +27,7 @@ from convrag.api.types import (
     TurnRecord,
 )
 from convrag.config import compose
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging import NuggetMetrics, convrag_report
 from convrag_judging.words import answer_words, cut

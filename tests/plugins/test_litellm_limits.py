@@ -18,10 +18,10 @@ import toys
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
 from convrag.conversing import Conversing
-from convrag.meter import Meter
-from convrag.remember import remember
 from convrag.settings import Settings
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
+from convrag.store.usage import Meter
 from convrag_litellm import LiteLLM, retrying, throttle
 from convrag_litellm.purse import Purse
 from convrag_litellm.throttle import Throttle

@@ -8,7 +8,7 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag.streaming import listening
+from convrag.store.streaming import listening
 from convrag_litellm import LiteLLM, retrying
 from llm_server import Server, Step, failing, said
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow import AutoTracker, MlflowTracker
 

@@ -16,7 +16,7 @@ from convrag.api.errors import ConvragError, DataError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
 from convrag.sentences import sentences
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
 from convrag_offline import ExtractiveLLM, LsaEmbedder

@@ -13,7 +13,7 @@ from convrag.api.errors import LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Prompt
 from convrag.sentences import sentence_spans
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag_offline import ExtractiveLLM
 
 PASSAGE = (

@@ -15,7 +15,7 @@ import pytest
 from convrag.api.errors import DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query, Question
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
 from convrag_replay import ReplayRewriter, RunRetriever
 

@@ -13,10 +13,10 @@ from convrag import recording
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.types import Answer, Completion, Message, Prompt, Run
 from convrag.conversing import Conversing
-from convrag.meter import Meter
-from convrag.remember import remember
 from convrag.settings import Settings
-from convrag.store import Store
+from convrag.store.remember import remember
+from convrag.store.store import Store
+from convrag.store.usage import Meter
 from convrag.testing import LLMContract, ask
 from convrag_replay import ReplayLLM
 from convrag_tasks.record import Recorder

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
 from convrag_retrieval import BM25Retriever
 

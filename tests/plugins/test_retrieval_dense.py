@@ -20,9 +20,9 @@ from convrag.api.stages import Dataset, Embedder
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config import compose
 from convrag.corpus import Corpus
-from convrag.identity import digest
-from convrag.remember import remember
-from convrag.store import Store
+from convrag.store.fingerprint import digest
+from convrag.store.remember import remember
+from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.wiring import Wiring

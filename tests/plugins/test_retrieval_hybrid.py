@@ -13,7 +13,7 @@ from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config import compose
 from convrag.pipeline import Pipeline
-from convrag.store import Store
+from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.wiring import Wiring

@@ -16,7 +16,7 @@ from convrag.config import compose
 from convrag.conversation import Conversations
 from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
-from convrag.streaming import listener
+from convrag.store.streaming import listener
 from convrag.testing import TaskContract
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.chat_loop import ChatLoop

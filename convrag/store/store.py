@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConfigError
-from convrag.claims import claims_of
+from convrag.store.locks import claims_of
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 from convrag.api.stages import LLM, Stage
 from convrag.api.types import Completion, Usage
-from convrag.identity import digest
-from convrag.meter import count, note
-from convrag.store import Store
-from convrag.streaming import listener
+from convrag.store.fingerprint import digest
+from convrag.store.store import Store
+from convrag.store.streaming import listener
+from convrag.store.usage import count, note
 
 if TYPE_CHECKING:
     import numpy as np
