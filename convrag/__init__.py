@@ -50,9 +50,9 @@ from convrag.api.types import (
     Usage,
 )
 from convrag.conversation import Conversations
-from convrag.options import operational, use
 from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
+from convrag.registry.options import operational, use
 from convrag.store.store import Store
 
 __version__ = "0.1.0"

@@ -16,13 +16,13 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
-from convrag import plugins
 from convrag.api.errors import ConvragError
 from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config_errors import HYDRA_ERRORS, explain
 from convrag.help import list_groups_late, register_resolvers
 from convrag.inline import files_in_command
 from convrag.logs import TerminalFormatter
+from convrag.registry import plugins
 from convrag.wiring import Wiring
 
 USAGE_ERROR = 2

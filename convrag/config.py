@@ -20,11 +20,11 @@ from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag import plugins
 from convrag.api.stages import GROUPS, SEVERAL
 from convrag.config_errors import explained
 from convrag.inline import files_in_overrides
-from convrag.options import Option
+from convrag.registry import plugins
+from convrag.registry.options import Option
 from convrag.settings import PRESETS, Settings
 
 VERSION_BASE = "1.3"

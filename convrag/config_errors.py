@@ -12,7 +12,7 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
-from convrag.registry import Registry
+from convrag.registry.registry import Registry
 from convrag.settings import PRESETS, Settings
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError)  # `rewriter=1` is a bare ValueError

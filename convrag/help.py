@@ -12,9 +12,9 @@ from typing import Any
 from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
-from convrag import plugins
 from convrag.api.stages import GROUPS
 from convrag.config import variants
+from convrag.registry import plugins
 from convrag.settings import PRESETS, Settings
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pluggy
 
-from convrag import plugins
 from convrag.api import hookspecs
-from convrag.tracing import traced
+from convrag.registry import plugins
+from convrag.registry.tracing import traced
 
 log = logging.getLogger(__name__)
 

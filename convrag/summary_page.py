@@ -7,7 +7,7 @@ from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from convrag.api.types import Run, RunSummary, Slice, Usage
-from convrag.options import MARK
+from convrag.registry.options import MARK
 from convrag.summary import OVERALL
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag import config, plugins
+from convrag import config
+from convrag.registry import plugins
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,12 @@ from weakref import WeakSet
 
 from omegaconf import DictConfig, OmegaConf
 
-from convrag import plugins
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import Stage
-from convrag.libraries import missing
-from convrag.options import MARK, Option, Parameter, Use
 from convrag.prompts import PromptTemplate
+from convrag.registry import plugins
+from convrag.registry.extras import missing
+from convrag.registry.options import MARK, Option, Parameter, Use
 from convrag.store.fingerprint import digest, file_hash, fingerprint
 from convrag.store.remember import remember
 from convrag.store.store import Store

@@ -10,11 +10,11 @@ from typing import Any
 
 from docstring_parser import parse
 
-from convrag import plugins
 from convrag.api import hookspecs
 from convrag.api.stages import GROUPS, Stage, options_group
-from convrag.described import argument_texts, described
-from convrag.options import Option
+from convrag.registry import plugins
+from convrag.registry.description import argument_texts, described
+from convrag.registry.options import Option
 from convrag.settings import PRESETS, Settings
 from convrag.variants import variants_of
 

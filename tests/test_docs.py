@@ -66,9 +66,9 @@ def test_the_plugin_guide_quotes_the_example() -> None:
 
 
 def test_the_table_of_the_readme_is_what_is_installed() -> None:
-    from convrag import plugins
     from convrag.api.stages import GROUPS, options_group
     from convrag.config import variants
+    from convrag.registry import plugins
 
     for group in GROUPS:
         if group == options_group(group):
@@ -84,8 +84,8 @@ SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("table", re.findall(r"^\| `(\w+=\w+)` \| default .*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL))
 def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
-    from convrag import plugins
-    from convrag.described import described
+    from convrag.registry import plugins
+    from convrag.registry.description import described
 
     group, name = table.split("=")
     text = re.search(rf"^\| `{table}` \|.*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from convrag import plugins
 from convrag.api.hookspecs import hookimpl
 from convrag.api.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import (
@@ -27,6 +26,7 @@ from convrag.api.types import (
     Turn,
 )
 from convrag.pipeline import Pipeline
+from convrag.registry import plugins
 from convrag.settings import Settings
 
 

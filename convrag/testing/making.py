@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from unittest import mock
 
 from convrag.api.errors import ConvragError
-from convrag.options import Option, Parameter
+from convrag.registry.options import Option, Parameter
 from convrag.wiring import identified
 
 

@@ -9,8 +9,8 @@ from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
 from convrag.api.stages import GROUPS, Stage, options_group
-from convrag.described import argument_texts
-from convrag.options import Option
+from convrag.registry.description import argument_texts
+from convrag.registry.options import Option
 from convrag.testing.imports import heavy_imports
 from convrag.testing.making import Making
 from convrag.testing.offline import without_network

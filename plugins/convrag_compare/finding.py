@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError
-from convrag.options import MARK
+from convrag.registry.options import MARK
 from convrag_compare.factors import factors_of, settings
 from convrag_compare.outcome import Outcome, choices_of, read_outcome
 

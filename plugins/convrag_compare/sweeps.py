@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.types import Cell, Report, Sweep
-from convrag.options import MARK
+from convrag.registry.options import MARK
 from convrag_compare.factors import find_baseline
 from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
 from convrag_compare.reporting import TITLE, report, terminal_table

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from convrag import plugins
 from convrag.api.stages import GROUPS
-from convrag.libraries import installed
+from convrag.registry import plugins
+from convrag.registry.extras import installed
 from convrag.variants import variants_of
 from convrag_doctor.chosen import Chosen
 from convrag_doctor.finding import Finding

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag import plugins
 from convrag.api.errors import PluginError
 from convrag.api.stages import GROUPS, Task
+from convrag.registry import plugins
 from convrag_doctor.finding import Finding
 
 

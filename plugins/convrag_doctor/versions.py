@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib import metadata
 
-from convrag import __version__, plugins
+from convrag import __version__
+from convrag.registry import plugins
 from convrag_doctor.finding import Finding
 
 

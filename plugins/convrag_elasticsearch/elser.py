@@ -6,7 +6,7 @@ from typing import Annotated
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag.store.store import Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.endpoint import Endpoint

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from convrag.api.hookspecs import hookimpl
 from convrag.api.types import Report, Run, TurnRecord
-from convrag.options import MARK
+from convrag.registry.options import MARK
 
 TITLE = "ginger"
 

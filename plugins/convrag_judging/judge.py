@@ -15,8 +15,8 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
 from convrag.once import Once, problems
-from convrag.options import operational
 from convrag.prompts import PromptTemplate
+from convrag.registry.options import operational
 from convrag.side_by_side import side_by_side
 from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.asked import Script, has_answer, shown

@@ -14,8 +14,8 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
 from convrag.once import Once
-from convrag.options import operational
 from convrag.prompts import PromptTemplate
+from convrag.registry.options import operational
 from convrag.side_by_side import side_by_side
 from convrag.store.fingerprint import digest, file_hash
 from convrag.store.store import Store

@@ -35,7 +35,7 @@ class ScoreNuggetsTask(Task):
         from rich.console import Console
 
         from convrag.api.types import TurnRecord
-        from convrag.options import MARK
+        from convrag.registry.options import MARK
         from convrag.runner import evaluate
         from convrag.summary_page import remarks, table
         from convrag_judging.given import read_labels

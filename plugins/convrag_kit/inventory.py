@@ -8,11 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
 
-from convrag import __version__, plugins
+from convrag import __version__
 from convrag.api.errors import ConvragError, PluginError
 from convrag.api.stages import GROUPS, options_group
-from convrag.described import described
-from convrag.options import Option
+from convrag.registry import plugins
+from convrag.registry.description import described
+from convrag.registry.options import Option
 from convrag.variants import Variant, variants_of
 
 State = Literal["ready", "needs", "claimed", "broken"]

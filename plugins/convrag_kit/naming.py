@@ -8,10 +8,10 @@ import sys
 from importlib import metadata
 from importlib.util import find_spec
 
-from convrag import plugins
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
 from convrag.config import variants
+from convrag.registry import plugins
 from convrag_kit.kinds import KINDS
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")

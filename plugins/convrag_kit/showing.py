@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from convrag import plugins
+from convrag.registry import plugins
 from convrag_kit.inventory import Entry, entries
 
 _MARKS = {"ready": ("ready", "green"), "needs": ("needs", "yellow"), "claimed": ("claimed twice", "red")}

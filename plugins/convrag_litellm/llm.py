@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt, Usage
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag.store.usage import count
 from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks

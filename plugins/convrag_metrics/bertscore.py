@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from convrag.api.stages import Dataset, Metrics
 from convrag.api.types import TurnRecord
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Job
 from convrag_metrics.references import References
 from convrag_metrics.texts import Citations, evidence_texts, lacks, scored_text

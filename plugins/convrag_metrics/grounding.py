@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Metrics
 from convrag.api.types import TurnRecord
-from convrag.libraries import missing
-from convrag.options import operational
 from convrag.prompts import PromptTemplate
+from convrag.registry.extras import missing
+from convrag.registry.options import operational
 from convrag.side_by_side import side_by_side
 from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.claims import Claim, claims

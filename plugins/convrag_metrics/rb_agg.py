@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal
 
 from convrag.api.stages import Dataset, Metrics
 from convrag.api.types import TurnRecord
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Scored
 from convrag_metrics.bertscore import jobs
 from convrag_metrics.conditioning import conditioned

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from convrag.api.hookspecs import hookimpl
 from convrag.api.stages import Tracker
 from convrag.api.types import Cell, Report, Run, RunSummary, Sweep
-from convrag.libraries import installed
+from convrag.registry.extras import installed
 from convrag.store.store import Store
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
 from convrag.api.types import Query, Question, Rewrite
 from convrag.asking import Asker
-from convrag.options import use
 from convrag.prompts import PromptTemplate
+from convrag.registry.options import use
 from convrag_mmr.context import exchanges, lines
 from convrag_mmr.extraction import Sentence, extract
 from convrag_mmr.memory import Remembering

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Ranker, remembered
-from convrag.options import operational, use
+from convrag.registry.options import operational, use
 from convrag_neural.aggregation import Aggregation, aggregate
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash, local_folder, missing_tokenizer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Ranker
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash, local_folder, missing_tokenizer
 from convrag_neural.once import scored_once

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag.api.errors import MissingExtra
-from convrag.libraries import missing
+from convrag.registry.extras import missing
 from convrag_neural.models import local_folder
 
 T5_LIBRARIES = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}

@@ -11,7 +11,7 @@ from uuid import uuid4
 from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.stages import Dataset, Embedder, Retriever
 from convrag.api.types import Hit, Query
-from convrag.options import operational
+from convrag.registry.options import operational
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag_retrieval.located import LocatedCorpus

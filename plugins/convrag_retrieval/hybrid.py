@@ -8,7 +8,7 @@ from typing import Literal
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Retriever
 from convrag.api.types import Hit, Query
-from convrag.options import use
+from convrag.registry.options import use
 from convrag_retrieval.fusion import completed, reciprocal_ranks, weighted
 from convrag_retrieval.scoring import ScoresPassages
 

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from convrag.libraries import installed, missing
+from convrag.registry.extras import installed, missing
 
 
 @pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.libraries"])

@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
-from convrag.options import MARK, Option, Use, operational, use
+from convrag.registry.options import MARK, Option, Use, operational, use
 from convrag.store.store import Store
 
 

@@ -9,7 +9,7 @@ import pytest
 import toys
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.hookspecs import hookimpl
-from convrag.plugins import GROUP, Plugins
+from convrag.registry.plugins import GROUP, Plugins
 
 
 def test_options_are_found_by_group_and_name() -> None:

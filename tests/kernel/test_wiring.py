@@ -7,12 +7,12 @@ import pytest
 from omegaconf import OmegaConf
 
 import toys
-from convrag import plugins
 from convrag.api.errors import ConfigError, MissingExtra, NotReady
 from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
 from convrag.api.types import Rewrite
-from convrag.options import operational, use
-from convrag.plugins import Plugins
+from convrag.registry import plugins
+from convrag.registry.options import operational, use
+from convrag.registry.plugins import Plugins
 from convrag.wiring import Wiring
 
 

@@ -216,7 +216,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 def test_the_preset_composes(here: Path) -> None:
     from convrag.config import compose
-    from convrag.options import MARK
+    from convrag.registry.options import MARK
 
     config = compose("+system=ragboost", "rewriter=none")
     chosen = {group: config[group][MARK] for group in ("rewriter", "context", "generator", "retriever")}

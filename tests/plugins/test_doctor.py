@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 import toys
-from convrag import plugins
 from convrag.api.errors import PluginError
 from convrag.config import compose
-from convrag.options import Option
+from convrag.registry import plugins
+from convrag.registry.options import Option
 from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_doctor import Doctor

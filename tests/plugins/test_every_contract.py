@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from convrag import plugins
 from convrag.api.stages import GROUPS, options_group
+from convrag.registry import plugins
 
 TESTS = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]
 

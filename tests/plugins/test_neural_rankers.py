@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag import libraries
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import Hit, Passage
 from convrag.config import compose
+from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
 from convrag.turn import rerank
 from convrag.wiring import Wiring

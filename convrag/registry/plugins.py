@@ -20,10 +20,10 @@ import pluggy
 from convrag.api import hookspecs
 from convrag.api.errors import ConvragError, PluginError
 from convrag.api.stages import Stage
-from convrag.files import import_file, module_of
-from convrag.options import Option
-from convrag.registry import Registry
-from convrag.tracing import traced
+from convrag.registry.options import Option
+from convrag.registry.plugin_files import import_file, module_of
+from convrag.registry.registry import Registry
+from convrag.registry.tracing import traced
 
 GROUP = "convrag"
 FIRST_PARTY = "convrag"

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from docstring_parser import parse
 
-from convrag.options import Option, Parameter, Use
+from convrag.registry.options import Option, Parameter, Use
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from convrag.api.errors import ConfigError, MissingExtra, UnknownName
 from convrag.api.stages import GROUPS, Stage, options_group
-from convrag.libraries import missing
+from convrag.registry.extras import missing
 from convrag.store.store import Store
 
 MARK = "_option_"
