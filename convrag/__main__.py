@@ -17,10 +17,10 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConvragError
-from convrag.config import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
-from convrag.config_errors import HYDRA_ERRORS, explain
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
+from convrag.config.messages import HYDRA_ERRORS, explain
+from convrag.config.named_files import files_in_command
 from convrag.help import list_groups_late, register_resolvers
-from convrag.inline import files_in_command
 from convrag.logs import TerminalFormatter
 from convrag.registry import plugins
 from convrag.wiring import Wiring

@@ -11,9 +11,9 @@ from dataclasses import replace
 from convrag import conversation as state
 from convrag.api.errors import RunStopped
 from convrag.api.types import Conversation, TurnRecord
+from convrag.config.settings import Settings
 from convrag.pipeline import Pipeline
 from convrag.progress import turns
-from convrag.settings import Settings
 
 
 class Conversing:

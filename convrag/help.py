@@ -13,9 +13,9 @@ from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 from convrag.api.stages import GROUPS
-from convrag.config import variants
+from convrag.config.compose import variants
+from convrag.config.settings import PRESETS, Settings
 from convrag.registry import plugins
-from convrag.settings import PRESETS, Settings
 
 
 def register_resolvers() -> None:

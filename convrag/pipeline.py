@@ -8,10 +8,10 @@ from typing import Any
 from convrag.api.errors import UnknownName
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite, TurnRecord
-from convrag.config import compose, settings_of
+from convrag.config.compose import compose, settings_of
+from convrag.config.settings import Settings
 from convrag.conversation import Conversation, Conversations, turn_of
 from convrag.logs import FirstTime
-from convrag.settings import Settings
 from convrag.store.streaming import Stream
 from convrag.turn import Listener, Plan, Stages, TurnInProgress
 from convrag.wiring import Wiring

@@ -17,14 +17,14 @@ from omegaconf import DictConfig
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import GROUPS, Dataset, Metrics
 from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
-from convrag.config import settings_of
+from convrag.config.compose import settings_of
+from convrag.config.settings import Settings
 from convrag.conversing import Conversing
 from convrag.measuring import measure
 from convrag.observers import Observers
 from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.scoring import Scores
-from convrag.settings import Settings
 from convrag.store.fingerprint import digest
 from convrag.summary import read_summary, score_lines, summarize
 from convrag.summary_page import markdown

@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConvragError, NotReady
 from convrag.api.types import Cell, Report, Sweep
-from convrag.config import CONFIG_MODULE, settings_of
+from convrag.config.compose import CONFIG_MODULE, settings_of
 from convrag.observers import Observers
 from convrag.progress import within_grid
 from convrag.runner import MANIFEST

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
+from convrag.config.settings import Settings
 from convrag.logs import FirstTime
-from convrag.settings import Settings
 from convrag.store.streaming import listening
 from convrag.store.usage import Meter
 

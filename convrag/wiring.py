@@ -28,7 +28,7 @@ class Wiring:
     """Builds the stages of one configuration; equal stages are shared by all configurations of this process.
 
     Args:
-        config: as composed (see convrag.config).
+        config: as composed (see convrag.config.compose).
     """
 
     def __init__(self, config: DictConfig) -> None:

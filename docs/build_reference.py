@@ -12,11 +12,11 @@ from docstring_parser import parse
 
 from convrag.api import hookspecs
 from convrag.api.stages import GROUPS, Stage, options_group
+from convrag.config.settings import PRESETS, Settings
+from convrag.config.variants import variants_of
 from convrag.registry import plugins
 from convrag.registry.description import argument_texts, described
 from convrag.registry.options import Option
-from convrag.settings import PRESETS, Settings
-from convrag.variants import variants_of
 
 PATH = Path(__file__).with_name("reference.md")
 

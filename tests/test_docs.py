@@ -67,7 +67,7 @@ def test_the_plugin_guide_quotes_the_example() -> None:
 
 def test_the_table_of_the_readme_is_what_is_installed() -> None:
     from convrag.api.stages import GROUPS, options_group
-    from convrag.config import variants
+    from convrag.config.compose import variants
     from convrag.registry import plugins
 
     for group in GROUPS:
@@ -102,7 +102,7 @@ def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
 
 
 def test_each_preset_of_the_systems_page_is_there() -> None:
-    from convrag.config import variants
+    from convrag.config.compose import variants
 
     for group, name in re.findall(r"\+(system|seed)=(\w+)", SYSTEMS):
         assert name in variants(group)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.types import Message, Prompt
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.store.streaming import listening
 from convrag.wiring import Wiring
 

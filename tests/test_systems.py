@@ -56,7 +56,7 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
 
 @pytest.mark.parametrize("preset", ["mmr", "dhrag", "perplexity", "ginger", "ragboost"])
 def test_each_preset_composes(preset: str) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     config = compose(f"+system={preset}")
     assert config.rewriter._option_

@@ -25,9 +25,9 @@ from convrag.api.types import (
     Rewrite,
     Turn,
 )
+from convrag.config.settings import Settings
 from convrag.pipeline import Pipeline
 from convrag.registry import plugins
-from convrag.settings import Settings
 
 
 class EchoLLM(LLM):

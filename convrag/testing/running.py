@@ -15,7 +15,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.types import Hit, Passage, Run, RunSummary, TurnRecord
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
 

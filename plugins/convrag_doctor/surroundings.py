@@ -10,9 +10,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from convrag.api.stages import GROUPS
+from convrag.config.variants import variants_of
 from convrag.registry import plugins
 from convrag.registry.extras import installed
-from convrag.variants import variants_of
 from convrag_doctor.chosen import Chosen
 from convrag_doctor.finding import Finding
 

@@ -51,7 +51,7 @@ class DetectNuggetsTask(Task):
         """Detect, `workers` queries side by side; the file appears when it is complete."""
         from rich.console import Console
 
-        from convrag.config import settings_of
+        from convrag.config.compose import settings_of
         from convrag.wiring import Wiring
 
         settings = settings_of(config)

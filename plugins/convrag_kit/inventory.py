@@ -11,10 +11,10 @@ from typing import Any, Literal
 from convrag import __version__
 from convrag.api.errors import ConvragError, PluginError
 from convrag.api.stages import GROUPS, options_group
+from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import described
 from convrag.registry.options import Option
-from convrag.variants import Variant, variants_of
 
 State = Literal["ready", "needs", "claimed", "broken"]
 

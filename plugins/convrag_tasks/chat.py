@@ -51,7 +51,7 @@ class ChatTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Talk until /quit or the end of the input; 1 where the run was stopped."""
-        from convrag.config import settings_of
+        from convrag.config.compose import settings_of
         from convrag.conversation import Conversations
         from convrag.pipeline import Pipeline
         from convrag.wiring import Wiring

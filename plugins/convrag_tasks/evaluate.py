@@ -58,7 +58,7 @@ class EvaluateTask(Task):
         """Score them and print the summary; 1 where a metric failed."""
         from rich.console import Console
 
-        from convrag.config import settings_of
+        from convrag.config.compose import settings_of
         from convrag.runner import evaluate
         from convrag.summary_page import remarks, table
         from convrag.wiring import Wiring

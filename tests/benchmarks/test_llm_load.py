@@ -19,9 +19,9 @@ import pytest
 
 import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
+from convrag.config.settings import Settings
 from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
-from convrag.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
 

@@ -14,9 +14,9 @@ import pytest
 
 import toys
 from convrag.api.types import Answer, Rewrite
+from convrag.config.settings import Settings
 from convrag.conversing import Conversing
 from convrag.pipeline import Pipeline
-from convrag.settings import Settings
 
 BARE = """
 import hydra

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.config import compose, settings_of
+from convrag.config.compose import compose, settings_of
 
 
 def test_defaults_compose() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 import toys
 from convrag.api.types import Answer, Hit, Passage, Rewrite
+from convrag.config.settings import Settings
 from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
-from convrag.settings import Settings
 from convrag.turn import rerank
 from toys import pipeline
 

@@ -8,7 +8,7 @@ import pytest
 import toys
 from convrag.api.errors import RunStopped
 from convrag.api.types import Answer, Completion
-from convrag.settings import Settings
+from convrag.config.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import Stream, listener

@@ -14,8 +14,8 @@ from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.citations import check_citations
+from convrag.config.settings import Settings
 from convrag.pipeline import Pipeline
-from convrag.settings import Settings
 from convrag.store.store import Store
 from convrag.store.streaming import listener, listening
 from convrag.testing import GeneratorContract

@@ -15,9 +15,9 @@ import toys
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Generator, Retriever
 from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
+from convrag.config.settings import Settings
 from convrag.conversation import Conversation, turn_of
 from convrag.pipeline import Pipeline
-from convrag.settings import Settings
 from convrag.testing import ContextContract
 from convrag.turn import Plan
 from convrag_basics import FullContext

@@ -192,7 +192,7 @@ def test_negative_savings_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
     from convrag.runner import run
 
     chosen = [
@@ -215,7 +215,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 
 def test_the_preset_composes(here: Path) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
     from convrag.registry.options import MARK
 
     config = compose("+system=ragboost", "rewriter=none")

@@ -14,7 +14,7 @@ import pytest
 
 import toys
 from convrag.api.errors import PluginError
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.registry import plugins
 from convrag.registry.options import Option
 from convrag.store.store import Store

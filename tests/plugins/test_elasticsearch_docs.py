@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from convrag.config import compose
+from convrag.config.compose import compose
 
 ROOT = Path(__file__).parents[2]
 PAGES = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("elasticsearch.md", "growing.md"))

@@ -26,7 +26,7 @@ from convrag.api.types import (
     Turn,
     TurnRecord,
 )
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging import NuggetMetrics, convrag_report

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import toys
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
+from convrag.config.settings import Settings
 from convrag.conversing import Conversing
-from convrag.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import Meter

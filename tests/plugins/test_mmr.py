@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.conversation import Conversation
 from convrag.pipeline import Pipeline
 from convrag.records import from_json, to_json

@@ -9,7 +9,7 @@ import pytest
 from convrag.api.errors import NotReady
 from convrag.api.stages import Retriever
 from convrag.api.types import Hit, Query
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag_tasks.index import IndexTask
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from convrag.api.stages import Ranker
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.pipeline import Pipeline
 from convrag.wiring import Wiring
 

@@ -21,11 +21,11 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag.api.stages import GROUPS, SEVERAL
-from convrag.config_errors import explained
-from convrag.inline import files_in_overrides
+from convrag.config.messages import explained
+from convrag.config.named_files import files_in_overrides
+from convrag.config.settings import PRESETS, Settings
 from convrag.registry import plugins
 from convrag.registry.options import Option
-from convrag.settings import PRESETS, Settings
 
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"

@@ -12,8 +12,8 @@ from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBase
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
+from convrag.config.settings import PRESETS, Settings
 from convrag.registry.registry import Registry
-from convrag.settings import PRESETS, Settings
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError)  # `rewriter=1` is a bare ValueError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag import config
+from convrag.config import compose as config
 from convrag.registry import plugins
 
 

@@ -1,0 +1,8 @@
+"""How a user chooses: everything of Hydra but sweeps.
+
+* `compose`: options become config groups, overrides become a configuration.
+* `settings`: what a user can set besides stages.
+* `variants`: YAML files that extend an option.
+* `named_files`: plugin files that a command names itself.
+* `messages`: errors of Hydra and OmegaConf in our words.
+"""
