@@ -49,11 +49,11 @@ from convrag.api.types import (
     TurnRecord,
     Usage,
 )
-from convrag.conversation import Conversations
-from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
 from convrag.registry.options import operational, use
 from convrag.store.store import Store
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversations
 
 __version__ = "0.1.0"
 

@@ -21,9 +21,9 @@ from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, che
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
 from convrag.help import list_groups_late, register_resolvers
-from convrag.logs import TerminalFormatter
 from convrag.registry import plugins
-from convrag.wiring import Wiring
+from convrag.turn.logs import TerminalFormatter
+from convrag.turn.wiring import Wiring
 
 USAGE_ERROR = 2
 

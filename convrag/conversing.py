@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
-from convrag import conversation as state
 from convrag.api.errors import RunStopped
 from convrag.api.types import Conversation, TurnRecord
 from convrag.config.settings import Settings
-from convrag.pipeline import Pipeline
 from convrag.progress import turns
+from convrag.turn import session as state
+from convrag.turn.pipeline import Pipeline
 
 
 class Conversing:

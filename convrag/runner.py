@@ -22,13 +22,13 @@ from convrag.config.settings import Settings
 from convrag.conversing import Conversing
 from convrag.measuring import measure
 from convrag.observers import Observers
-from convrag.pipeline import Pipeline
 from convrag.records import read_records
 from convrag.scoring import Scores
 from convrag.store.fingerprint import digest
 from convrag.summary import read_summary, score_lines, summarize
 from convrag.summary_page import markdown
-from convrag.wiring import Wiring
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.wiring import Wiring
 from convrag.writers import RunFolder, Writers
 
 log = logging.getLogger(__name__)

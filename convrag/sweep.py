@@ -31,7 +31,7 @@ from convrag.observers import Observers
 from convrag.progress import within_grid
 from convrag.runner import MANIFEST
 from convrag.store.fingerprint import digest
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
 

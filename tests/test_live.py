@@ -12,7 +12,7 @@ import pytest
 from convrag.api.types import Message, Prompt
 from convrag.config.compose import compose
 from convrag.store.streaming import listening
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")

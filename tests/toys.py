@@ -26,8 +26,8 @@ from convrag.api.types import (
     Turn,
 )
 from convrag.config.settings import Settings
-from convrag.pipeline import Pipeline
 from convrag.registry import plugins
+from convrag.turn.pipeline import Pipeline
 
 
 class EchoLLM(LLM):

@@ -11,7 +11,7 @@ from unittest import mock
 
 from convrag.api.errors import ConvragError
 from convrag.registry.options import Option, Parameter
-from convrag.wiring import identified
+from convrag.turn.wiring import identified
 
 
 class Making:

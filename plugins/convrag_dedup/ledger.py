@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from convrag.conversation import Conversation
+from convrag.turn.session import Conversation
 from convrag_dedup.overlap import rate
 
 COUNTED = ("num_retrieved", "num_novel", "num_deduplicated", "tokens_saved", "tokens_sent_again")

@@ -10,9 +10,9 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import TurnRecord, Usage
-from convrag.conversation import Conversations, turn_of
-from convrag.pipeline import Pipeline
-from convrag.turn import Plan
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversations, turn_of
+from convrag.turn.turn import Plan
 from convrag_dedup.inference import InferenceConfig, quoted
 from convrag_dedup.ledger import Ledger
 from convrag_dedup.locks import Locks

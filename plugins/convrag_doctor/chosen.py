@@ -7,8 +7,8 @@ from typing import Any
 
 from convrag.api.errors import ConvragError
 from convrag.api.stages import SEVERAL
-from convrag.turn import Stages
-from convrag.wiring import Wiring
+from convrag.turn.turn import Stages
+from convrag.turn.wiring import Wiring
 from convrag_doctor.finding import Finding
 
 _GROUPS = ("dataset", *Stages._fields, "tracker")

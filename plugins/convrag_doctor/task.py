@@ -46,7 +46,7 @@ class Doctor(Task):
 
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """Title and findings of each part."""
-    from convrag.wiring import Wiring
+    from convrag.turn.wiring import Wiring
     from convrag_doctor import disk, surroundings, versions
     from convrag_doctor.chosen import Chosen
 

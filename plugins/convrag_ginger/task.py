@@ -52,7 +52,7 @@ class DetectNuggetsTask(Task):
         from rich.console import Console
 
         from convrag.config.compose import settings_of
-        from convrag.wiring import Wiring
+        from convrag.turn.wiring import Wiring
 
         settings = settings_of(config)
         wiring = Wiring(config)

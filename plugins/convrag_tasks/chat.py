@@ -52,9 +52,9 @@ class ChatTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Talk until /quit or the end of the input; 1 where the run was stopped."""
         from convrag.config.compose import settings_of
-        from convrag.conversation import Conversations
-        from convrag.pipeline import Pipeline
-        from convrag.wiring import Wiring
+        from convrag.turn.pipeline import Pipeline
+        from convrag.turn.session import Conversations
+        from convrag.turn.wiring import Wiring
         from convrag_tasks.chat_loop import ChatLoop
         from convrag_tasks.chat_screen import Screen
         from convrag_tasks.chat_session import ChatSession, new_name

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite, TurnRecord
-from convrag.conversation import Conversation
-from convrag.pipeline import Pipeline
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversation
 from convrag_tasks.chat_screen import Screen
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.conversation import Conversation
+from convrag.turn.session import Conversation
 
 
 def transcript(conversation: Conversation) -> str:

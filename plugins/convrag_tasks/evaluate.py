@@ -61,7 +61,7 @@ class EvaluateTask(Task):
         from convrag.config.compose import settings_of
         from convrag.runner import evaluate
         from convrag.summary_page import remarks, table
-        from convrag.wiring import Wiring
+        from convrag.turn.wiring import Wiring
 
         if self.run is None and self.answers is None and self.records is None:
             raise ConfigError("task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER")

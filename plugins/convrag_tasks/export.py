@@ -103,7 +103,7 @@ class ExportTask(Task):
         return inspector_lines([self.records, *self.compare], turns, self.measures, said), said
 
     def _turns(self, config: DictConfig) -> dict[str, Asked]:
-        from convrag.wiring import Wiring
+        from convrag.turn.wiring import Wiring
         from convrag_tasks.given_turns import asked
 
         dataset: Dataset = Wiring(config).get("dataset")

@@ -22,7 +22,7 @@ class IndexTask(Task):
         """Build it, and say what was done."""
         from rich.console import Console
 
-        from convrag.wiring import Wiring
+        from convrag.turn.wiring import Wiring
 
         wiring = Wiring(config)
         wiring.get("retriever")

@@ -12,7 +12,7 @@ from typing import Any
 
 import toys
 from convrag.api.types import Hit, Message, Passage, Question, Turn
-from convrag.conversation import Conversation
+from convrag.turn.session import Conversation
 from convrag_dedup import DedupContext, MultiTurnManager
 
 TEXT = "word " * 200

@@ -21,9 +21,9 @@ import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.config.settings import Settings
 from convrag.conversing import Conversing
-from convrag.pipeline import Pipeline
 from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.turn.pipeline import Pipeline
 
 litellm = pytest.importorskip("litellm")
 pytest.importorskip("tenacity")

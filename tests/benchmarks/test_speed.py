@@ -16,7 +16,7 @@ import toys
 from convrag.api.types import Answer, Rewrite
 from convrag.config.settings import Settings
 from convrag.conversing import Conversing
-from convrag.pipeline import Pipeline
+from convrag.turn.pipeline import Pipeline
 
 BARE = """
 import hydra

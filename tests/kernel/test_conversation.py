@@ -8,7 +8,7 @@ import pytest
 
 from convrag.api.errors import DataError, UnknownName
 from convrag.api.types import Turn
-from convrag.conversation import Conversations
+from convrag.turn.session import Conversations
 from toys import pipeline
 
 

@@ -9,9 +9,9 @@ import pytest
 import toys
 from convrag.api.types import Answer, Hit, Passage, Rewrite
 from convrag.config.settings import Settings
-from convrag.conversation import Conversation
-from convrag.pipeline import Pipeline
-from convrag.turn import rerank
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversation
+from convrag.turn.turn import rerank
 from toys import pipeline
 
 

@@ -13,7 +13,7 @@ from convrag.api.types import Rewrite
 from convrag.registry import plugins
 from convrag.registry.options import operational, use
 from convrag.registry.plugins import Plugins
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 
 
 class Injected(Rewriter):

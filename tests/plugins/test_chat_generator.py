@@ -15,10 +15,10 @@ from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.citations import check_citations
 from convrag.config.settings import Settings
-from convrag.pipeline import Pipeline
 from convrag.store.store import Store
 from convrag.store.streaming import listener, listening
 from convrag.testing import GeneratorContract
+from convrag.turn.pipeline import Pipeline
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
 from convrag_condense.meta import HeldBack, is_meta

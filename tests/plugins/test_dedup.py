@@ -16,10 +16,10 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import Generator, Retriever
 from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Question, Turn
 from convrag.config.settings import Settings
-from convrag.conversation import Conversation, turn_of
-from convrag.pipeline import Pipeline
 from convrag.testing import ContextContract
-from convrag.turn import Plan
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversation, turn_of
+from convrag.turn.turn import Plan
 from convrag_basics import FullContext
 from convrag_dedup import DedupContext
 from convrag_dedup.near import NearDuplicates

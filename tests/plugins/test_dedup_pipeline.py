@@ -182,7 +182,7 @@ def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
 KILLED = """
 import os, sys
 from pathlib import Path
-from convrag.conversation import Conversations
+from convrag.turn.session import Conversations
 from convrag_dedup import RAGPipeline
 moment, turns = sys.argv[1], 0
 pipeline = RAGPipeline(corpus_path="corpus.jsonl", folder="kept", rewriter="none")

@@ -19,7 +19,7 @@ from convrag.api.types import Message, Prompt
 from convrag.config.compose import compose
 from convrag.store.remember import key_of
 from convrag.testing import LLMContract
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 from convrag_litellm import LiteLLM, retrying
 from llm_server import Server, said
 

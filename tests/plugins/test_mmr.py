@@ -15,11 +15,11 @@ from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
-from convrag.conversation import Conversation
-from convrag.pipeline import Pipeline
 from convrag.records import from_json, to_json
 from convrag.sentences import sentences
 from convrag.testing import RewriterContract
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversation
 from convrag.writers import beir_line
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter

@@ -15,8 +15,8 @@ from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
 from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
-from convrag.turn import rerank
-from convrag.wiring import Wiring
+from convrag.turn.turn import rerank
+from convrag.turn.wiring import Wiring
 from convrag_neural import CrossEncoderRanker, MonoT5Ranker
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads

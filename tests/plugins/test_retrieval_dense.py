@@ -25,7 +25,7 @@ from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 from convrag_retrieval import DenseRetriever, HybridRetriever
 from convrag_retrieval import dense as dense_module
 from convrag_retrieval.vectors import FILE, Vectors

@@ -12,11 +12,11 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config.compose import compose
-from convrag.pipeline import Pipeline
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag.wiring import Wiring
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.wiring import Wiring
 from convrag_retrieval import BM25Retriever, DenseRetriever, HybridRetriever
 from convrag_retrieval.fusion import normalised, reciprocal_ranks
 from convrag_retrieval.scoring import ScoresPassages

@@ -13,11 +13,11 @@ from convrag.api.errors import ConfigError, RunStopped, UnknownName
 from convrag.api.stages import LLM, Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
 from convrag.config.compose import compose
-from convrag.conversation import Conversations
-from convrag.pipeline import Pipeline
 from convrag.prompts import PromptTemplate
 from convrag.store.streaming import listener
 from convrag.testing import TaskContract
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Conversations
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.chat_loop import ChatLoop
 from convrag_tasks.chat_screen import Screen

@@ -13,7 +13,7 @@ from convrag.api.types import Conversation, Turn, TurnRecord
 from convrag.config.compose import compose
 from convrag.records import from_json, to_json
 from convrag.testing import TaskContract
-from convrag.wiring import Wiring
+from convrag.turn.wiring import Wiring
 from convrag_datasets import JsonlDataset
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.given_answers import read_answers

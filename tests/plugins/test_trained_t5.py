@@ -14,8 +14,8 @@ import pytest
 
 from convrag.api.stages import Ranker
 from convrag.config.compose import compose
-from convrag.pipeline import Pipeline
-from convrag.wiring import Wiring
+from convrag.turn.pipeline import Pipeline
+from convrag.turn.wiring import Wiring
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 

@@ -10,9 +10,9 @@ from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
 from convrag.config.settings import Settings
-from convrag.logs import FirstTime
 from convrag.store.streaming import listening
 from convrag.store.usage import Meter
+from convrag.turn.logs import FirstTime
 
 Listener = Callable[[str], None]
 

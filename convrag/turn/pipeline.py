@@ -10,11 +10,11 @@ from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite, TurnRecord
 from convrag.config.compose import compose, settings_of
 from convrag.config.settings import Settings
-from convrag.conversation import Conversation, Conversations, turn_of
-from convrag.logs import FirstTime
 from convrag.store.streaming import Stream
-from convrag.turn import Listener, Plan, Stages, TurnInProgress
-from convrag.wiring import Wiring
+from convrag.turn.logs import FirstTime
+from convrag.turn.session import Conversation, Conversations, turn_of
+from convrag.turn.turn import Listener, Plan, Stages, TurnInProgress
+from convrag.turn.wiring import Wiring
 
 
 class Pipeline:
