@@ -49,8 +49,8 @@ from convrag.api.types import (
     TurnRecord,
     Usage,
 )
-from convrag.prompts import PromptTemplate
 from convrag.registry.options import operational, use
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversations

@@ -11,7 +11,7 @@ from dataclasses import replace
 from convrag.api.errors import RunStopped
 from convrag.api.types import Conversation, TurnRecord
 from convrag.config.settings import Settings
-from convrag.progress import turns
+from convrag.sdk.progress import turns
 from convrag.turn import session as state
 from convrag.turn.pipeline import Pipeline
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
-from convrag.user_files import lines
+from convrag.sdk.jsonl import lines
 
 _TEXTS = ("text", "title", "url")
 

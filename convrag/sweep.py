@@ -28,8 +28,8 @@ from convrag.api.errors import ConvragError, NotReady
 from convrag.api.types import Cell, Report, Sweep
 from convrag.config.compose import CONFIG_MODULE, settings_of
 from convrag.observers import Observers
-from convrag.progress import within_grid
 from convrag.runner import MANIFEST
+from convrag.sdk.progress import within_grid
 from convrag.store.fingerprint import digest
 from convrag.turn.wiring import Wiring
 

@@ -13,10 +13,10 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import Stage
-from convrag.prompts import PromptTemplate
 from convrag.registry import plugins
 from convrag.registry.extras import missing
 from convrag.registry.options import MARK, Option, Parameter, Use
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash, fingerprint
 from convrag.store.remember import remember
 from convrag.store.store import Store

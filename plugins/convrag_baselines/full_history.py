@@ -6,8 +6,8 @@ from pathlib import Path
 
 from convrag.api.stages import LLM, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.asking import Asker, exchanges
-from convrag.prompts import PromptTemplate
+from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.prompts import PromptTemplate
 
 
 class FullHistoryRewriter(Rewriter):

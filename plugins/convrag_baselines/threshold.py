@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Rewriter
 from convrag.api.types import Question, Rewrite, Turn
-from convrag.asking import Asker, exchanges
-from convrag.prompts import PromptTemplate
+from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.prompts import PromptTemplate
 
 if TYPE_CHECKING:
     import numpy as np

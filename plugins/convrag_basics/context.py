@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from convrag.api.stages import Context
 from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question, Turn
-from convrag.ordering import Order, arrange
+from convrag.sdk.ordering import Order, arrange
 
 
 class FullContext(Context):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from convrag.api.stages import LLM, Generator
 from convrag.api.types import Answer, Evidence, Question
-from convrag.citations import check_citations
-from convrag.prompts import PromptTemplate
+from convrag.sdk.citations import check_citations
+from convrag.sdk.prompts import PromptTemplate
 
 
 class DirectGenerator(Generator):

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.stages import LLM, Generator
 from convrag.api.types import Answer, Completion, Evidence, Message, Prompt, Question
-from convrag.asking import exchanges
-from convrag.citations import check_citations
-from convrag.prompts import PromptTemplate
+from convrag.sdk.citations import check_citations
+from convrag.sdk.llm_rewriter import exchanges
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import listener, listening
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting

@@ -11,9 +11,9 @@ from typing import Annotated, Any, Literal
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.asking import Asker
-from convrag.prompts import PromptTemplate
 from convrag.registry.options import operational
+from convrag.sdk.llm_rewriter import Asker
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag_condense.gate import reasons

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from convrag.api.types import EvidenceItem, Message, Passage, Turn
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 
 PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from convrag import user_files
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
+from convrag.sdk import jsonl as user_files
+from convrag.sdk.jsonl import must_exist
 from convrag.store.fingerprint import digest, file_hash
-from convrag.user_files import must_exist
 from convrag_datasets.rows import Row, Unique, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from convrag.utterances import USER
+from convrag.sdk.utterances import USER
 from convrag_datasets.rows import Row
 
 _ASSISTANT = {"assistant", "agent"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from convrag.api.errors import ConvragError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage
-from convrag.once import Once, problems
+from convrag.sdk.lazy import Once, problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.clone import Clone
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.user_files import Line, lines
+from convrag.sdk.jsonl import Line, lines
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _INTEGER = re.compile(r"[+-]?[0-9]+")

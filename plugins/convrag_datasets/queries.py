@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Conversation, Turn
-from convrag.utterances import utterances
+from convrag.sdk.utterances import utterances
 from convrag_datasets.rows import read_rows
 from convrag_datasets.tasks import Task, assemble, split_id
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.user_files import kind_of, lines
+from convrag.sdk.jsonl import kind_of, lines
 
 
 @dataclass(frozen=True, slots=True)

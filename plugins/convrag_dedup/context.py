@@ -8,7 +8,7 @@ from typing import Any
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Context
 from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question
-from convrag.ordering import Order, arrange
+from convrag.sdk.ordering import Order, arrange
 from convrag_dedup.hinting import Hints
 from convrag_dedup.overlap import Overlap, block, counts, normalised, overlap
 from convrag_dedup.past import Past

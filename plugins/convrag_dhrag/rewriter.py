@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.asking import Asker, exchanges
-from convrag.prompts import PromptTemplate
+from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.prompts import PromptTemplate
 from convrag_dhrag.summarising import TopicLine
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Turn
-from convrag.asking import exchanges
-from convrag.cleaning import clean_reply
-from convrag.prompts import PromptTemplate
+from convrag.sdk.cleaning import clean_reply
+from convrag.sdk.llm_rewriter import exchanges
+from convrag.sdk.prompts import PromptTemplate
 
 _MAX_TOKENS = 60  # a line of some twenty words, with room for long ones
 _LONGEST = 300  # characters; more is no line

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.api.types import Passage
-from convrag.progress import track
+from convrag.sdk.progress import track
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.failures import ClusterError, item_error
 from convrag_elasticsearch.feeding import Feed, Fields

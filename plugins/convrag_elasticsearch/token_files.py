@@ -13,8 +13,8 @@ from typing import Any
 
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Query
-from convrag.once import Once
-from convrag.progress import track
+from convrag.sdk.lazy import Once
+from convrag.sdk.progress import track
 from convrag.store.fingerprint import digest, file_hash
 from convrag.store.store import BATCH, Store
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convrag.api.stages import LLM, Generator
 from convrag.api.types import Answer, Evidence, Question
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 from convrag_ginger.citing import checked
 from convrag_ginger.length import Length, word_count
 

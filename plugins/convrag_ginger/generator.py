@@ -10,8 +10,8 @@ from typing import Any, Literal
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Clusterer, Detector, Embedder, Generator, Ranker, Summarizer
 from convrag.api.types import Answer, Evidence, Nugget, Question
-from convrag.prompts import PromptTemplate
-from convrag.sentences import first_sentence
+from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.sentences import first_sentence
 from convrag_ginger.citing import cite, numbers_of
 from convrag_ginger.fluency import Editor
 from convrag_ginger.grouping import Policy, groups

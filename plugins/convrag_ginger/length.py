@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag.api.errors import ConfigError
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 from convrag_ginger.citing import CITATIONS
 
 WORDS_ONLY = 100

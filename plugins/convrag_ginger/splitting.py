@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 
 
 def parts(text: str, most: int, count: Callable[[str], int]) -> list[tuple[int, int]]:

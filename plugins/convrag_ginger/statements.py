@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from convrag.api.types import Nugget
-from convrag.sentences import first_sentence
+from convrag.sdk.sentences import first_sentence
 from convrag_ginger.length import word_count
 from convrag_ginger.support import Judge, support, supporters
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from convrag.api.stages import LLM, Summarizer
 from convrag.api.types import Nugget
-from convrag.prompts import PromptTemplate
-from convrag.sentences import first_sentence
+from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.sentences import first_sentence
 from convrag_ginger.citing import without
 from convrag_ginger.length import clipped
 

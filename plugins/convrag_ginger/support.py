@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 from convrag_ginger.citing import without
 from convrag_ginger.words import facts, is_number, stems, words
 

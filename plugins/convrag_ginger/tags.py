@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from convrag.sentences import first_sentence
+from convrag.sdk.sentences import first_sentence
 
 _TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 

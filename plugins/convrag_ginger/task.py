@@ -12,8 +12,8 @@ from omegaconf import DictConfig
 from convrag.api.errors import DataError
 from convrag.api.stages import Task
 from convrag.api.types import Passage
-from convrag.side_by_side import side_by_side
-from convrag.user_files import Line, lines_in
+from convrag.sdk.jsonl import Line, lines_in
+from convrag.sdk.parallel import side_by_side
 
 _NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),

@@ -10,8 +10,8 @@ from typing import Any
 
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage, Turn, TurnRecord
-from convrag.asking import exchanges
-from convrag.corpus import Corpus
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.llm_rewriter import exchanges
 from convrag.store.store import Store
 
 

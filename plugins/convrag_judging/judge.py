@@ -14,10 +14,10 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
-from convrag.once import Once, problems
-from convrag.prompts import PromptTemplate
 from convrag.registry.options import operational
-from convrag.side_by_side import side_by_side
+from convrag.sdk.lazy import Once, problems
+from convrag.sdk.parallel import side_by_side
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.asked import Script, has_answer, shown
 from convrag_judging.models import named, unable

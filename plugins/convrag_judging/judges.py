@@ -9,8 +9,8 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Passage
-from convrag.prompts import PromptTemplate
-from convrag.replies import UnreadableReply, ask_json, read_json
+from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
 from convrag_judging.asked import Asked
 from convrag_judging.assessor import as_input
 from convrag_judging.opinions import Opinion

@@ -13,10 +13,10 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
-from convrag.once import Once
-from convrag.prompts import PromptTemplate
 from convrag.registry.options import operational
-from convrag.side_by_side import side_by_side
+from convrag.sdk.lazy import Once
+from convrag.sdk.parallel import side_by_side
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag.store.store import Store
 from convrag_judging.asked import Asked, Script, has_answer, shown

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.user_files import lines
+from convrag.sdk.jsonl import lines
 
 _IDS = ("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id")
 

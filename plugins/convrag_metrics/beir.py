@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.user_files import lines_in
-from convrag.utterances import last_utterance
+from convrag.sdk.jsonl import lines_in
+from convrag.sdk.utterances import last_utterance
 
 
 def read_texts(path: Path) -> dict[str, str]:

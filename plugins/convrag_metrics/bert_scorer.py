@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.progress import track
 from convrag.registry.extras import installed, missing
+from convrag.sdk.progress import track
 from convrag.store.fingerprint import file_hash
 from convrag_metrics.overlap import Overlap
 

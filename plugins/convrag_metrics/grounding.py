@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Metrics
 from convrag.api.types import TurnRecord
-from convrag.prompts import PromptTemplate
 from convrag.registry.extras import missing
 from convrag.registry.options import operational
-from convrag.side_by_side import side_by_side
+from convrag.sdk.parallel import side_by_side
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.claims import Claim, claims
 from convrag_metrics.texts import lacks
@@ -118,7 +118,7 @@ class GroundingMetrics(Metrics):
             return []
         if self.support == "llm":
             return list(side_by_side(judge, cases, "grounding", total=len(cases)))
-        from convrag.progress import track
+        from convrag.sdk.progress import track
 
         return [judge(case) for case in track(cases, "grounding", len(cases))]
 

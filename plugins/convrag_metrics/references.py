@@ -7,7 +7,7 @@ from typing import Any
 
 from convrag.api.stages import Dataset
 from convrag.api.types import Turn, TurnRecord
-from convrag.once import Once
+from convrag.sdk.lazy import Once
 
 
 class References:

@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
-from convrag.prompts import PromptTemplate
-from convrag.replies import ask_json
+from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.structured_output import ask_json
 
 Case = tuple[str, Sequence[str]]
 """A sentence, and the texts that it cites."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, MutableMapping
 from typing import NamedTuple
 
 from convrag.api.types import Turn
-from convrag.sentences import sentences
+from convrag.sdk.sentences import sentences
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 

@@ -11,9 +11,9 @@ from typing import Any
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
 from convrag.api.types import Query, Question, Rewrite
-from convrag.asking import Asker
-from convrag.prompts import PromptTemplate
 from convrag.registry.options import use
+from convrag.sdk.llm_rewriter import Asker
+from convrag.sdk.prompts import PromptTemplate
 from convrag_mmr.context import exchanges, lines
 from convrag_mmr.extraction import Sentence, extract
 from convrag_mmr.memory import Remembering

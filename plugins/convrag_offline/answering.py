@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from convrag.sentences import sentences
+from convrag.sdk.sentences import sentences
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.rewriting import Exchange, lacking_words
 from convrag_offline.words import content_words

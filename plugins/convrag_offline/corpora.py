@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag.api.stages import Dataset
-from convrag.corpus import Corpus
+from convrag.sdk.corpus import Corpus
 from convrag.store.store import Store
 
 

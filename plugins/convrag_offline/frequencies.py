@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from convrag.corpus import Corpus
+from convrag.sdk.corpus import Corpus
 from convrag.store.fingerprint import digest, source_hash
 from convrag.store.store import Store
 from convrag_offline.words import content_words

@@ -14,8 +14,8 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from convrag.api.errors import ConfigError
-from convrag.corpus import Corpus
-from convrag.progress import track
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.progress import track
 
 _BATCH = 500
 _SEED = 0

@@ -6,7 +6,7 @@ was named before it: words of the title and of the sentence before count for hal
 
 from __future__ import annotations
 
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 from convrag_offline.answering import FEWEST_WORDS
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.weighing import weights

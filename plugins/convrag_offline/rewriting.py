@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from convrag.sentences import without_citations
+from convrag.sdk.sentences import without_citations
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.words import ANAPHORS, carries_content, content_words, words
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from convrag.sentences import sentences
+from convrag.sdk.sentences import sentences
 from convrag_offline.frequencies import Frequencies
 from convrag_offline.weighing import weights
 from convrag_offline.words import content_words

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from convrag.api.errors import DataError
+from convrag.sdk.jsonl import files
 from convrag.store.fingerprint import digest, file_hash
-from convrag.user_files import files
 
 
 def hash_files(path: Path, *suffixes: str) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from convrag import recording
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt
-from convrag.once import Once, problems
+from convrag.sdk import recording
+from convrag.sdk.lazy import Once, problems
 from convrag.store.fingerprint import file_hash
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")

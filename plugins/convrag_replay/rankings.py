@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.user_files import Line, files, lines, suffix_of
+from convrag.sdk.jsonl import Line, files, lines, suffix_of
 
 SUFFIXES = (".jsonl", ".trec")
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.once import Once, problems
-from convrag.user_files import Line, lines_in
-from convrag.utterances import last_utterance
+from convrag.sdk.jsonl import Line, lines_in
+from convrag.sdk.lazy import Once, problems
+from convrag.sdk.utterances import last_utterance
 from convrag_replay.hashing import hash_files
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from convrag.api.errors import DataError, UnknownName
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Hit, Passage, Query
-from convrag.corpus import Corpus
-from convrag.once import Once
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.lazy import Once
 from convrag.store.store import Store
 from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings

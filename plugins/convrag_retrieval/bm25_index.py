@@ -11,8 +11,8 @@ import numpy as np
 import Stemmer
 
 from convrag.api.errors import ConfigError
-from convrag.corpus import Corpus
-from convrag.progress import track
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.progress import track
 from convrag_retrieval.bm25_settings import BM25Settings
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from convrag.corpus import Corpus
+from convrag.sdk.corpus import Corpus
 from convrag.store.store import BATCH
 
 

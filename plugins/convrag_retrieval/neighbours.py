@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import faiss
 import numpy as np
 
-from convrag.progress import track
+from convrag.sdk.progress import track
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

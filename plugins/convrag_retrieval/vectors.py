@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convrag.api.stages import Embedder
-from convrag.corpus import Corpus
-from convrag.progress import track
+from convrag.sdk.corpus import Corpus
+from convrag.sdk.progress import track
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import Task
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 
 
 class ChatTask(Task):

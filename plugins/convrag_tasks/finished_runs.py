@@ -8,7 +8,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import TurnRecord, Usage
 from convrag.records import read_records
-from convrag.user_files import lines
+from convrag.sdk.jsonl import lines
 
 
 def read_finished(folder: Path) -> list[TurnRecord]:

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from convrag.api.errors import DataError
 from convrag.api.types import Hit, Passage
-from convrag.user_files import Line, lines_in
-from convrag.utterances import last_utterance
+from convrag.sdk.jsonl import Line, lines_in
+from convrag.sdk.utterances import last_utterance
 
 FORMS = (
     'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '

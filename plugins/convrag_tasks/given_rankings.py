@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Hit, Passage
-from convrag.user_files import Line, lines_in
+from convrag.sdk.jsonl import Line, lines_in
 
 
 def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:

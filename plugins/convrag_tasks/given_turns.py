@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from convrag.api.errors import DataError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Turn
-from convrag.user_files import Line
+from convrag.sdk.jsonl import Line
 from convrag_tasks.given_answers import GivenAnswer, read_answers
 from convrag_tasks.given_rankings import read_rankings
 

@@ -11,7 +11,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.hookspecs import hookimpl
 from convrag.api.stages import Task
 from convrag.api.types import Completion, Prompt, Run, RunSummary, TurnRecord
-from convrag.recording import key_of, to_line
+from convrag.sdk.recording import key_of, to_line
 
 
 class RecordTask(Task):

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import TurnRecord
-from convrag.cleaning import clean_reply
-from convrag.prompts import PromptTemplate
+from convrag.sdk.cleaning import clean_reply
+from convrag.sdk.prompts import PromptTemplate
 
 
 class Suggester:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from convrag.api.errors import ConfigError, DataError
-from convrag.once import Once, problems
+from convrag.sdk.lazy import Once, problems
 
 
 def test_many_threads_and_one_value() -> None:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from convrag.progress import track, turns, within_grid
+from convrag.sdk.progress import track, turns, within_grid
 
 
 class Terminal(io.StringIO):

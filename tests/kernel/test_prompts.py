@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 
 
 def template(text: str, folder: Path) -> PromptTemplate:

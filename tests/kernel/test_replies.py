@@ -12,7 +12,7 @@ from pydantic import BaseModel, RootModel
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Message, Prompt
-from convrag.replies import UnreadableReply, ask_json, read_json
+from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
 
 
 class Nuggets(BaseModel):

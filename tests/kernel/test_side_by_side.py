@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from convrag.api.types import Completion, Message, Prompt, Usage
-from convrag.side_by_side import side_by_side
+from convrag.sdk.parallel import side_by_side
 from convrag.store.usage import Meter, count, note
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import DataError
-from convrag.user_files import Line, files, lines, lines_in, must_exist, suffix_of
+from convrag.sdk.jsonl import Line, files, lines, lines_in, must_exist, suffix_of
 
 
 def texts(path: Path) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convrag.utterances import last_utterance, utterances
+from convrag.sdk.utterances import last_utterance, utterances
 
 
 @pytest.mark.parametrize(

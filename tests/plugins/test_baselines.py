@@ -10,7 +10,7 @@ import pytest
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
-from convrag.cleaning import clean_reply
+from convrag.sdk.cleaning import clean_reply
 from convrag.testing import RewriterContract
 from convrag_baselines import (
     AllQuestionsRewriter,

@@ -9,7 +9,7 @@ import pytest
 from convrag.api.errors import DataError, LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Question, Turn
-from convrag.citations import check_citations
+from convrag.sdk.citations import check_citations
 from convrag.testing import (
     ClustererContract,
     ContextContract,

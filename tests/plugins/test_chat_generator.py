@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
-from convrag.citations import check_citations
 from convrag.config.settings import Settings
+from convrag.sdk.citations import check_citations
 from convrag.store.store import Store
 from convrag.store.streaming import listener, listening
 from convrag.testing import GeneratorContract

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Nugget, Passage, Prompt
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
 from convrag_ginger.locating import Source

@@ -26,7 +26,7 @@ from convrag.api.types import (
     Run,
     TurnRecord,
 )
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract

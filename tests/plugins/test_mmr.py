@@ -16,7 +16,7 @@ from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.records import from_json, to_json
-from convrag.sentences import sentences
+from convrag.sdk.sentences import sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversation

@@ -15,7 +15,7 @@ import pytest
 from convrag.api.errors import ConvragError, DataError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
-from convrag.sentences import sentences
+from convrag.sdk.sentences import sentences
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS

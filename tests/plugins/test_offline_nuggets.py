@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Prompt
-from convrag.sentences import sentence_spans
+from convrag.sdk.sentences import sentence_spans
 from convrag.store.store import Store
 from convrag_offline import ExtractiveLLM
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import toys
-from convrag import recording
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.types import Answer, Completion, Message, Prompt, Run
 from convrag.config.settings import Settings
 from convrag.conversing import Conversing
+from convrag.sdk import recording
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import Meter

@@ -19,7 +19,7 @@ from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.stages import Dataset, Embedder
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config.compose import compose
-from convrag.corpus import Corpus
+from convrag.sdk.corpus import Corpus
 from convrag.store.fingerprint import digest
 from convrag.store.remember import remember
 from convrag.store.store import Store

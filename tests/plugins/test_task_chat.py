@@ -13,7 +13,7 @@ from convrag.api.errors import ConfigError, RunStopped, UnknownName
 from convrag.api.stages import LLM, Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
 from convrag.config.compose import compose
-from convrag.prompts import PromptTemplate
+from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import listener
 from convrag.testing import TaskContract
 from convrag.turn.pipeline import Pipeline

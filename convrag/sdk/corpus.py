@@ -11,7 +11,7 @@ from pathlib import Path
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
-from convrag.progress import track
+from convrag.sdk.progress import track
 from convrag.store.store import BATCH, Store
 
 

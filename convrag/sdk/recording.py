@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
-from convrag.user_files import Line, lines
+from convrag.sdk.jsonl import Line, lines
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters of either end of a prompt

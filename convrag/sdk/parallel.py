@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import TypeVar
 
-from convrag.progress import track
+from convrag.sdk.progress import track
 from convrag.store.usage import Meter, here
 
 T = TypeVar("T")

@@ -8,8 +8,8 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Question, Rewrite, Turn
-from convrag.cleaning import clean_reply
-from convrag.prompts import PromptTemplate
+from convrag.sdk.cleaning import clean_reply
+from convrag.sdk.prompts import PromptTemplate
 
 LONGEST = 400
 """Characters that a rewrite may have, unless the question is itself half as long: more is an answer or a lecture."""
