@@ -20,13 +20,13 @@ from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
 from convrag.conversing import Conversing
-from convrag.measuring import measure
 from convrag.observers import Observers
 from convrag.records import read_records
-from convrag.scoring import Scores
+from convrag.score.measuring import measure
+from convrag.score.scoring import Scores
+from convrag.score.summary import read_summary, score_lines, summarize
+from convrag.score.summary_page import markdown
 from convrag.store.fingerprint import digest
-from convrag.summary import read_summary, score_lines, summarize
-from convrag.summary_page import markdown
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 from convrag.writers import RunFolder, Writers

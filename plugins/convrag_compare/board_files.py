@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from convrag.bootstrap import RESAMPLES
+from convrag.score.bootstrap import RESAMPLES
 from convrag_compare.factors import label, settings
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.outcome import OK

@@ -10,8 +10,8 @@ from pathlib import Path
 from sys import intern
 
 from convrag.api.types import RunSummary, Usage
+from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import lines
-from convrag.summary import read_summary
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.bootstrap import intervals
+from convrag.score.bootstrap import intervals
 from convrag_compare.outcome import Scores
 from convrag_compare.significance import is_exact, sign_flip_p
 

@@ -37,7 +37,7 @@ class ScoreNuggetsTask(Task):
         from convrag.api.types import TurnRecord
         from convrag.registry.options import MARK
         from convrag.runner import evaluate
-        from convrag.summary_page import remarks, table
+        from convrag.score.summary_page import remarks, table
         from convrag_judging.given import read_labels
 
         turns = read_labels(self.judgements)

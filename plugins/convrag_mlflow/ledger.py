@@ -14,8 +14,8 @@ from mlflow.tracking import MlflowClient as _Client
 
 from convrag.api.errors import ConfigError
 from convrag.api.types import Cell, Run, RunSummary, Sweep
+from convrag.score.summary import read_summary
 from convrag.store.store import Store
-from convrag.summary import read_summary
 from convrag.sweep import name_of
 from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located

@@ -60,7 +60,7 @@ class EvaluateTask(Task):
 
         from convrag.config.compose import settings_of
         from convrag.runner import evaluate
-        from convrag.summary_page import remarks, table
+        from convrag.score.summary_page import remarks, table
         from convrag.turn.wiring import Wiring
 
         if self.run is None and self.answers is None and self.records is None:

@@ -31,7 +31,7 @@ class RecordTask(Task):
         from rich.console import Console
 
         from convrag.runner import run
-        from convrag.summary_page import remarks, table
+        from convrag.score.summary_page import remarks, table
         from convrag.sweep import sweep_of
 
         if sweep_of(folder):

@@ -18,7 +18,7 @@ class RunTask(Task):
         from rich.console import Console
 
         from convrag.runner import run
-        from convrag.summary_page import remarks, table
+        from convrag.score.summary_page import remarks, table
         from convrag.sweep import sweep_of
 
         sweep = sweep_of(folder)

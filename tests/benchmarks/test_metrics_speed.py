@@ -11,7 +11,7 @@ from pathlib import Path
 
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RankingMetrics
 
 TURNS = 10_000

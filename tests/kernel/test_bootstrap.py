@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from convrag.bootstrap import intervals
+from convrag.score.bootstrap import intervals
 
 
 def test_intervals_are_those_of_whole_conversations() -> None:

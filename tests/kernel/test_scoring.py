@@ -10,8 +10,8 @@ import pytest
 from convrag.api.errors import RunStopped
 from convrag.api.stages import Metrics
 from convrag.api.types import TurnRecord, Usage
-from convrag.measuring import measure
-from convrag.scoring import Scores
+from convrag.score.measuring import measure
+from convrag.score.scoring import Scores
 from convrag.store.usage import count
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Turn, TurnRecord
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import AnswerabilityMetrics
 from convrag_metrics.conditioning import conditioned

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Embedder
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RewriteMetrics
 from convrag_metrics.overlap import bags, in_order

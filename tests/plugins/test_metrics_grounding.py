@@ -10,7 +10,7 @@ import pytest
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import GroundingMetrics
 from convrag_metrics.claims import Claim, _segmented, _sentences, claims

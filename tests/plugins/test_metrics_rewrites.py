@@ -11,7 +11,7 @@ import pytest
 from convrag.api.errors import DataError
 from convrag.api.stages import Embedder
 from convrag.api.types import Query, TurnRecord, Usage
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import RewriteMetrics
 

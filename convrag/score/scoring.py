@@ -11,7 +11,7 @@ import numpy as np
 
 from convrag.api.stages import Metrics
 from convrag.api.types import Slice, TurnRecord
-from convrag.bootstrap import intervals
+from convrag.score.bootstrap import intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from convrag.api.errors import ConvragError
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt, TurnRecord, Usage
-from convrag.scoring import Values
+from convrag.score.scoring import Values
 from convrag.store.usage import Meter
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Report, RunSummary, Slice, TurnRecord, Usage
-from convrag.scoring import Scores
+from convrag.score.scoring import Scores
 
 OVERALL = "overall"
 

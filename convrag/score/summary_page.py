@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag.api.types import Run, RunSummary, Slice, Usage
 from convrag.registry.options import MARK
-from convrag.summary import OVERALL
+from convrag.score.summary import OVERALL
 
 if TYPE_CHECKING:
     from rich.table import Table
