@@ -27,8 +27,8 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import ConvragError, NotReady
 from convrag.api.types import Cell, Report, Sweep
 from convrag.config.compose import CONFIG_MODULE, settings_of
-from convrag.observers import Observers
-from convrag.runner import MANIFEST
+from convrag.run.observers import Observers
+from convrag.run.runner import MANIFEST
 from convrag.sdk.progress import within_grid
 from convrag.store.fingerprint import digest
 from convrag.turn.wiring import Wiring

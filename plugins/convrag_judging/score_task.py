@@ -36,7 +36,7 @@ class ScoreNuggetsTask(Task):
 
         from convrag.api.types import TurnRecord
         from convrag.registry.options import MARK
-        from convrag.runner import evaluate
+        from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
         from convrag_judging.given import read_labels
 

@@ -59,7 +59,7 @@ class EvaluateTask(Task):
         from rich.console import Console
 
         from convrag.config.compose import settings_of
-        from convrag.runner import evaluate
+        from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
         from convrag.turn.wiring import Wiring
 

@@ -75,7 +75,7 @@ class ExportTask(Task):
         records = read_finished(self.records)
         said = [f"{len(records)} turns of {self.records}."]
         if self.format == "trec":
-            from convrag.writers import trec_lines
+            from convrag.run.writers import trec_lines
 
             return [line for record in records for line in trec_lines(record)], said
         if self.format == "csv":

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from convrag.api.types import Hit, TurnRecord
-from convrag.writers import falling
+from convrag.run.writers import falling
 from convrag_tasks.export_talk import labelled, spoken
 from convrag_tasks.given_turns import Asked
 

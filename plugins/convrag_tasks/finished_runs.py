@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import TurnRecord, Usage
-from convrag.records import read_records
+from convrag.run.records import read_records
 from convrag.sdk.jsonl import lines
 
 

@@ -17,7 +17,7 @@ class RunTask(Task):
         """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
         from rich.console import Console
 
-        from convrag.runner import run
+        from convrag.run.runner import run
         from convrag.score.summary_page import remarks, table
         from convrag.sweep import sweep_of
 

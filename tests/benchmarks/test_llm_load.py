@@ -20,7 +20,7 @@ import pytest
 import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
+from convrag.run.workers import Conversing
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline

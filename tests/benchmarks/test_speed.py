@@ -15,7 +15,7 @@ import pytest
 import toys
 from convrag.api.types import Answer, Rewrite
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
+from convrag.run.workers import Conversing
 from convrag.turn.pipeline import Pipeline
 
 BARE = """

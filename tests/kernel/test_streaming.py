@@ -86,7 +86,7 @@ def test_what_the_turn_raises_reaches_the_reader() -> None:
 
 
 def test_a_run_that_is_stopped_keeps_what_was_done() -> None:
-    from convrag.conversing import Conversing
+    from convrag.run.workers import Conversing
 
     class Poor(toys.QuotingGenerator):
         """Stops the run at the third turn."""

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
-from convrag.records import from_json, read_records, to_json
-from convrag.writers import RunFolder, beir_line, falling, trec_lines
+from convrag.run.records import from_json, read_records, to_json
+from convrag.run.writers import RunFolder, beir_line, falling, trec_lines
 
 
 def record() -> TurnRecord:

@@ -22,7 +22,7 @@ from convrag.api.types import (
     Run,
     TurnRecord,
 )
-from convrag.observers import Observers
+from convrag.run.observers import Observers
 from convrag.testing import MetricsContract
 from convrag_dedup import DedupMetrics, PrefixReuse, convrag_report
 from convrag_dedup.radix import RadixTree
@@ -193,7 +193,7 @@ def test_negative_savings_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
     from convrag.config.compose import compose
-    from convrag.runner import run
+    from convrag.run.runner import run
 
     chosen = [
         f"context={context}",

@@ -22,7 +22,7 @@ from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
+from convrag.run.workers import Conversing
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_datasets import SampleDataset

@@ -21,7 +21,7 @@ from convrag import Pipeline
 from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.api.types import Passage, Query
 from convrag.config.compose import compose
-from convrag.runner import run
+from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages

@@ -26,8 +26,8 @@ pytest.importorskip("jsonschema")
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.types import Query
 from convrag.config.compose import compose
-from convrag.records import read_records
-from convrag.runner import run
+from convrag.run.records import read_records
+from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever

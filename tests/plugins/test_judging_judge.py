@@ -432,7 +432,7 @@ def test_no_language_model_cannot_judge(here: Path) -> None:
 def test_a_served_model_judges_and_its_calls_count_as_the_metrics(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose
-    from convrag.runner import run
+    from convrag.run.runner import run
     from llm_server import Server, said
 
     server = Server()

@@ -421,7 +421,7 @@ def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> Non
 
 
 def run_sample(here: Path, *overrides: str) -> Any:
-    from convrag.runner import run
+    from convrag.run.runner import run
 
     chosen = ["metrics=[nuggets]", "tracker=none", "limit=2", "history=gold", *overrides]
     _, summary = run(compose(*chosen), here / "run")

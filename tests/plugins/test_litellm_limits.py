@@ -18,7 +18,7 @@ import toys
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
+from convrag.run.workers import Conversing
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import Meter

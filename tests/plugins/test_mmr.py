@@ -15,12 +15,12 @@ from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
-from convrag.records import from_json, to_json
+from convrag.run.records import from_json, to_json
+from convrag.run.writers import beir_line
 from convrag.sdk.sentences import sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversation
-from convrag.writers import beir_line
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
 from convrag_mmr.extraction import extract, is_filler

@@ -12,7 +12,7 @@ import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.types import Answer, Completion, Message, Prompt, Run
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
+from convrag.run.workers import Conversing
 from convrag.sdk import recording
 from convrag.store.remember import remember
 from convrag.store.store import Store

@@ -12,7 +12,7 @@ import pytest
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
-from convrag.records import to_json
+from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_inspector import inspector_lines

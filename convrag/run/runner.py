@@ -19,9 +19,10 @@ from convrag.api.stages import GROUPS, Dataset, Metrics
 from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
-from convrag.conversing import Conversing
-from convrag.observers import Observers
-from convrag.records import read_records
+from convrag.run.observers import Observers
+from convrag.run.records import read_records
+from convrag.run.workers import Conversing
+from convrag.run.writers import RunFolder, Writers
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import read_summary, score_lines, summarize
@@ -29,7 +30,6 @@ from convrag.score.summary_page import markdown
 from convrag.store.fingerprint import digest
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
-from convrag.writers import RunFolder, Writers
 
 log = logging.getLogger(__name__)
 

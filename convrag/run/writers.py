@@ -11,7 +11,7 @@ from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
 from convrag.api.types import Hit, Run, TurnRecord
-from convrag.records import to_json
+from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 
 UNFINISHED = ".unfinished"
