@@ -55,7 +55,7 @@ def main() -> None:
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=...")
         sys.exit(USAGE_ERROR)
     finally:
-        if "convrag.sweep" in sys.modules:
+        if "convrag.sweep.sweep" in sys.modules:
             _end_of_sweep(interrupted)
     sys.exit(_worst)
 
@@ -85,7 +85,7 @@ def _job(config: DictConfig) -> None:
 
 
 def _cell(overrides: list[str], folder: Path, execute: Callable[[], int]) -> int:
-    from convrag.sweep import run_cell
+    from convrag.sweep.sweep import run_cell
 
     status = run_cell(overrides, folder, execute)
     _remove_if_empty(folder)
@@ -107,7 +107,7 @@ def _single(folder: Path, execute: Callable[[], int]) -> int:
 
 def _end_of_sweep(interrupted: bool) -> None:
     """Finish the grid where Hydra did not come to it, and say what went wrong with it as a whole."""
-    from convrag.sweep import current
+    from convrag.sweep.sweep import current
 
     global _worst
     current().end(interrupted=interrupted)

@@ -84,12 +84,12 @@ def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
 
 
 def _sweep_id(grid: Mapping[str, Any] | None) -> str:
-    from convrag.sweep import sweep_id
+    from convrag.sweep.sweep import sweep_id
 
     return sweep_id(grid or {})
 
 
 def _cell_id(overrides: list[str]) -> str:
-    from convrag.sweep import cell_id
+    from convrag.sweep.sweep import cell_id
 
     return cell_id(list(overrides))

@@ -16,7 +16,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.types import Cell, Run, RunSummary, Sweep
 from convrag.score.summary import read_summary
 from convrag.store.store import Store
-from convrag.sweep import name_of
+from convrag.sweep.sweep import name_of
 from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located
 

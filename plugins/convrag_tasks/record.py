@@ -32,7 +32,7 @@ class RecordTask(Task):
 
         from convrag.run.runner import run
         from convrag.score.summary_page import remarks, table
-        from convrag.sweep import sweep_of
+        from convrag.sweep.sweep import sweep_of
 
         if sweep_of(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")

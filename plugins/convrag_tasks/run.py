@@ -19,7 +19,7 @@ class RunTask(Task):
 
         from convrag.run.runner import run
         from convrag.score.summary_page import remarks, table
-        from convrag.sweep import sweep_of
+        from convrag.sweep.sweep import sweep_of
 
         sweep = sweep_of(folder)
         this, summary = run(config, folder, sweep=sweep, reuse=bool(sweep))

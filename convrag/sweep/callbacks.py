@@ -13,7 +13,7 @@ class SweepCallback(Callback):
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:
         """Begin the grid."""
-        from convrag.sweep import current
+        from convrag.sweep.sweep import current
 
         current().begin(config)
         if current().error:
@@ -21,6 +21,6 @@ class SweepCallback(Callback):
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:
         """End it."""
-        from convrag.sweep import current
+        from convrag.sweep.sweep import current
 
         current().end()
