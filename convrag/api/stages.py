@@ -115,7 +115,7 @@ class LLM(Stage):
     """A language model behind one door."""
 
     streams: bool = False
-    """Whether `complete` hands its reply to `convrag.store.streaming.listener()` piece by piece, where somebody listens."""
+    """Whether `complete` hands its reply piece by piece to `convrag.store.streaming.listener()`, where there is one."""
 
     @property
     def tasks(self) -> Collection[str] | None:

@@ -22,9 +22,8 @@ def side_by_side(
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
-    What the calls take counts for the stage that asks (see `convrag.store.usage`), and what they were told is noted in the
-    order of the items, so that a recording is the same every time. The first error ends it all, as soon as the calls
-    under way are through.
+    Usage counts for the stage that asks (see `convrag.store.usage`); replies are noted in the order of the items, so
+    that a recording is the same every time. The first error ends it all, as soon as the calls under way are through.
 
     Args:
         call: is called from several threads.

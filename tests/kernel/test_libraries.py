@@ -7,7 +7,7 @@ import pytest
 from convrag.registry.extras import installed, missing
 
 
-@pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.libraries"])
+@pytest.mark.parametrize("module", ["json", "json.decoder", "convrag.registry.extras"])
 def test_what_is_there(module: str) -> None:
     assert installed(module)
 

@@ -142,5 +142,5 @@ def test_the_module_is_light() -> None:
     import subprocess
     import sys
 
-    code = "import sys, convrag.replies; assert not {'pydantic', 'json_repair'} & set(sys.modules)"
+    code = "import sys, convrag.sdk.structured_output; assert not {'pydantic', 'json_repair'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

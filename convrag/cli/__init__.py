@@ -1,0 +1,5 @@
+"""The command.
+
+* `main`: from the command line to an exit status.
+* `help`: the text of `--help`.
+"""
