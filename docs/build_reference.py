@@ -15,7 +15,7 @@ from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
-from convrag.registry.description import argument_texts, described
+from convrag.registry.description import describe_option, parse_argument_texts
 from convrag.registry.options import Option
 
 PATH = Path(__file__).with_name("reference.md")
@@ -85,7 +85,7 @@ def _presets() -> Iterator[str]:
 
 
 def _option(name: str, option: Option) -> Iterator[str]:
-    text = described(option)
+    text = describe_option(option)
     yield f"#### `{option.group}={name}`"
     yield "\n\n".join(part for part in (text.summary, text.details) if part)
     rows = [
@@ -101,7 +101,7 @@ def _hooks() -> Iterator[str]:
             parsed = parse(inspect.getdoc(hook) or "")
             yield f"### `{name}({', '.join(inspect.signature(hook).parameters)})`"
             yield "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
-            told = [f"* `{name}`: {text}" for name, text in argument_texts(hook).items()]
+            told = [f"* `{name}`: {text}" for name, text in parse_argument_texts(hook).items()]
             if told:
                 yield "\n".join(told)
 

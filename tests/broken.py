@@ -176,7 +176,7 @@ class Calling(SoundRanker):
 class Nameless(SoundRanker):
     """Says each time that it has read something else."""
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         return str(time.perf_counter_ns())
 
 
@@ -243,7 +243,7 @@ class Remembering(SoundRewriter):
     """Counts how often it was asked in a conversation."""
 
     def rewrite(self, question: Any) -> Rewrite:
-        memory = question.scratch(self)
+        memory = question.state(self)
         memory["asked"] = memory.get("asked", 0) + 1
         return Rewrite.of(f"{question.text} {memory['asked']}")
 

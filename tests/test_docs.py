@@ -85,7 +85,7 @@ SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
 @pytest.mark.parametrize("table", re.findall(r"^\| `(\w+=\w+)` \| default .*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL))
 def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
     from convrag.registry import plugins
-    from convrag.registry.description import described
+    from convrag.registry.description import describe_option
 
     group, name = table.split("=")
     text = re.search(rf"^\| `{table}` \|.*?\n\n", SYSTEMS, re.MULTILINE | re.DOTALL)
@@ -96,7 +96,7 @@ def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
         several = re.findall(r"`(\w+)`", names)
         values = defaults.split(", ") if len(several) > 1 else [defaults]
         said |= dict(zip(several, values, strict=True))
-    parameters = described(plugins.load().registry.get(group, name)).parameters
+    parameters = describe_option(plugins.load().registry.get(group, name)).parameters
     plain = [each for each in parameters if not each.type.endswith(" stage") and each.name != "prompt"]
     assert said == {each.name: each.default for each in plain}
 

@@ -72,7 +72,7 @@ class ShoutingRewriter(Rewriter):
     def rewrite(self, question: Any) -> Rewrite:
         if self.fail_on and self.fail_on in question.text:
             raise RuntimeError("this rewriter cannot")
-        seen = question.scratch(self)
+        seen = question.state(self)
         seen["turns"] = seen.get("turns", 0) + 1
         last = question.history[-1].answer if question.history else ""
         return Rewrite.of(f"{question.text.upper()} {last}{self.suffix}".strip(), seen=seen["turns"], last=last)

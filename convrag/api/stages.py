@@ -2,7 +2,7 @@
 
 The Hydra group, the name of a constructor's parameter and the class say the same word (`rewriter=`, `rewriter:`,
 `Rewriter`). One stage object serves all conversations and is called from many threads: what is not thread-safe takes a
-lock, and what belongs to a conversation lives in `question.scratch(self)`.
+lock, and what belongs to a conversation lives in `question.state(self)`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Stage(ABC):
     They are looked for, not imported, before `check` is asked.
     """
 
-    variables: ClassVar[Sequence[str]] = ()
+    env_vars: ClassVar[Sequence[str]] = ()
     """Environment variables that the class knows to read; task=doctor says which of them are set."""
 
     def check(self) -> Iterable[str]:
@@ -73,11 +73,11 @@ class Stage(ABC):
     def prepare(self) -> None:
         """Do now what would delay the first turn: load a model, build an index. Called once, after all checks."""
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of what the stage reads besides its parameters (files); part of its fingerprint."""
         return ""
 
-    def describe(self) -> str:
+    def note(self) -> str:
         """A sentence for the run's summary, where a reader should know something about this stage; else empty."""
         return ""
 
@@ -293,6 +293,9 @@ GROUPS: Mapping[str, type[Stage]] = {
     "tracker": Tracker,
 }
 """Every Hydra group and the class of its options, in the order in which a reader meets them."""
+
+OPTION_KEY = "_option_"
+"""The key in a stage's configuration that names the option; all others are its parameters."""
 
 SEVERAL = frozenset({"metrics"})
 """The groups of which a run may choose more than one option."""

@@ -73,14 +73,14 @@ class Question:
     number: int = 1
     history: tuple[Turn, ...] = ()
     standalone: str = ""
-    memory: dict[object, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    stage_state: dict[object, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
 
-    def scratch(self, stage: object) -> dict[str, Any]:
+    def state(self, stage: object) -> dict[str, Any]:
         """`stage`'s own working memory for this conversation, kept from turn to turn.
 
         Whatever a stage puts here must be rebuildable from the history: it is gone after a restart.
         """
-        return self.memory.setdefault(stage, {})
+        return self.stage_state.setdefault(stage, {})
 
 
 @dataclass(frozen=True, slots=True)

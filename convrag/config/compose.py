@@ -166,7 +166,7 @@ def _claim_yaml_names(loaded: plugins.Plugins) -> None:
     for package, distribution in loaded.config_packages.items():
         for group, name in _yaml_files(package):
             if (holder := taken.get((group, name))) is not None:
-                loaded.contest(group, name, holder, distribution)
+                loaded.add_conflict(group, name, holder, distribution)
             taken[group, name] = distribution
 
 

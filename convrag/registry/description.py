@@ -25,7 +25,7 @@ class ParameterText:
 
 
 @dataclass(frozen=True)
-class Described:
+class OptionText:
     """What docstring and signature of an option's class say; parameters that the kernel fills in are left out."""
 
     summary: str
@@ -33,11 +33,11 @@ class Described:
     parameters: tuple[ParameterText, ...]
 
 
-def described(option: Option) -> Described:
+def describe_option(option: Option) -> OptionText:
     """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
     parsed = parse(inspect.getdoc(option.cls) or "")
-    told = argument_texts(option.cls)
-    return Described(
+    told = parse_argument_texts(option.cls)
+    return OptionText(
         parsed.short_description or "",
         parsed.long_description or "",
         tuple(
@@ -48,7 +48,7 @@ def described(option: Option) -> Described:
     )
 
 
-def argument_texts(documented: object) -> Mapping[str, str]:
+def parse_argument_texts(documented: object) -> Mapping[str, str]:
     """The `Args:` of a docstring: name -> what is said of it, on one line."""
     parsed = parse(inspect.getdoc(documented) or "")
     return {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}

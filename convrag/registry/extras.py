@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from convrag.api.errors import MissingExtra
 
 
-def installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Whether a module could be imported; of a dotted name, the packages above it are imported."""
     try:
         return find_spec(module) is not None
@@ -16,14 +16,14 @@ def installed(module: str) -> bool:
         return False
 
 
-def missing(requires: Mapping[str, str], needed_by: str) -> MissingExtra | None:
+def missing_extra(requires: Mapping[str, str], needed_by: str) -> MissingExtra | None:
     """What to say of modules that are not installed; None where all are.
 
     Args:
         requires: module -> what to install for it (see `Stage.requires`).
         needed_by: who needs them ("llm=litellm").
     """
-    absent = [module for module in requires if not installed(module)]
+    absent = [module for module in requires if not is_installed(module)]
     if not absent:
         return None
     return MissingExtra(" and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by)

@@ -13,12 +13,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from convrag.api.errors import ConfigError, MissingExtra, UnknownName
-from convrag.api.stages import GROUPS, Stage, options_group
-from convrag.registry.extras import missing
+from convrag.api.stages import GROUPS, OPTION_KEY, Stage, options_group
+from convrag.registry.extras import missing_extra
 from convrag.store.store import Store
-
-MARK = "_option_"
-"""The key in an option's configuration that names the option; all others are parameters."""
 
 
 class Operational:
@@ -79,9 +76,9 @@ class Option:
         """The first line of the class's docstring."""
         return (inspect.getdoc(self.cls) or "").partition("\n")[0]
 
-    def missing(self, place: str = "") -> MissingExtra | None:
+    def missing_extra(self, place: str = "") -> MissingExtra | None:
         """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
-        return missing(self.cls.requires, f"{place or self.group}={self.name}")
+        return missing_extra(self.cls.requires, f"{place or self.group}={self.name}")
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
@@ -100,7 +97,7 @@ class Option:
     @cached_property
     def schema(self) -> type:
         """A dataclass for Hydra's ConfigStore: typed and defaulted as in the signature."""
-        fields: list[tuple[str, Any, Any]] = [(MARK, str, field(default=self.name))]
+        fields: list[tuple[str, Any, Any]] = [(OPTION_KEY, str, field(default=self.name))]
         nested = []
         for parameter in self.parameters.values():
             if parameter.injects_store:
@@ -125,7 +122,7 @@ class Option:
         Raises:
             ConfigError: an unknown parameter, a missing or an impossible value.
         """
-        if unknown := [name for name in config if name not in self.parameters and name != MARK]:
+        if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
             raise UnknownName(f"{place}={self.name}: parameter", unknown[0], self.configurable)
         values = {}
         for name in self.configurable:

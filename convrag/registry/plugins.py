@@ -23,7 +23,7 @@ from convrag.api.stages import Stage
 from convrag.registry.options import Option
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
-from convrag.registry.tracing import traced
+from convrag.registry.tracing import call_traced
 
 GROUP = "convrag"
 FIRST_PARTY = "convrag"
@@ -80,9 +80,9 @@ class Plugins:
         if self.registry.failures[failures:]:
             raise self.registry.failures[failures]
 
-    def contest(self, group: str, name: str, holder: str, distribution: str) -> None:
+    def add_conflict(self, group: str, name: str, holder: str, distribution: str) -> None:
         """Note, and say, that a distribution claims a name that another one holds."""
-        self._failed(self.registry.contest(group, name, holder, distribution))
+        self._failed(self.registry.add_conflict(group, name, holder, distribution))
         self._be_strict()
 
     def _load(self, entry_point: metadata.EntryPoint, source: Source) -> None:
@@ -131,7 +131,7 @@ class Plugins:
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             if implementation.plugin is plugin:
                 wanted = {name: arguments[name] for name in implementation.argnames}
-                given = traced(hook, implementation.plugin_name, implementation.function, wanted)
+                given = call_traced(hook, implementation.plugin_name, implementation.function, wanted)
                 return [] if given is None else [given]
         return []
 

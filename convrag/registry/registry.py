@@ -16,7 +16,7 @@ class Registry:
     def __init__(self) -> None:
         self.failures: list[PluginError] = []
         self._options: dict[tuple[str, str], Option] = {}
-        self._contested: dict[tuple[str, str], PluginError] = {}
+        self._conflicts: dict[tuple[str, str], PluginError] = {}
 
     def add(self, option: Option) -> None:
         """Register an option.
@@ -27,20 +27,20 @@ class Registry:
         _check(option)
         key = (option.group, option.name)
         if holder := self._options.get(key):
-            raise self.contest(*key, holder.distribution, option.distribution)
+            raise self.add_conflict(*key, holder.distribution, option.distribution)
         self._options[key] = option
 
-    def contest(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
+    def add_conflict(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
         """Note that two distributions claim a name: choosing it is an error from now on, the one returned."""
         cure = f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}"
         if distribution.endswith(".py"):
             cure = f"Choose another name in {distribution}."
-        self._contested[group, name] = PluginError(
+        self._conflicts[group, name] = PluginError(
             f"{group}={name} is claimed by two distributions, {holder} and {distribution}. {cure}",
             plugin=name,
             distribution=distribution,
         )
-        return self._contested[group, name]
+        return self._conflicts[group, name]
 
     def remove(self, distribution: str) -> None:
         """Take back what a distribution has registered."""
@@ -61,7 +61,7 @@ class Registry:
 
     def check_name(self, group: str, name: str) -> None:
         """Raise PluginError where two distributions claim the name, be it as an option or as a YAML file."""
-        if error := self._contested.get((options_group(group), name)):
+        if error := self._conflicts.get((options_group(group), name)):
             raise error
 
     def options(self, group: str) -> Mapping[str, Option]:

@@ -13,17 +13,17 @@ _brief = Repr()
 _brief.maxstring = _brief.maxother = 60
 
 
-def tracing() -> bool:
-    """Whether calls are traced."""
+def is_tracing() -> bool:
+    """Whether calls are call_traced."""
     return os.environ.get("CONVRAG_TRACE", "") not in ("", "0")
 
 
-def traced(hook: str, plugin: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+def call_traced(hook: str, plugin: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """Call a hook of a plugin, and say so where that is wanted: its name, whose it is, how long it took, what it gave.
 
     What hooks are given is not shown, for it may hold whole conversations.
     """
-    if not tracing():
+    if not is_tracing():
         return function(**arguments)
     start = time.perf_counter()
     outcome = ""

@@ -9,7 +9,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.registry import plugins
-from convrag.registry.tracing import traced
+from convrag.registry.tracing import call_traced
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Observers:
         for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
             try:
                 wanted = {name: arguments[name] for name in implementation.argnames}
-                given.append(traced(hook, self._name(implementation), implementation.function, wanted))
+                given.append(call_traced(hook, self._name(implementation), implementation.function, wanted))
             except Exception as error:
                 if implementation.plugin in self._own:
                     raise

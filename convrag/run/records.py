@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
-from convrag.sdk.jsonl import lines
+from convrag.sdk.jsonl import read_lines
 
 _TEXTS = ("text", "title", "url")
 
@@ -41,7 +41,7 @@ def to_json(record: TurnRecord) -> str:
 def read_records(folder: Path) -> Iterator[TurnRecord]:
     """Stream the records of a run from its `intermediate` folder, file by file. Raises DataError for a broken line."""
     for path in sorted(folder.glob("*.jsonl")):
-        for line in lines(path):
+        for line in read_lines(path):
             try:
                 yield from_json(line.text)
             except (ValueError, KeyError, TypeError) as error:

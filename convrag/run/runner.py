@@ -21,7 +21,7 @@ from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
 from convrag.run.observers import Observers
 from convrag.run.records import read_records
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
@@ -56,7 +56,7 @@ def run(
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
     pipeline = Pipeline.wired(wiring, settings)
-    metrics = wiring.several("metrics")
+    metrics = wiring.get_all("metrics")
     tracker = wiring.get("tracker")
     wiring.check()
     conversations = _conversations(dataset, settings)
@@ -65,7 +65,7 @@ def run(
     if reuse and (summary := finished(this)):
         return this, summary
     wiring.prepare()
-    return this, _carry_out(this, Conversing(pipeline, conversations, settings), metrics, tracker, *watching)
+    return this, _carry_out(this, ConversationWorkers(pipeline, conversations, settings), metrics, tracker, *watching)
 
 
 def evaluate(
@@ -84,7 +84,7 @@ def evaluate(
     """
     wiring = Wiring(config)
     wiring.get("dataset")
-    metrics = wiring.several("metrics")
+    metrics = wiring.get_all("metrics")
     tracker = wiring.get("tracker")
     wiring.check()
     wiring.prepare()

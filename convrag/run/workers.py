@@ -11,12 +11,12 @@ from dataclasses import replace
 from convrag.api.errors import RunStopped
 from convrag.api.types import Conversation, TurnRecord
 from convrag.config.settings import Settings
-from convrag.sdk.progress import turns
-from convrag.turn import session as state
+from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
+from convrag.turn.session import Session, to_turn
 
 
-class Conversing:
+class ConversationWorkers:
     """Asks a pipeline all the questions of these conversations, so many conversations at a time as there are workers.
 
     `stopped` says why it ended before the last question; what was done until then was yielded.
@@ -34,7 +34,7 @@ class Conversing:
         waiting: deque[Future[list[TurnRecord]]] = deque()
         pool = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="conversation")
         try:
-            with turns(sum(len(conversation.turns) for conversation in self.conversations)) as advance:
+            with turn_progress(sum(len(conversation.turns) for conversation in self.conversations)) as advance:
                 for conversation in self.conversations:
                     waiting.append(pool.submit(self._converse, conversation, advance))
                     if len(waiting) > 2 * self.settings.workers:
@@ -47,7 +47,7 @@ class Conversing:
 
     def _converse(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
         """The turns of one conversation, each with the history that the settings give it."""
-        going = state.Conversation(conversation.id, conversation.domain)
+        going = Session(conversation.id, conversation.domain)
         records: list[TurnRecord] = []
         for turn in conversation.turns:
             if self._stop.is_set():
@@ -59,7 +59,7 @@ class Conversing:
                 self.stopped = str(error)
                 self._stop.set()
                 break
-            going.add(turn if self.settings.history == "gold" else state.turn_of(record))
+            going.add(turn if self.settings.history == "gold" else to_turn(record))
             records.append(replace(record, labels=turn.labels))
             advance()
         return records

@@ -74,28 +74,29 @@ def beir_line(record: TurnRecord) -> str:
 def trec_lines(record: TurnRecord) -> list[str]:
     """A ranking as six TREC columns. Ids with white space, which TREC cannot hold, get underscores."""
     turn = "_".join(record.turn_id.split())
-    ranked = zip(record.hits, falling(record.hits), strict=True)
+    ranked = zip(record.hits, strictly_falling(record.hits), strict=True)
     return [
         f"{turn} Q0 {'_'.join(hit.passage.id.split())} {rank} {score!r} convrag"
         for rank, (hit, score) in enumerate(ranked, 1)
     ]
 
 
-def falling(hits: Iterable[Hit]) -> list[float]:
+def strictly_falling(hits: Iterable[Hit]) -> list[float]:
     """The hits' scores, strictly falling also in the single precision of trec_eval, which breaks ties its own way."""
     scores: list[float] = []
     ceiling = inf
     for hit in hits:
-        score = min(_single(hit.score), ceiling)
+        score = min(single_precision(hit.score), ceiling)
         scores.append(score)
         ceiling = _single_below(score)
     return scores
 
 
-def _single(value: float) -> float:
+def single_precision(value: float) -> float:
+    """The nearest number in single precision (float32)."""
     return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def _single_below(value: float) -> float:
     """The next smaller number in single precision."""
-    return _single(value - max(abs(value) * 2.0**-23, 2.0**-149))
+    return single_precision(value - max(abs(value) * 2.0**-23, 2.0**-149))

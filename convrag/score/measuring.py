@@ -10,7 +10,7 @@ from convrag.api.errors import ConvragError
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt, TurnRecord, Usage
 from convrag.score.scoring import Values
-from convrag.store.usage import Meter
+from convrag.store.usage import UsageMeter
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
         metrics: by name.
         records: can be gone through as often as the metrics like.
     """
-    meter = Meter()
+    meter = UsageMeter()
     measured = Measured()
     for name, metric in metrics.items():
         place = f"{GROUP}.{name}"

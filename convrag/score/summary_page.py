@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from convrag.api.stages import OPTION_KEY
 from convrag.api.types import Run, RunSummary, Slice, Usage
-from convrag.registry.options import MARK
 from convrag.score.summary import OVERALL
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def markdown(run: Run, summary: RunSummary) -> str:
     heading, body = rows(summary)
     scores = _page_table([heading, *body]) if body else []
     chosen = [
-        f"* {group}: {node[MARK]}{_time_of(group, summary)}"
+        f"* {group}: {node[OPTION_KEY]}{_time_of(group, summary)}"
         for group, node in run.config.items()
-        if isinstance(node, Mapping) and MARK in node
+        if isinstance(node, Mapping) and OPTION_KEY in node
     ]
     usage = _page_table(usage_rows(summary))
     said = [f"* {line}" for line in remarks(run, summary)]

@@ -12,7 +12,7 @@ _CODE_OR_CITATION = re.compile(
 )
 
 
-class Checked(NamedTuple):
+class CheckedCitations(NamedTuple):
     """A text whose citations all exist, the ids that it cites in order of first mention, and how many it lost."""
 
     text: str
@@ -20,7 +20,7 @@ class Checked(NamedTuple):
     removed: int
 
 
-def check_citations(text: str, passages: Mapping[int, str]) -> Checked:
+def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
     """Remove the citations of numbers that no passage has.
 
     Args:
@@ -42,4 +42,4 @@ def check_citations(text: str, passages: Mapping[int, str]) -> Checked:
             return match[0]
         return f"{match['gap']}[{', '.join(map(str, known))}]" if known else ""
 
-    return Checked(_CODE_OR_CITATION.sub(known_only, text).strip(), tuple(cited), removed)
+    return CheckedCitations(_CODE_OR_CITATION.sub(known_only, text).strip(), tuple(cited), removed)

@@ -45,16 +45,16 @@ class Line(NamedTuple):
         except (ValueError, RecursionError) as error:
             raise self.error(f"this is not JSON: {error}") from error
         if not isinstance(data, dict):
-            raise self.error(f"this must be a JSON object, not {kind_of(data)}")
+            raise self.error(f"this must be a JSON object, not {json_type(data)}")
         return data
 
 
-def kind_of(value: Any) -> str:
+def json_type(value: Any) -> str:
     """What a value out of JSON is, in words: for a message about one that should be something else."""
     return _KINDS.get(type(value), "null")
 
 
-def lines(path: Path) -> Iterator[Line]:
+def read_lines(path: Path) -> Iterator[Line]:
     r"""Stream the lines that are not blank, without line ends and byte order mark; they end at \n alone.
 
     Args:
@@ -63,7 +63,7 @@ def lines(path: Path) -> Iterator[Line]:
     Raises:
         DataError: the file is missing, no archive of its kind, or not UTF-8.
     """
-    must_exist(path)
+    check_is_file(path)
     number = 0
     try:
         with _opened(path) as file:
@@ -77,12 +77,12 @@ def lines(path: Path) -> Iterator[Line]:
         raise DataError(f"this file cannot be read: {error}", path=path, line=number + 1 if number else None) from error
 
 
-def lines_in(path: Path, *suffixes: str) -> Iterator[Line]:
+def read_lines_in(path: Path, *suffixes: str) -> Iterator[Line]:
     """Stream the lines of a file, or of a folder's files with one of the suffixes (see `files`, `lines`)."""
-    return chain.from_iterable(map(lines, files(path, *suffixes)))
+    return chain.from_iterable(map(read_lines, list_files(path, *suffixes)))
 
 
-def must_exist(path: Path) -> None:
+def check_is_file(path: Path) -> None:
     """Raise DataError unless there is a file; a pipe is none, since no hash would tell what it held."""
     if path.is_dir():
         raise DataError("this is a folder, where a file is needed", path=path)
@@ -92,7 +92,7 @@ def must_exist(path: Path) -> None:
         raise DataError("this is a pipe or the like, where a file is needed", path=path)
 
 
-def files(path: Path, *suffixes: str) -> list[Path]:
+def list_files(path: Path, *suffixes: str) -> list[Path]:
     """The file itself, or those of a folder with one of the suffixes, by name. Raises DataError where there is none."""
     if path.is_file():
         return [path]
@@ -103,7 +103,7 @@ def files(path: Path, *suffixes: str) -> list[Path]:
     raise DataError(f"this folder has no {' or '.join(f'*{suffix}' for suffix in suffixes)} file", path=path)
 
 
-def suffix_of(path: Path) -> str:
+def data_suffix(path: Path) -> str:
     """The suffix of a file, or where it is packed, of what is in it."""
     return (path.with_suffix("") if path.suffix.lower() in _PACKED else path).suffix
 

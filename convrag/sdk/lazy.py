@@ -11,10 +11,10 @@ from convrag.api.errors import ConvragError
 T = TypeVar("T")
 
 
-class Once(Generic[T]):
+class Lazy(Generic[T]):
     """Makes a value once, however many threads ask for it. An error is not kept: the next call tries again.
 
-        self._labels = Once(partial(read_labels, path))
+        self._labels = Lazy(partial(read_labels, path))
 
     Args:
         make: gives the value, which every call of this object then returns.
@@ -33,7 +33,7 @@ class Once(Generic[T]):
             return self._made[0]
 
 
-def problems(*attempts: Callable[[], object]) -> list[str]:
+def collect_problems(*attempts: Callable[[], object]) -> list[str]:
     """The messages of the attempts that fail, each message once: what a stage's `check()` has to say."""
     messages: dict[str, None] = {}
     for attempt in attempts:

@@ -9,7 +9,7 @@ from contextvars import copy_context
 from typing import TypeVar
 
 from convrag.sdk.progress import track
-from convrag.store.usage import Meter, here
+from convrag.store.usage import UsageMeter, current_meter
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,7 +17,7 @@ R = TypeVar("R")
 WORKERS = 32
 
 
-def side_by_side(
+def map_parallel(
     call: Callable[[T], R], items: Iterable[T], description: str, *, total: int | None = None, workers: int = WORKERS
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
@@ -33,16 +33,16 @@ def side_by_side(
         workers: calls at once; a language model has a limit of its own besides.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="side")
-    waiting: deque[tuple[Future[R], Meter]] = deque()
-    asking = here()
+    waiting: deque[tuple[Future[R], UsageMeter]] = deque()
+    asking = current_meter()
 
-    def measured(item: T, meter: Meter) -> R:
+    def measured(item: T, meter: UsageMeter) -> R:
         with meter.stage("call"):
             return call(item)
 
-    def pass_on(meter: Meter) -> None:
+    def pass_on(meter: UsageMeter) -> None:
         if asking:
-            asking[0].take(asking[1], meter)
+            asking[0].merge(asking[1], meter)
 
     def first() -> R:
         future, meter = waiting.popleft()
@@ -53,7 +53,7 @@ def side_by_side(
 
     try:
         for item in track(items, description, total):
-            meter = Meter()
+            meter = UsageMeter()
             waiting.append((pool.submit(copy_context().run, measured, item, meter), meter))
             if len(waiting) >= 2 * workers:
                 yield first()

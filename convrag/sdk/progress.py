@@ -34,7 +34,7 @@ def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
         _cells, _hidden = None, False
 
 
-def bar() -> Progress | None:
+def progress_bar() -> Progress | None:
     """A progress display on standard error, not yet started; None where nobody would see it."""
     if _hidden or not sys.stderr.isatty():
         return None
@@ -47,7 +47,7 @@ def bar() -> Progress | None:
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
     """Yield the items, showing how far we are; for work that a user would wonder about (an index, a download)."""
-    if (display := bar()) is None:
+    if (display := progress_bar()) is None:
         yield from items
         return
     with display:
@@ -55,12 +55,12 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 
 
 @contextmanager
-def turns(total: int) -> Iterator[Callable[[], None]]:
+def turn_progress(total: int) -> Iterator[Callable[[], None]]:
     """A function to call after each turn of a run; in a grid, a second bar says how far all cells are.
 
     What the grid has left to do is reckoned by the pace of this cell.
     """
-    if (display := bar()) is None:
+    if (display := progress_bar()) is None:
         yield lambda: None
         return
     rows = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
-from convrag.sdk.jsonl import Line, lines
+from convrag.sdk.jsonl import Line, read_lines
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters of either end of a prompt
@@ -41,7 +41,7 @@ def to_line(prompt: Prompt, completion: Completion) -> str:
 def read(path: Path) -> dict[str, Completion]:
     """Key -> reply, which costs nothing now. Raises DataError, naming the line, for what is no recording."""
     replies: dict[str, Completion] = {}
-    for line in lines(path):
+    for line in read_lines(path):
         key, completion = _reply(line)
         if key in replies:
             raise line.error(f"the prompt {key} has a reply already")

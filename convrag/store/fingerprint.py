@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import blake2b
 from importlib import resources
@@ -32,7 +33,7 @@ def fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str
     """
     cls = type(stage)
     name = f"{cls.__module__}.{cls.__qualname__}"
-    return digest([name, option, parameters, source_hash(cls.__module__), stage.contents()])
+    return digest([name, option, parameters, source_hash(cls.__module__), stage.content_hash()])
 
 
 @cache
@@ -66,8 +67,8 @@ def _hash(paths: list[Path], *, names: bool = True) -> str:
 def _plain(value: Any) -> Any:
     if isinstance(value, Stage):
         return value.fingerprint
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__ if name != "memory"}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
     if isinstance(value, Mapping):
         return dict(value)
     return str(value)

@@ -16,8 +16,8 @@ except ImportError:  # Windows: only the threads of one process wait for each ot
     fcntl = None  # type: ignore[assignment,unused-ignore]
 
 
-class Claims:
-    """The keys that are held below a folder. There is one of it per folder and process: see `claims_of`."""
+class KeyLocks:
+    """The keys that are held below a folder. There is one of it per folder and process: see `locks_of`."""
 
     def __init__(self, folder: Path) -> None:
         self._guard = threading.Lock()
@@ -74,13 +74,13 @@ class Claims:
             fcntl.lockf(self._file, fcntl.LOCK_EX if kind == fcntl.F_WRLCK else fcntl.LOCK_UN, 1, offset)
 
 
-_known: dict[Path, Claims] = {}
+_known: dict[Path, KeyLocks] = {}
 _knowing = threading.Lock()  # functools.cache may call twice when two threads come first
 
 
-def claims_of(folder: Path) -> Claims:
+def locks_of(folder: Path) -> KeyLocks:
     """The claims of a folder in this process."""
     with _knowing:
         if folder not in _known:
-            _known[folder] = Claims(folder)
+            _known[folder] = KeyLocks(folder)
         return _known[folder]

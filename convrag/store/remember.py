@@ -14,8 +14,8 @@ from convrag.api.stages import LLM, Stage
 from convrag.api.types import Completion, Usage
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
-from convrag.store.streaming import listener
-from convrag.store.usage import count, note
+from convrag.store.streaming import current_listener
+from convrag.store.usage import add_reply, add_usage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,9 +98,9 @@ def _whole(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec,
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _arguments(signature, args, kwargs)
         key = key_of(stage, method.__name__, arguments)
-        if (kept := store.timed([key]).get(key)) is None:
-            with store.claim([key]):
-                if (kept := store.timed([key]).get(key)) is None:
+        if (kept := store.get_timed([key]).get(key)) is None:
+            with store.lock([key]):
+                if (kept := store.get_timed([key]).get(key)) is None:
                     start = time.perf_counter()
                     result = method(*args, **kwargs)
                     store.put(_kind(stage, method), {key: codec.encode(result)}, time.perf_counter() - start)
@@ -125,12 +125,12 @@ def _each(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, 
         if not items:
             return method(*args, **kwargs)
         keys = [key_of(stage, method.__name__, {**arguments, each: item}) for item in items]
-        found = store.timed(dict.fromkeys(keys))
+        found = store.get_timed(dict.fromkeys(keys))
         missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
         made: dict[str, bytes] = {}
         if missing:
-            with store.claim(missing):
-                found |= store.timed(missing)
+            with store.lock(missing):
+                found |= store.get_timed(missing)
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
                     start = time.perf_counter()
@@ -138,7 +138,7 @@ def _each(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, 
                     made = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
                     store.put(_kind(stage, method), made, (time.perf_counter() - start) / len(made))
         saved = sum(seconds for _, seconds in found.values())
-        count(Usage(calls=len(made), reused=len(found), reused_seconds=saved))
+        add_usage(Usage(calls=len(made), reused=len(found), reused_seconds=saved))
         return np.stack([codec.decode(made[key] if key in made else found[key][0]) for key in keys])
 
     return call
@@ -153,11 +153,11 @@ def _arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict
 def _account(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0) -> None:
     """Count a call for the turn that it was made for; let who listens hear a reply that did not come in pieces."""
     if not isinstance(result, Completion):
-        count(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
+        add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
-    count(_usage_of(result, reused=reused))
-    note(arguments["prompt"], result)
-    if (hear := listener()) and (reused or not (isinstance(stage, LLM) and stage.streams)):
+    add_usage(_usage_of(result, reused=reused))
+    add_reply(arguments["prompt"], result)
+    if (hear := current_listener()) and (reused or not (isinstance(stage, LLM) and stage.streams)):
         hear(result.text)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import claims_of
+from convrag.store.locks import locks_of
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
@@ -50,9 +50,9 @@ class Store:
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """The values of those keys that have one."""
-        return {key: value for key, (value, _) in self.timed(keys).items()}
+        return {key: value for key, (value, _) in self.get_timed(keys).items()}
 
-    def timed(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
+    def get_timed(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
         """The same, each with the seconds that it took to compute: 0 where nobody knows."""
         wanted = list(keys)
         found: dict[str, tuple[bytes, float]] = {}
@@ -80,12 +80,12 @@ class Store:
                 [field for row in batch for field in row],
             )
 
-    def mark(self) -> int:
+    def last_row(self) -> int:
         """Where the store stands now; see `gained`."""
         ((_, last),) = self._execute("SELECT '', coalesce(max(rowid), 0) FROM entries")
         return int(last)
 
-    def gained(self, since: int) -> dict[str, int]:
+    def count_since(self, since: int) -> dict[str, int]:
         """How many entries came since a mark, from whichever process, by kind."""
         found = self._execute("SELECT kind, count(*) FROM entries WHERE rowid > ? GROUP BY kind ORDER BY kind", [since])
         return {kind: int(count) for kind, count in found}
@@ -96,7 +96,7 @@ class Store:
         folder = self.path / kind / key
         if folder.exists():
             return folder
-        with self.claim([f"{kind}/{key}"]):
+        with self.lock([f"{kind}/{key}"]):
             if not folder.exists():
                 unfinished = folder.with_name(f"{key}.unfinished")
                 shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed: we hold the claim
@@ -109,13 +109,13 @@ class Store:
                 unfinished.rename(folder)
         return folder
 
-    def claim(self, keys: Iterable[str]) -> AbstractContextManager[None]:
+    def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
         """Hold keys while computing their values; waits for whoever holds one, in this process or in another.
 
         The holder must look into the store again: the value may be there by now.
         """
         self.open()
-        return claims_of(self.path).hold(keys)
+        return locks_of(self.path).hold(keys)
 
     def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
         """One statement, which is a transaction of its own: one of several would stay open while its thread waits for

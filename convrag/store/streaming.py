@@ -24,7 +24,7 @@ def listening(listener: Callable[[str], None] | None) -> Iterator[None]:
         _listener.reset(token)
 
 
-def listener() -> Callable[[str], None] | None:
+def current_listener() -> Callable[[str], None] | None:
     """Who listens in this thread. An LLM that can stream calls it with each piece of its reply, in order."""
     return _listener.get()
 

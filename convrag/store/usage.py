@@ -10,10 +10,10 @@ from contextvars import ContextVar
 
 from convrag.api.types import Completion, Prompt, Usage
 
-_current: ContextVar[tuple[Meter, str] | None] = ContextVar("convrag_meter", default=None)
+_current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 
 
-class Meter:
+class UsageMeter:
     """Collects for one turn. `timings` and `usage` are keyed by stage; `replies` are those of the llm."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Meter:
         with self._lock:
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
-    def take(self, name: str, other: Meter) -> None:
+    def merge(self, name: str, other: UsageMeter) -> None:
         """What another meter collected, whatever for, counts as a stage's."""
         for usage in other.usage.values():
             self.add(name, usage)
@@ -45,19 +45,19 @@ class Meter:
             self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - start
 
 
-def here() -> tuple[Meter, str] | None:
+def current_meter() -> tuple[UsageMeter, str] | None:
     """The meter and the stage for which is counted in this thread, if a turn is being measured."""
     return _current.get()
 
 
-def count(usage: Usage) -> None:
+def add_usage(usage: Usage) -> None:
     """Add to the usage of the stage that runs now in this thread, if a turn is being measured."""
-    if current := here():
+    if current := current_meter():
         meter, name = current
         meter.add(name, usage)
 
 
-def note(prompt: Prompt, completion: Completion) -> None:
+def add_reply(prompt: Prompt, completion: Completion) -> None:
     """Keep a prompt with its reply for the record of the turn that is being measured in this thread, if any."""
-    if current := here():
+    if current := current_meter():
         current[0].replies.append((prompt, completion))

@@ -11,7 +11,7 @@ from unittest import mock
 
 from convrag.api.errors import ConvragError
 from convrag.registry.options import Option, Parameter
-from convrag.turn.wiring import identified
+from convrag.turn.wiring import fingerprint_of
 
 
 class Making:
@@ -42,7 +42,7 @@ class Making:
             parameter = self.parameter(name)
             value = changed.get(name, self._given.get(name, parameter.default))
             (injected if parameter.group else plain)[name] = value
-        return identified(self._option, plain, injected, self.stage(**changed))
+        return fingerprint_of(self._option, plain, injected, self.stage(**changed))
 
     def changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Name -> another value that the class accepts, for each plain parameter for which one is found."""

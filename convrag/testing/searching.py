@@ -47,7 +47,7 @@ class RewriterContract(StageContract):
         kept: dict[object, dict[str, Any]] = {}
         stage = self.make()
         for turns in range(3):
-            incremental = stage.rewrite(replace(question(turns=turns), memory=kept))
+            incremental = stage.rewrite(replace(question(turns=turns), stage_state=kept))
         assert incremental.queries == stage.rewrite(question(turns=2)).queries
 
 

@@ -9,7 +9,7 @@ from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
 from convrag.api.stages import GROUPS, Stage, options_group
-from convrag.registry.description import argument_texts
+from convrag.registry.description import parse_argument_texts
 from convrag.registry.options import Option
 from convrag.testing.imports import heavy_imports
 from convrag.testing.making import Making
@@ -45,7 +45,7 @@ class StageContract:
     def test_it_explains_its_parameters(self) -> None:
         """Each has a line under `Args:`, which task=plugins shows."""
         option = self.option()
-        told = argument_texts(option.cls)
+        told = parse_argument_texts(option.cls)
         untold = [name for name in option.configurable if not told.get(name)]
         assert not untold, f"explain under Args: in the docstring: {', '.join(untold)}"
 

@@ -20,7 +20,7 @@ class TerminalFormatter(logging.Formatter):
         return line
 
 
-class FirstTime:
+class WarnOnce:
     """Warns of each reason once, so that the terminal is not flooded; the log file has every time."""
 
     def __init__(self) -> None:

@@ -11,8 +11,8 @@ from convrag.api.types import Question, Rewrite, TurnRecord
 from convrag.config.compose import compose, settings_of
 from convrag.config.settings import Settings
 from convrag.store.streaming import Stream
-from convrag.turn.logs import FirstTime
-from convrag.turn.session import Conversation, Conversations, turn_of
+from convrag.turn.logs import WarnOnce
+from convrag.turn.session import Conversations, Session, to_turn
 from convrag.turn.turn import Listener, Plan, Stages, TurnInProgress
 from convrag.turn.wiring import Wiring
 
@@ -50,7 +50,7 @@ class Pipeline:
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
-        self._warnings = FirstTime()
+        self._warnings = WarnOnce()
 
     @classmethod
     def compose(cls, *overrides: str, conversations: Conversations | None = None) -> Pipeline:
@@ -106,7 +106,7 @@ class Pipeline:
         plan = Plan(query=query, top_k=top_k, generate=generate, listener=listener)
         with conversation.lock:
             record = self.answer(self._question(conversation, text), plan)
-            conversation.add(turn_of(record))
+            conversation.add(to_turn(record))
             self.conversations.save(conversation)
         return record
 
@@ -131,10 +131,10 @@ class Pipeline:
     def _turn(self, question: Question, plan: Plan) -> TurnInProgress:
         return TurnInProgress(question, self.stages, self.settings, self._warnings, plan)
 
-    def _question(self, conversation: Conversation, text: str) -> Question:
+    def _question(self, conversation: Session, text: str) -> Question:
         return conversation.question(text, blind=self.settings.history == "none")
 
-    def _open(self, conversation_id: str, domain: str | None) -> Conversation:
+    def _open(self, conversation_id: str, domain: str | None) -> Session:
         """The conversation of that id, be it new. Raises UnknownName for a domain that is not there, or not said."""
         if known := self.conversations.get(conversation_id):
             return known

@@ -17,13 +17,13 @@ from convrag.api.types import EvidenceItem, Passage, Question, Turn, TurnRecord
 
 
 @dataclass
-class Conversation:
+class Session:
     """One conversation as it goes on. Hold `lock` from the question to `add`: turns follow each other."""
 
     id: str
     domain: str = "default"
     history: list[Turn] = field(default_factory=list)
-    memory: dict[object, dict[str, Any]] = field(default_factory=dict)
+    stage_state: dict[object, dict[str, Any]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def question(self, text: str, turn_id: str = "", *, blind: bool = False) -> Question:
@@ -36,7 +36,7 @@ class Conversation:
             domain=self.domain,
             number=number,
             history=() if blind else tuple(self.history),
-            memory=self.memory,
+            stage_state=self.stage_state,
         )
 
     def add(self, turn: Turn) -> None:
@@ -44,7 +44,7 @@ class Conversation:
         self.history.append(replace(turn, labels={}))
 
 
-def turn_of(record: TurnRecord) -> Turn:
+def to_turn(record: TurnRecord) -> Turn:
     """What a later turn sees of this one: the question, and the answer that was given (none where it failed)."""
     passages = tuple(item.passage for item in record.evidence.items)
     return Turn(record.turn_id, record.original_query, record.answer.text, passages, shown=record.evidence.items)
@@ -63,23 +63,23 @@ class Conversations:
         self.folder = folder
         self.limit = limit
         self.ttl = ttl
-        self._held: OrderedDict[str, tuple[Conversation, float]] = OrderedDict()
-        self._alive: WeakValueDictionary[str, Conversation] = WeakValueDictionary()
+        self._held: OrderedDict[str, tuple[Session, float]] = OrderedDict()
+        self._alive: WeakValueDictionary[str, Session] = WeakValueDictionary()
         """All that somebody still has, though they were dropped here: a turn that goes on must not lose its place."""
         self._guard = threading.Lock()
 
-    def get(self, conversation_id: str) -> Conversation | None:
+    def get(self, conversation_id: str) -> Session | None:
         """The conversation of that id, from memory or from disk; None where there is none. Raises DataError."""
         with self._guard:
             return self._get(conversation_id)
 
-    def open(self, conversation_id: str, domain: str) -> Conversation:
+    def open(self, conversation_id: str, domain: str) -> Session:
         """The conversation of that id; a new one, about `domain`, where there is none."""
         with self._guard:
             found = self._get(conversation_id)
-            return found or self._hold(Conversation(conversation_id, domain))
+            return found or self._hold(Session(conversation_id, domain))
 
-    def save(self, conversation: Conversation) -> None:
+    def save(self, conversation: Session) -> None:
         """Write a conversation to its file, whole or not at all; without a folder there is nothing to do."""
         if self.folder is None:
             return
@@ -105,7 +105,7 @@ class Conversations:
             if self.folder is not None:
                 self._path(conversation_id).unlink(missing_ok=True)
 
-    def _get(self, conversation_id: str) -> Conversation | None:
+    def _get(self, conversation_id: str) -> Session | None:
         now = time.monotonic()
         while self._held and self.ttl is not None:
             oldest, (_, used) = next(iter(self._held.items()))
@@ -119,7 +119,7 @@ class Conversations:
         path = self._path(conversation_id) if self.folder is not None else None
         return self._hold(_read(path)) if path is not None and path.is_file() else None
 
-    def _hold(self, conversation: Conversation) -> Conversation:
+    def _hold(self, conversation: Session) -> Session:
         self._alive[conversation.id] = conversation
         self._held[conversation.id] = (conversation, time.monotonic())
         self._held.move_to_end(conversation.id)
@@ -138,9 +138,9 @@ def _turn(row: dict[str, Any]) -> Turn:
     return Turn(row["id"], row["question"], row["answer"], passages, shown=shown)
 
 
-def _read(path: Path) -> Conversation:
+def _read(path: Path) -> Session:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
-        return Conversation(row["id"], row["domain"], [_turn(turn) for turn in row["turns"]])
+        return Session(row["id"], row["domain"], [_turn(turn) for turn in row["turns"]])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"this is no saved conversation ({error!r}); move it away", path=path) from error

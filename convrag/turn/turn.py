@@ -11,8 +11,8 @@ from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
 from convrag.config.settings import Settings
 from convrag.store.streaming import listening
-from convrag.store.usage import Meter
-from convrag.turn.logs import FirstTime
+from convrag.store.usage import UsageMeter
+from convrag.turn.logs import WarnOnce
 
 Listener = Callable[[str], None]
 
@@ -44,9 +44,9 @@ class TurnInProgress:
     question: Question
     stages: Stages
     settings: Settings
-    warnings: FirstTime
+    warnings: WarnOnce
     plan: Plan = Plan()
-    meter: Meter = field(default_factory=Meter)
+    meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
     hits: tuple[Hit, ...] = ()
     evidence: Evidence = Evidence()

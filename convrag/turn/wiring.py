@@ -12,10 +12,10 @@ from weakref import WeakSet
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
-from convrag.api.stages import Stage
+from convrag.api.stages import OPTION_KEY, Stage
 from convrag.registry import plugins
-from convrag.registry.extras import missing
-from convrag.registry.options import MARK, Option, Parameter, Use
+from convrag.registry.extras import missing_extra
+from convrag.registry.options import Option, Parameter, Use
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash, fingerprint
 from convrag.store.remember import remember
@@ -54,7 +54,7 @@ class Wiring:
             self._build(node, group, group)
         return self.stages[group]
 
-    def several(self, group: str) -> dict[str, Any]:
+    def get_all(self, group: str) -> dict[str, Any]:
         """All chosen options of a group that allows several, by name."""
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
@@ -78,7 +78,7 @@ class Wiring:
     def problems(self, place: str) -> list[str]:
         """What is missing for the stage that was built at a place: libraries, or else what its own check finds."""
         stage = self.stages[place]
-        absent = missing(stage.requires, "it")
+        absent = missing_extra(stage.requires, "it")
         return [str(absent)] if absent else list(stage.check())
 
     def prepare(self) -> None:
@@ -92,7 +92,7 @@ class Wiring:
 
     def notes(self) -> list[str]:
         """What the built stages want the reader of a summary to know."""
-        said = [(place, stage.describe()) for place, stage in self._distinct()]
+        said = [(place, stage.note()) for place, stage in self._distinct()]
         return [f"{self.chosen(place)}: {note}" for place, note in said if note]
 
     def chosen(self, place: str) -> str:
@@ -118,7 +118,7 @@ class Wiring:
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
-        option = self.registry.get(group, str(node.get(MARK, "")))
+        option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         values = option.values(node, place)
         self._building.append(place)
         try:
@@ -141,7 +141,7 @@ class Wiring:
             plus = "" if isinstance(parameter.default, Use) else "+"
             raise ConfigError(f"{inner}={given}: to choose a stage for a stage, write {plus}{group}@{inner}={given}")
         if isinstance(parameter.default, Use):
-            return self._build({MARK: parameter.default.option}, group, inner)
+            return self._build({OPTION_KEY: parameter.default.option}, group, inner)
         return None if parameter.default is None else self.get(group)
 
 
@@ -161,10 +161,11 @@ class _Shared:
             try:
                 stage = option.cls(**values, **injected, **stores)
             except ImportError as error:
-                raise option.missing(place) or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
+                absent = option.missing_extra(place)
+                raise absent or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             except (TypeError, ValueError) as error:
                 raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            stage.fingerprint = identified(option, values, injected, stage)
+            stage.fingerprint = fingerprint_of(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
                 remember(stage, store)
@@ -184,7 +185,7 @@ class _Shared:
 _shared = _Shared()
 
 
-def identified(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+def fingerprint_of(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
     """The fingerprint of a stage.
 
     Args:
@@ -199,6 +200,6 @@ def identified(option: Option, values: Mapping[str, Any], injected: Mapping[str,
 def _bearing(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
     """The parameters that bear on results; a file counts by its contents, wherever it lies."""
     bearing = {name: value for name, value in values.items() if not option.parameters[name].operational}
-    if stage.contents():
+    if stage.content_hash():
         return {name: value for name, value in bearing.items() if not isinstance(value, Path)}
     return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in bearing.items()}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from convrag.api.stages import LLM, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.prompts import PromptTemplate
 
 
@@ -31,9 +31,9 @@ class FullHistoryRewriter(Rewriter):
         self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 200
     ) -> None:
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.asker.template.hash
 
@@ -41,4 +41,4 @@ class FullHistoryRewriter(Rewriter):
         """One call of the LLM, but none for a first turn."""
         if not question.history:
             return Rewrite.of(question.text)
-        return self.asker.rewrite(question, {}, history=exchanges(question.history))
+        return self.asker.rewrite(question, {}, history=format_exchanges(question.history))

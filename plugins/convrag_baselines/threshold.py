@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Rewriter
 from convrag.api.types import Question, Rewrite, Turn
-from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.prompts import PromptTemplate
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ class ThresholdRewriter(Rewriter):
         self.threshold = threshold
         self.turns = turns
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.asker.template.hash
 
@@ -79,13 +79,13 @@ class ThresholdRewriter(Rewriter):
             "selected": [turn.id for turn in turns],
             "similarities": {turn.id: round(value, 4) for turn, value in named},
         }
-        return self.asker.rewrite(question, trace, history=exchanges(turns))
+        return self.asker.rewrite(question, trace, history=format_exchanges(turns))
 
     def _vectors(self, question: Question) -> NDArray[np.float32]:
         """One row per exchange of the history; the question's conversation keeps those that are there."""
         import numpy as np
 
-        known = question.scratch(self)
+        known = question.state(self)
         texts = [_exchange(turn) for turn in question.history]
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             known.update(zip(new, self.embedder.embed(new), strict=True))

@@ -36,7 +36,7 @@ class DirectGenerator(Generator):
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.template.hash
 

@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError
-from convrag.registry.options import MARK
+from convrag.api.stages import OPTION_KEY
 from convrag_compare.factors import factors_of, settings
 from convrag_compare.outcome import Outcome, choices_of, read_outcome
 
@@ -116,5 +116,5 @@ def _configured(config: Mapping[str, Any], chosen: Mapping[str, Any], key: str) 
     for part in key.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     if isinstance(value, Mapping):
-        value = value.get(MARK)
+        value = value.get(OPTION_KEY)
     return "" if value is None else str(value)

@@ -11,7 +11,7 @@ from sys import intern
 
 from convrag.api.types import RunSummary, Usage
 from convrag.score.summary import read_summary
-from convrag.sdk.jsonl import lines
+from convrag.sdk.jsonl import read_lines
 
 OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 
@@ -90,7 +90,7 @@ def read_outcome(folder: Path, name: str, choices: Mapping[str, str]) -> Outcome
 def read_scores(path: Path) -> Scores:
     """The scores of a run's turns. Raises DataError for a broken line."""
     scores = Scores()
-    for line in lines(path):
+    for line in read_lines(path):
         row = line.json()
         try:
             scores.add(row["turn_id"], row["conversation_id"], row["domain"], row["turn"], row["scores"])

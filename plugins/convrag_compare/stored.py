@@ -15,14 +15,14 @@ class Stored:
 
     def begin(self, sweep: Sweep) -> None:
         """Note where the store stands now."""
-        self._marks[sweep.id] = _store(sweep).mark()
+        self._marks[sweep.id] = _store(sweep).last_row()
 
     def new(self, sweep: Sweep) -> dict[str, int] | None:
         """The results of calls that came since, one for each distinct call, by method; None where nobody knows."""
         if (mark := self._marks.pop(sweep.id, None)) is None:
             return None
         counted = _counted()
-        return {kind: n for kind, n in _store(sweep).gained(mark).items() if kind.rpartition(".")[2] in counted}
+        return {kind: n for kind, n in _store(sweep).count_since(mark).items() if kind.rpartition(".")[2] in counted}
 
 
 def _counted() -> set[str]:

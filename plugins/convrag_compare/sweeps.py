@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convrag.api.errors import ConfigError, DataError
+from convrag.api.stages import OPTION_KEY
 from convrag.api.types import Cell, Report, Sweep
-from convrag.registry.options import MARK
 from convrag_compare.factors import find_baseline
 from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
 from convrag_compare.reporting import TITLE, report, terminal_table
@@ -73,4 +73,4 @@ def _baseline(outcomes: Sequence[Outcome], wanted: str | None) -> tuple[Outcome 
 
 def _concerns_runs(sweep: Sweep) -> bool:
     task = sweep.config.get("task")
-    return bool(sweep.cells) and isinstance(task, Mapping) and task.get(MARK) == "run"
+    return bool(sweep.cells) and isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"

@@ -12,9 +12,9 @@ from convrag.api.errors import ConfigError, DataError
 from convrag.api.stages import LLM, Generator
 from convrag.api.types import Answer, Completion, Evidence, Message, Prompt, Question
 from convrag.sdk.citations import check_citations
-from convrag.sdk.llm_rewriter import exchanges
+from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.prompts import PromptTemplate
-from convrag.store.streaming import listener, listening
+from convrag.store.streaming import current_listener, listening
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting
 
@@ -88,7 +88,7 @@ class ChatGenerator(Generator):
         if [role for role, _ in self.template.messages] != ["system", "user"]:
             raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.template.hash
 
@@ -108,7 +108,7 @@ class ChatGenerator(Generator):
         self._report(question, talk, len(shown), len(new))
         inputs = {
             "question": question.text,
-            "history": exchanges(exchange.turn for exchange in sent),
+            "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": shown if shown or not sent or self.every_turn else sent[0].evidence,
         }
         prompt = Prompt("answer", (*_flat(talk, sent), newest), inputs, self.sampling)
@@ -146,8 +146,8 @@ class ChatGenerator(Generator):
         """The reply, asked for once more where it is a meta-response, and how many were. Nobody hears the first."""
         metas = 0
         for attempt in range(2):
-            held = HeldBack(listener() or _deaf)
-            with listening(held if listener() else None):
+            held = HeldBack(current_listener() or _deaf)
+            with listening(held if current_listener() else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
             meta = is_meta(completion.text)
             metas += meta

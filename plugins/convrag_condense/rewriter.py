@@ -12,7 +12,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
 from convrag.registry.options import operational
-from convrag.sdk.llm_rewriter import Asker
+from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
@@ -99,9 +99,9 @@ class CondenseRewriter(Rewriter):
         self.speculate = speculate
         self.passages = passages
         template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
-        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.asker.template.hash
 
@@ -152,7 +152,7 @@ class CondenseRewriter(Rewriter):
     def _wording(self, question: str, history: Iterable[dict[str, str]]) -> str:
         """The first wording in which this question was asked at this point: the store has the reply to that one."""
         key = digest(["condensed wording", normalised(question), list(history)])
-        with self.store.claim([key]):
+        with self.store.lock([key]):
             if (first := self.store.get([key]).get(key)) is not None:
                 return first.decode()
             self.store.put("CondenseRewriter.wording", {key: question.encode()})

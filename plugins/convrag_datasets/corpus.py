@@ -9,7 +9,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
 from convrag.sdk import jsonl as user_files
-from convrag.sdk.jsonl import must_exist
+from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash
 from convrag_datasets.rows import Row, Unique, read_rows
 
@@ -41,7 +41,7 @@ def read_first(path: Path) -> None:
 
 def fingerprint(path: Path) -> str:
     """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where there is no file."""
-    must_exist(path)
+    check_is_file(path)
     return digest([bytes_hash(path), *map(file_hash, _CODE)])
 
 

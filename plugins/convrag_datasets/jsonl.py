@@ -9,7 +9,7 @@ from pathlib import Path
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage
-from convrag.sdk.lazy import Once, problems
+from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
@@ -50,24 +50,24 @@ class JsonlDataset(Dataset):
         if conversations is None and queries is None and corpus is None:
             files = "dataset.conversations=FILE, dataset.queries=FILE or dataset.corpus=FILE"
             raise ConfigError(f"dataset=jsonl needs {files}: none is given")
-        self._conversations: Once[tuple[Conversation, ...]]
+        self._conversations: Lazy[tuple[Conversation, ...]]
         if conversations is not None:
-            self._conversations = Once(partial(read_conversations, conversations, domain))
+            self._conversations = Lazy(partial(read_conversations, conversations, domain))
         elif queries is not None:
-            self._conversations = Once(partial(read_queries, queries, domain))
+            self._conversations = Lazy(partial(read_queries, queries, domain))
         else:
-            self._conversations = Once(tuple)
+            self._conversations = Lazy(tuple)
         self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
         self._domain = domain
-        self._qrels = Once(self._read_qrels)
+        self._qrels = Lazy(self._read_qrels)
 
     def check(self) -> Iterable[str]:
         """What is wrong with the conversations and the judgements, and with the beginning of the corpus."""
         path = self._files["corpus"]
         first = [partial(read_first, path)] if path else []
-        return problems(self._conversations, self._qrels, *first)
+        return collect_problems(self._conversations, self._qrels, *first)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of all files."""
         return digest({name: bytes_hash(path) for name, path in self._files.items() if path})
 

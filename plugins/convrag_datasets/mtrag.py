@@ -10,7 +10,7 @@ from pathlib import Path
 from convrag.api.errors import ConvragError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage
-from convrag.sdk.lazy import Once, problems
+from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.clone import Clone
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
@@ -34,17 +34,17 @@ class MtragDataset(Dataset):
     def __init__(self, *, path: Path, domain: str = "all") -> None:
         self._clone = Clone(path)
         self._wanted = domain
-        self._conversations = Once(self._read_conversations)
-        self._qrels = Once(self._read_qrels)
+        self._conversations = Lazy(self._read_conversations)
+        self._qrels = Lazy(self._read_qrels)
 
     def check(self) -> Iterable[str]:
         """What is missing in the clone, and what is wrong with conversations, judgements and beginnings of corpora."""
-        if missing := problems(self.domains):
+        if missing := collect_problems(self.domains):
             return missing
         corpora = [partial(self._read_first_passage, domain) for domain in self.domains()]
-        return problems(self._conversations, self._qrels, *corpora)
+        return collect_problems(self._conversations, self._qrels, *corpora)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of all files of the chosen domains."""
         try:
             domains = self.domains()
@@ -53,7 +53,7 @@ class MtragDataset(Dataset):
         files = [self._clone.reference, *chain.from_iterable(map(self._clone.files, domains))]
         return digest([bytes_hash(path) for path in files])
 
-    def describe(self) -> str:
+    def note(self) -> str:
         """Says where there are no reference answers."""
         if self._clone.reference.is_file():
             return ""

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.sdk.jsonl import Line, lines
+from convrag.sdk.jsonl import Line, read_lines
 
 _HEADER = ["query-id", "corpus-id", "score"]
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -27,7 +27,7 @@ class Qrels:
         self.grades: dict[str, dict[str, int]] = {}
         self._lines: dict[str, Line] = {}
         columns = 0
-        for line in lines(path):
+        for line in read_lines(path):
             row = _split(line.text)
             if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
                 columns = len(row)

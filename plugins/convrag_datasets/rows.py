@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.sdk.jsonl import kind_of, lines
+from convrag.sdk.jsonl import json_type, read_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,10 @@ class Row:
             raise self.error(f"there is no {name!r}")
         items = self.data[name]
         if not isinstance(items, list):
-            raise self.error(f"{name!r} must be a list, not {kind_of(items)}")
+            raise self.error(f"{name!r} must be a list, not {json_type(items)}")
         for number, item in enumerate(items, 1):
             if not isinstance(item, dict):
-                raise self.error(f"{place} {number} must be an object, not {kind_of(item)}")
+                raise self.error(f"{place} {number} must be an object, not {json_type(item)}")
         return [Row(item, self.path, self.line, f"{self.place}{place} {n}: ") for n, item in enumerate(items, 1)]
 
     def others(self, *names: str) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Row:
 
     def _string(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
-            raise self.error(f"{name!r} must be a string, not {kind_of(value)}")
+            raise self.error(f"{name!r} must be a string, not {json_type(value)}")
         return value
 
 
@@ -80,5 +80,5 @@ class Unique:
 
 def read_rows(path: Path) -> Iterator[Row]:
     """Stream the JSON objects of a file, one a line. Raises DataError."""
-    for line in lines(path):
+    for line in read_lines(path):
         yield Row(line.json(), line.path, line.number)

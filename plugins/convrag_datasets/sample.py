@@ -30,9 +30,9 @@ class SampleDataset(Dataset):
         """What is wrong with the bundled files: nothing, unless the installation is damaged."""
         return self._files.check()
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of all files."""
-        return self._files.contents()
+        return self._files.content_hash()
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations in the order of the file."""

@@ -55,13 +55,13 @@ class DedupContext(Context):
         self.llm = llm
         self.only_if_present = only_if_present
         self.hints = hints
-        self.content_hash = content_hash
+        self.match_texts = content_hash
         self.near_duplicate = near_duplicate
         self.order = order
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""
-        scratch = question.scratch(self)
+        scratch = question.state(self)
         past = self._past(scratch, question)
         ids = [normalised(hit.passage.id) for hit in hits]
         passages = {key: hit.passage for key, hit in zip(reversed(ids), reversed(hits), strict=True)}  # the best copies
@@ -88,7 +88,7 @@ class DedupContext(Context):
         hinted = [item for item in items if item.hint]
         spared = [block(normalised(item.passage.id), item.passage.content) for item in hinted]
         full = [item for item in items if not item.hint]
-        again = [item.text for item in full if past.same(item.passage, content=self.content_hash)]
+        again = [item.text for item in full if past.same(item.passage, content=self.match_texts)]
         return counts(found) | {
             "num_sent_again": len(again),
             "tokens_saved": tokens(spared) - tokens(item.text for item in hinted),

@@ -17,7 +17,7 @@ class Rules(Protocol):
     """What DedupContext was told: see its parameters."""
 
     only_if_present: bool
-    content_hash: bool
+    match_texts: bool
 
 
 class Hints:
@@ -37,7 +37,7 @@ class Hints:
 
     def instead_of(self, passage: Passage) -> str:
         """The hint to show instead of a passage; empty where it must be shown in full."""
-        shown = self._past.same(passage, content=self._rules.content_hash) or self._past.alike(passage)
+        shown = self._past.same(passage, content=self._rules.match_texts) or self._past.alike(passage)
         if shown is None:
             return ""
         if not self._rules.only_if_present:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 from convrag_dedup.overlap import rate
 
 COUNTED = ("num_retrieved", "num_novel", "num_deduplicated", "tokens_saved", "tokens_sent_again")
@@ -28,7 +28,7 @@ class Ledger:
     def __init__(self, folder: Path | None) -> None:
         self._folder = None if folder is None else folder / "deduplication"
 
-    def add(self, conversation: Conversation, stats: Mapping[str, Any]) -> dict[str, Any]:
+    def add(self, conversation: Session, stats: Mapping[str, Any]) -> dict[str, Any]:
         """Count a turn that is about to be added to the conversation; gives the totals including it."""
         line = {name: stats[name] for name in COUNTED}
         totals = self._totals(conversation)
@@ -37,10 +37,10 @@ class Ledger:
             self._folder.mkdir(parents=True, exist_ok=True)
             with self._path(conversation.id).open("a", encoding="utf-8") as file:
                 file.write(f"\n{json.dumps({'turn': turn} | line)}\n")  # a line of its own, behind a half one too
-        conversation.memory[self] = {"turns": turn} | {name: totals[name] + line[name] for name in COUNTED}
-        return self._described(conversation.id, conversation.memory[self])
+        conversation.stage_state[self] = {"turns": turn} | {name: totals[name] + line[name] for name in COUNTED}
+        return self._described(conversation.id, conversation.stage_state[self])
 
-    def stats(self, conversation: Conversation) -> dict[str, Any]:
+    def stats(self, conversation: Session) -> dict[str, Any]:
         """The totals of a conversation."""
         return self._described(conversation.id, self._totals(conversation))
 
@@ -49,8 +49,8 @@ class Ledger:
         if self._folder is not None:
             self._path(conversation_id).unlink(missing_ok=True)
 
-    def _totals(self, conversation: Conversation) -> dict[str, Any]:
-        kept = conversation.memory.get(self)
+    def _totals(self, conversation: Session) -> dict[str, Any]:
+        kept = conversation.stage_state.get(self)
         if kept is None or kept["turns"] != len(conversation.history):
             lines = self._read(conversation.id, len(conversation.history))
             kept = {"turns": len(conversation.history)}

@@ -11,7 +11,7 @@ from typing import Any
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import TurnRecord, Usage
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversations, turn_of
+from convrag.turn.session import Conversations, to_turn
 from convrag.turn.turn import Plan
 from convrag_dedup.inference import InferenceConfig, quoted
 from convrag_dedup.ledger import Ledger
@@ -118,7 +118,7 @@ class RAGPipeline:
                 if record.error:
                     raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
                 totals = self._ledger.add(conversation, record.evidence.trace)
-                conversation.add(turn_of(record))
+                conversation.add(to_turn(record))
                 try:
                     self.conversations.save(conversation)
                 except BaseException:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Embedder, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.sdk.llm_rewriter import Asker, exchanges
+from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.prompts import PromptTemplate
 from convrag_dhrag.summarising import TopicLine
 
@@ -96,9 +96,9 @@ class DHRagRewriter(Rewriter):
         self.capacity = capacity if update == "paper" else None
         self.topic_line = TopicLine(llm) if summarize else None
         template = PromptTemplate("rewrite", package="convrag_dhrag", path=prompt)
-        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompts."""
         return self.asker.template.hash + (self.topic_line.template.hash if self.topic_line else "")
 
@@ -122,13 +122,13 @@ class DHRagRewriter(Rewriter):
         if self.topic_line and (turns := selection.summary()):
             topic, said = self.topic_line.of(turns)
             trace |= said
-        return self.asker.rewrite(question, trace, history=exchanges(selection.turns), topic=topic)
+        return self.asker.rewrite(question, trace, history=format_exchanges(selection.turns), topic=topic)
 
     def _database(self, question: Question) -> Database:
         """The triples of the conversation until now; what is there from earlier turns is added to."""
         from convrag_dhrag.triples import Bounds, Database
 
-        memory = question.scratch(self)
+        memory = question.state(self)
         database: Database | None = memory.get("database")
         if database is None or not database.follow(question.history):
             bounds = None if self.capacity is None else Bounds(self.capacity, self.alpha)

@@ -8,8 +8,7 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Turn
-from convrag.sdk.cleaning import clean_reply
-from convrag.sdk.llm_rewriter import exchanges
+from convrag.sdk.llm_rewriter import clean_reply, format_exchanges
 from convrag.sdk.prompts import PromptTemplate
 
 _MAX_TOKENS = 60  # a line of some twenty words, with room for long ones
@@ -27,7 +26,7 @@ class TopicLine:
         """Turns, oldest first -> the line, maybe empty, and what a trace should say of it."""
         sampling = {"temperature": 0.0, "max_tokens": _MAX_TOKENS}
         try:
-            reply = self.llm.complete(self.template.render(sampling, history=exchanges(turns))).text
+            reply = self.llm.complete(self.template.render(sampling, history=format_exchanges(turns))).text
         except LLMError as error:
             return "", {"topic": "", "topic_missing": str(error)}
         line = clean_reply(reply)

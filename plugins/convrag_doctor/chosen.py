@@ -26,7 +26,7 @@ class Chosen:
         unbuilt: dict[str, str] = {}
         for group in (*_GROUPS, *SEVERAL):
             try:
-                (wiring.several if group in SEVERAL else wiring.get)(group)
+                (wiring.get_all if group in SEVERAL else wiring.get)(group)
             except ConvragError as error:
                 unbuilt.setdefault(str(error), group)  # others that need this one say the same
         self.unbuilt = {group: why for why, group in unbuilt.items()}

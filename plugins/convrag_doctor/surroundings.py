@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from convrag.api.stages import GROUPS
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
-from convrag.registry.extras import installed
+from convrag.registry.extras import is_installed
 from convrag_doctor.chosen import Chosen
 from convrag_doctor.finding import Finding
 
@@ -31,7 +31,7 @@ def keys(chosen: Chosen) -> Iterator[Finding]:
             if name.endswith("_env") and isinstance(value, str):
                 readers[value].append(f"{variant.group}={variant.name}")
     for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
-        for variable in option.cls.variables:
+        for variable in option.cls.env_vars:
             readers[variable].append(f"{option.group}={option.name}")
     for variable in sorted(name for name in readers if os.environ.get(name)):
         yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
@@ -41,7 +41,7 @@ def keys(chosen: Chosen) -> Iterator[Finding]:
 
 def models(chosen: Chosen) -> Iterator[Finding]:
     """Whether the models of the chosen stages are on this disk, or have to be downloaded."""
-    if not installed("huggingface_hub"):
+    if not is_installed("huggingface_hub"):
         return
     from huggingface_hub import try_to_load_from_cache
 

@@ -43,7 +43,7 @@ class ClusterRetriever(Retriever):
     """
 
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("elasticsearch", "tenacity"), "convrag[elasticsearch]")
-    variables = VARIABLES
+    env_vars = VARIABLES
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class ClusterRetriever(Retriever):
             raise NotReady([f"retriever={self.option}: {_lacking(lacking)}"])
         return [self._build(domain) for domain in self.dataset.domains()]
 
-    def describe(self) -> str:
+    def note(self) -> str:
         notes = [leg.note() for leg in self.legs]
         if len(self.legs) > 1:
             notes.append("The cluster fuses the rankings." if self._on_server() else "The rankings are fused here.")
@@ -155,7 +155,7 @@ class ClusterRetriever(Retriever):
         plan = self._plan(domain)
         patience = Patience(operation.index_timeout, operation.retries, operation.retry_seconds)
         pace = Pace(operation.threads, operation.chunk, operation.chunk_bytes)
-        with Cluster(patience) as sender, self.store.claim([f"elasticsearch/{plan.alias}"]):
+        with Cluster(patience) as sender, self.store.lock([f"elasticsearch/{plan.alias}"]):
             builder = Builder(self.cluster, sender, pace)
             return builder.build(plan, lambda: self.dataset.corpus(domain), self._fields)
 

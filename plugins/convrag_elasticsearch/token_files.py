@@ -13,7 +13,7 @@ from typing import Any
 
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Query
-from convrag.sdk.lazy import Once
+from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import digest, file_hash
 from convrag.store.store import BATCH, Store
@@ -79,7 +79,7 @@ class QueryTokens(TokenFile):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._known = Once(self._read)
+        self._known = Lazy(self._read)
 
     def of(self, query: Query, *, alone: bool) -> dict[str, float]:
         """The tokens of a query. Raises ConvragError where the file has none.

@@ -50,7 +50,7 @@ class BaselineGenerator(Generator):
         path = prompt or Path(str(resources.files("convrag_ginger").joinpath(self.template)))
         self.prompt = PromptTemplate("answer", package="convrag_ginger", path=path)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.prompt.hash
 

@@ -63,7 +63,7 @@ class LlmDetector(Detector):
         """How the nuggets of this process were found: exact, normalised, fuzzy, or dropped."""
         self._lock = threading.Lock()
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.template.hash
 

@@ -122,7 +122,7 @@ class GingerGenerator(Generator):
         judge = Judge(llm, PromptTemplate("support", package="convrag_ginger"), sampling) if check == "llm" else None
         self.checker = Checker(support, judge)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompts that can be replaced."""
         return self.editor.template.hash
 

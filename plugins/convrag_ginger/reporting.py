@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from convrag.api.hookspecs import hookimpl
+from convrag.api.stages import OPTION_KEY
 from convrag.api.types import Report, Run, TurnRecord
-from convrag.registry.options import MARK
 
 TITLE = "ginger"
 
@@ -15,7 +15,7 @@ TITLE = "ginger"
 @hookimpl
 def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
     """Count outcomes; nothing where another generator, or none, answered."""
-    if (run.config.get("generator") or {}).get(MARK) != "ginger":
+    if (run.config.get("generator") or {}).get(OPTION_KEY) != "ginger":
         return None
     counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
     for record in records:

@@ -47,7 +47,7 @@ class LlmSummarizer(Summarizer):
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.template = PromptTemplate("summarize", package="convrag_ginger", path=prompt)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.template.hash
 

@@ -12,8 +12,8 @@ from omegaconf import DictConfig
 from convrag.api.errors import DataError
 from convrag.api.stages import Task
 from convrag.api.types import Passage
-from convrag.sdk.jsonl import Line, lines_in
-from convrag.sdk.parallel import side_by_side
+from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.parallel import map_parallel
 
 _NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
@@ -58,7 +58,7 @@ class DetectNuggetsTask(Task):
         wiring = Wiring(config)
         detector = wiring.get("detector")
         wiring.check()
-        queries = [_asked(line) for line in lines_in(self.path, ".jsonl")]
+        queries = [_asked(line) for line in read_lines_in(self.path, ".jsonl")]
         if not queries:
             raise DataError("there is no query in it", path=self.path)
         wiring.prepare()
@@ -74,7 +74,7 @@ class DetectNuggetsTask(Task):
         found = 0
         try:
             with unfinished.open("w", encoding="utf-8") as file:
-                for row in side_by_side(line, queries, "nuggets", total=len(queries), workers=settings.workers):
+                for row in map_parallel(line, queries, "nuggets", total=len(queries), workers=settings.workers):
                     found += len(row["nuggets"])
                     file.write(json.dumps(row, ensure_ascii=False) + "\n")
             unfinished.replace(output)

@@ -11,7 +11,7 @@ from typing import Any
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage, Turn, TurnRecord
 from convrag.sdk.corpus import Corpus
-from convrag.sdk.llm_rewriter import exchanges
+from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.store.store import Store
 
 
@@ -26,7 +26,7 @@ class Asked:
 
     def inputs(self) -> dict[str, Any]:
         """What the prompts of this package are given of it."""
-        return {"question": self.question, "history": exchanges(self.history)}
+        return {"question": self.question, "history": format_exchanges(self.history)}
 
 
 @dataclass

@@ -15,8 +15,8 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
 from convrag.registry.options import operational
-from convrag.sdk.lazy import Once, problems
-from convrag.sdk.parallel import side_by_side
+from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.sdk.parallel import map_parallel
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.asked import Script, has_answer, shown
@@ -87,9 +87,9 @@ class JudgeMetrics(Metrics):
         sampling = {"temperature": temperature}
         self.judges = [Judge(name, model, self.template, sampling) for name, model in self.models.items()]
         self.files = [rubric_path(rubric), *human, *judgements]
-        self._rubric = Once(partial(read_rubric, rubric_path(rubric)))
-        self._human = Once(partial(read_opinions, list(human))) if human else None
-        self._given = Once(partial(read_opinions, list(judgements))) if judgements else None
+        self._rubric = Lazy(partial(read_rubric, rubric_path(rubric)))
+        self._human = Lazy(partial(read_opinions, list(human))) if human else None
+        self._given = Lazy(partial(read_opinions, list(judgements))) if judgements else None
         self._here = threading.local()
         _alive.add(self)
 
@@ -97,9 +97,9 @@ class JudgeMetrics(Metrics):
         """What is wrong with the files, and whether the models can judge."""
         if not self._given:
             yield from unable(self.models, ["judge"], "judge")
-        yield from problems(*(file for file in (self._rubric, self._human, self._given) if file))
+        yield from collect_problems(*(file for file in (self._rubric, self._human, self._given) if file))
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of the prompt and of the files."""
         return digest([self.template.hash, [file_hash(path) for path in self.files]])
 
@@ -118,7 +118,7 @@ class JudgeMetrics(Metrics):
             ballot.given = tuple(given)
         else:
             judge = partial(self._judge, rubric=self._rubric())
-            for vote in side_by_side(judge, filter(has_answer, records), "judging", workers=self.workers):
+            for vote in map_parallel(judge, filter(has_answer, records), "judging", workers=self.workers):
                 ballot.add(vote)
         self._here.ballot = ballot
         return ballot.means()

@@ -14,8 +14,8 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Dataset, Metrics
 from convrag.api.types import Report, Run, TurnRecord
 from convrag.registry.options import operational
-from convrag.sdk.lazy import Once
-from convrag.sdk.parallel import side_by_side
+from convrag.sdk.lazy import Lazy
+from convrag.sdk.parallel import map_parallel
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag.store.store import Store
@@ -112,8 +112,8 @@ class NuggetMetrics(Metrics):
         self.min_nuggets = min_nuggets
         self.workers = workers
         self.files = [path for path in (nuggets, *judgements) if path is not None]
-        self._nuggets = Once(partial(read_nuggets, nuggets)) if nuggets else None
-        self._labels = Once(partial(read_labels, list(judgements))) if judgements else None
+        self._nuggets = Lazy(partial(read_nuggets, nuggets)) if nuggets else None
+        self._labels = Lazy(partial(read_labels, list(judgements))) if judgements else None
         self.nuggetise_template = _template("nuggetise", nuggetise_prompt)
         self.importance_template = _template("importance", importance_prompt)
         self.assign_template = _template("assign", assign_prompt)
@@ -145,12 +145,12 @@ class NuggetMetrics(Metrics):
         except ConvragError as error:
             yield str(error)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of the prompts and of the files."""
         prompts = [self.nuggetise_template.hash, self.importance_template.hash, self.assign_template.hash]
         return digest([prompts, [file_hash(path) for path in self.files]])
 
-    def describe(self) -> str:
+    def note(self) -> str:
         """Says where a reader must not take the scores for more than they are."""
         if self._labels:
             return ""
@@ -169,7 +169,7 @@ class NuggetMetrics(Metrics):
 
         tally = Tally(self.min_nuggets, None if given is None else list(given))
         judged = (
-            side_by_side(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)
+            map_parallel(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)
             if given is None
             else (self._look_up(record, given) for record in records)
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.sdk.jsonl import lines
+from convrag.sdk.jsonl import read_lines
 
 _IDS = ("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id")
 
@@ -52,7 +52,7 @@ class Row:
 def read_rows(path: Path) -> Iterator[Row]:
     """Stream the objects of a JSONL file. Raises DataError; a file without any line is one, too."""
     empty = True
-    for line in lines(path):
+    for line in read_lines(path):
         empty = False
         yield Row(line.json(), line.path, line.number)
     if empty:

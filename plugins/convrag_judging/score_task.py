@@ -34,14 +34,14 @@ class ScoreNuggetsTask(Task):
         """Score them and print the summary."""
         from rich.console import Console
 
+        from convrag.api.stages import OPTION_KEY
         from convrag.api.types import TurnRecord
-        from convrag.registry.options import MARK
         from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
         from convrag_judging.given import read_labels
 
         turns = read_labels(self.judgements)
-        chosen = {MARK: "nuggets", "judgements": [str(path) for path in self.judgements]}
+        chosen = {OPTION_KEY: "nuggets", "judgements": [str(path) for path in self.judgements]}
         config = OmegaConf.masked_copy(config, [str(name) for name in config])
         with open_dict(config):
             config.metrics = {"nuggets": chosen}

@@ -13,7 +13,7 @@ from convrag.api.errors import ConvragError, PluginError
 from convrag.api.stages import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
-from convrag.registry.description import described
+from convrag.registry.description import describe_option
 from convrag.registry.options import Option
 
 State = Literal["ready", "needs", "claimed", "broken"]
@@ -77,14 +77,14 @@ def _entry(option: Option) -> Entry:
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
-        text = described(option)
+        text = describe_option(option)
     except PluginError as error:
         return replace(entry, state="claimed", message=str(error))
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
     except Exception as error:  # of whatever an annotation in somebody's signature comes to
         return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
-    absent = option.missing()
+    absent = option.missing_extra()
     return replace(
         entry,
         details=text.details,

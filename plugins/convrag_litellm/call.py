@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag.api.types import Message
-from convrag.store.streaming import listener
+from convrag.store.streaming import current_listener
 from convrag_litellm import _litellm, reply
 from convrag_litellm.deadline import deadline
 from convrag_litellm.prices import Prices
@@ -45,7 +45,7 @@ class Call:
         self.tries = 0
         self.wasted = 0.0
         self.heard = False
-        self._listener = listener()
+        self._listener = current_listener()
 
     def ask(self) -> Reply:
         """Raises whatever the last try raised."""

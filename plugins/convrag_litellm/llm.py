@@ -11,7 +11,7 @@ from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt, Usage
 from convrag.registry.options import operational
-from convrag.store.usage import count
+from convrag.store.usage import add_usage
 from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
 from convrag_litellm.parameters import check_extra, check_least, check_variable
@@ -61,7 +61,7 @@ class LiteLLM(LLM):
     """
 
     requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]", "tenacity": "convrag[litellm]"}
-    variables = tuple(name for names in providers.KEYS.values() for name in names)
+    env_vars = tuple(name for names in providers.KEYS.values() for name in names)
     streams = True
 
     def __init__(
@@ -150,7 +150,7 @@ class LiteLLM(LLM):
         else:
             return self._completion(reply, call, time.perf_counter() - start)
         seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
-        count(Usage(calls=1, cost_usd=call.wasted, spent_usd=call.wasted, seconds=seconds, retries=retries))
+        add_usage(Usage(calls=1, cost_usd=call.wasted, spent_usd=call.wasted, seconds=seconds, retries=retries))
         raise failure  # out here, since the original error may hold the key and would come along as its context
 
     def count_tokens(self, text: str) -> int:

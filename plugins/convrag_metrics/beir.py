@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.sdk.jsonl import lines_in
+from convrag.sdk.jsonl import read_lines_in
 from convrag.sdk.utterances import last_utterance
 
 
@@ -15,7 +15,7 @@ def read_texts(path: Path) -> dict[str, str]:
         DataError: there is no such file, a line is none of BEIR's, or a turn occurs twice.
     """
     found: dict[str, str] = {}
-    for line in lines_in(path, ".jsonl"):
+    for line in read_lines_in(path, ".jsonl"):
         row = line.json()
         turn_id, text = row.get("_id"), row.get("text")
         if not isinstance(turn_id, str) or not isinstance(text, str):

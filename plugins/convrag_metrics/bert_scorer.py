@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.registry.extras import installed, missing
+from convrag.registry.extras import is_installed, missing_extra
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import file_hash
 from convrag_metrics.overlap import Overlap
@@ -90,7 +90,7 @@ class BertScorer:
         if self.baseline and not self.baseline.is_file():
             yield f"{self.place}.baseline={self.baseline}: there is no such file"
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """A hash of the model's files where it is a folder, and of the baseline."""
         folder = Path(self.model).expanduser()
         files = sorted(path for path in folder.glob("*") if path.suffix in _SUFFIXES) if folder.is_dir() else []
@@ -109,7 +109,7 @@ class BertScorer:
             yield from zip(block, _scored(bert, block, rescale), strict=True)
 
     def _bert(self) -> Bert:
-        if absent := missing(REQUIRES, "BERTScore"):
+        if absent := missing_extra(REQUIRES, "BERTScore"):
             raise absent
         if problem := next(self.problems(), ""):
             raise ConvragError(problem)
@@ -135,7 +135,7 @@ class BertScorer:
         folder = Path(self.model).expanduser()
         if folder.is_dir():
             return str(folder) if (folder / "config.json").is_file() else ""
-        if not installed("huggingface_hub") or folder.is_absolute() or self.model.startswith((".", "~")):
+        if not is_installed("huggingface_hub") or folder.is_absolute() or self.model.startswith((".", "~")):
             return ""
         from huggingface_hub import try_to_load_from_cache
         from huggingface_hub.errors import HFValidationError

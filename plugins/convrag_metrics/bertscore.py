@@ -66,9 +66,9 @@ class BertScoreMetrics(Metrics):
         """Whether the model and the baseline are there."""
         return self.scorer.problems()
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The model's files and the baseline."""
-        return self.scorer.contents()
+        return self.scorer.content_hash()
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn with a reference answer."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from convrag.api.errors import ConfigError
 from convrag.api.stages import LLM, Metrics
 from convrag.api.types import TurnRecord
-from convrag.registry.extras import missing
+from convrag.registry.extras import missing_extra
 from convrag.registry.options import operational
-from convrag.sdk.parallel import side_by_side
+from convrag.sdk.parallel import map_parallel
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.claims import Claim, claims
@@ -82,10 +82,10 @@ class GroundingMetrics(Metrics):
         if self.support == "nli":
             if self.model is None:
                 yield "support=nli needs a model: metrics.grounding.model=FOLDER"
-            elif absent := missing({"torch": _EXTRA, "transformers": _EXTRA}, "support=nli"):
+            elif absent := missing_extra({"torch": _EXTRA, "transformers": _EXTRA}, "support=nli"):
                 yield str(absent)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt, and the files of the model."""
         folder = Path(self.model).expanduser() if self.model else None
         files = sorted(folder.glob("*")) if folder and folder.is_dir() else []
@@ -117,7 +117,7 @@ class GroundingMetrics(Metrics):
         if judge is None:
             return []
         if self.support == "llm":
-            return list(side_by_side(judge, cases, "grounding", total=len(cases)))
+            return list(map_parallel(judge, cases, "grounding", total=len(cases)))
         from convrag.sdk.progress import track
 
         return [judge(case) for case in track(cases, "grounding", len(cases))]

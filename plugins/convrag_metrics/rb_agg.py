@@ -73,9 +73,9 @@ class RbAggMetrics(Metrics):
         """Whether the model and the baseline are there."""
         return self.scorer.problems()
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The model's files and the baseline."""
-        return self.scorer.contents()
+        return self.scorer.content_hash()
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """RB_agg of each turn with a reference answer, and the three numbers that it is made of."""

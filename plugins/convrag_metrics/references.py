@@ -7,7 +7,7 @@ from typing import Any
 
 from convrag.api.stages import Dataset
 from convrag.api.types import Turn, TurnRecord
-from convrag.sdk.lazy import Once
+from convrag.sdk.lazy import Lazy
 
 
 class References:
@@ -15,7 +15,7 @@ class References:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._by_id = Once(self._read)
+        self._by_id = Lazy(self._read)
 
     def answer(self, record: TurnRecord) -> str:
         """The reference answer to a turn; empty where there is none."""

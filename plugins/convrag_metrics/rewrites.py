@@ -44,7 +44,7 @@ class RewriteMetrics(Metrics):
         except DataError as error:
             yield str(error)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The reference rewrites, wherever they lie."""
         if self.reference is None or not self.reference.exists():
             return ""

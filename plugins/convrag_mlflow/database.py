@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-from convrag.store.locks import claims_of
+from convrag.store.locks import locks_of
 from convrag.store.store import Store
 
 _SQLITE = "sqlite:///"
@@ -35,11 +35,11 @@ def alone(uri: str, files: Path | None, store: Store) -> Iterator[None]:
         store: keeps processes apart where the database is not on disk.
     """
     if files is None:
-        with store.claim([f"mlflow {uri}"]):
+        with store.lock([f"mlflow {uri}"]):
             yield
         return
     files.mkdir(parents=True, exist_ok=True)
-    with claims_of(files).hold([uri]):
+    with locks_of(files).hold([uri]):
         path = Path(uri.removeprefix(_SQLITE))
         if not path.exists():
             _make(path, files)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 from convrag.api.hookspecs import hookimpl
 from convrag.api.stages import Tracker
 from convrag.api.types import Cell, Report, Run, RunSummary, Sweep
-from convrag.registry.extras import installed
+from convrag.registry.extras import is_installed
 from convrag.store.store import Store
 
 if TYPE_CHECKING:
@@ -114,4 +114,4 @@ class AutoTracker(MlflowTracker):
     requires: ClassVar[Mapping[str, str]] = {}
 
     def _open(self) -> Ledger | None:
-        return super()._open() if installed("mlflow") else None
+        return super()._open() if is_installed("mlflow") else None

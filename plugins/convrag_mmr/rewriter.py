@@ -12,7 +12,7 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
 from convrag.api.types import Query, Question, Rewrite
 from convrag.registry.options import use
-from convrag.sdk.llm_rewriter import Asker
+from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.sdk.prompts import PromptTemplate
 from convrag_mmr.context import exchanges, lines
 from convrag_mmr.extraction import Sentence, extract
@@ -83,15 +83,15 @@ class MMRRewriter(Rewriter):
         self.post_process = post_process
         self.min_words = min_words
         template = PromptTemplate("rewrite", package="convrag_mmr", path=prompt)
-        self.asker = Asker(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The wording of the prompt."""
         return self.asker.template.hash
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, but none for a first turn, nor where nobody said anything yet."""
-        known = question.scratch(self)
+        known = question.state(self)
         found = extract(question.history, self.min_words, known.setdefault("split", {}))
         if not found:
             return Rewrite.of(question.text, **_trace(_nothing(question), [], [], [], []))

@@ -58,7 +58,7 @@ class CrossEncoderRanker(Ranker):
         """Whether the model is there."""
         return self._local.problems()
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The files of a model in a folder: another model in its place is another ranker."""
         return files_hash(self.model)
 

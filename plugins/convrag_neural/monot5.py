@@ -71,7 +71,7 @@ class MonoT5Ranker(Ranker):
         if problem := missing_tokenizer(self.tokenizer, self.model):
             yield problem
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The files of a model in a folder: another model in its place is another ranker."""
         return files_hash(self.model) + (files_hash(self.tokenizer) if self.tokenizer != self.model else "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag.api.errors import MissingExtra
-from convrag.registry.extras import missing
+from convrag.registry.extras import missing_extra
 from convrag_neural.models import local_folder
 
 T5_LIBRARIES = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
@@ -14,7 +14,7 @@ _CONVERTERS = {"sentencepiece": "convrag[neural]", "google.protobuf": "convrag[n
 
 def missing_converter(tokenizer: str, needed_by: str) -> MissingExtra | None:
     """Which library is not installed, of those that read a tokenizer (folder or name) in T5's own format."""
-    return missing(_CONVERTERS, needed_by) if _needs_conversion(tokenizer) else None
+    return missing_extra(_CONVERTERS, needed_by) if _needs_conversion(tokenizer) else None
 
 
 def _needs_conversion(tokenizer: str) -> bool:

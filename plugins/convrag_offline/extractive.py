@@ -46,7 +46,7 @@ class ExtractiveLLM(LLM):
         """Count the words of the corpus, once for each corpus."""
         self._counted()
 
-    def describe(self) -> str:
+    def note(self) -> str:
         """Says what it is."""
         return "no language model: questions get words of the history added, answers are sentences quoted from passages"
 

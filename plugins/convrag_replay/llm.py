@@ -11,7 +11,7 @@ from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import Completion, Prompt
 from convrag.sdk import recording
-from convrag.sdk.lazy import Once, problems
+from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import file_hash
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -31,17 +31,17 @@ class ReplayLLM(LLM):
 
     def __init__(self, *, path: Path) -> None:
         self.path = path
-        self._replies = Once(partial(recording.read, path))
+        self._replies = Lazy(partial(recording.read, path))
 
     def check(self) -> Iterable[str]:
         """Whether the recording can be read."""
-        return problems(self._replies)
+        return collect_problems(self._replies)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The recording, wherever it lies."""
         return file_hash(self.path)
 
-    def describe(self) -> str:
+    def note(self) -> str:
         """Says that no model was asked."""
         return f"The replies are replayed from {self.path}; no model was asked."
 

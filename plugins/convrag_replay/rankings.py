@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.sdk.jsonl import Line, files, lines, suffix_of
+from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines
 
 SUFFIXES = (".jsonl", ".trec")
 
@@ -26,9 +26,9 @@ class Rankings:
         self.passages: dict[str, Passage] = {}
         self._rows: dict[str, dict[str, tuple[float, int]]] = {}
         self._files: dict[str, Path] = {}
-        for file in files(path, *SUFFIXES):
-            add = self._add_record if suffix_of(file) == ".jsonl" else self._add_trec
-            for line in lines(file):
+        for file in list_files(path, *SUFFIXES):
+            add = self._add_record if data_suffix(file) == ".jsonl" else self._add_trec
+            for line in read_lines(file):
                 add(line)
         if not self._rows:
             raise DataError("it holds no ranking", path=path)

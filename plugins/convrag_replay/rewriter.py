@@ -9,8 +9,8 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.sdk.jsonl import Line, lines_in
-from convrag.sdk.lazy import Once, problems
+from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.utterances import last_utterance
 from convrag_replay.hashing import hash_files
 
@@ -27,15 +27,15 @@ class ReplayRewriter(Rewriter):
 
     def __init__(self, *, path: Path) -> None:
         self.path = path
-        self._rewrites = Once(partial(_read, path))
+        self._rewrites = Lazy(partial(_read, path))
 
     def check(self) -> Iterable[str]:
-        return problems(self._rewrites)
+        return collect_problems(self._rewrites)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         return hash_files(self.path, ".jsonl")
 
-    def describe(self) -> str:
+    def note(self) -> str:
         return f"The rewrites are replayed from {self.path}; this run made none."
 
     def rewrite(self, question: Question) -> Rewrite:
@@ -50,7 +50,7 @@ def _read(path: Path) -> dict[str, str]:
     """Turn id -> recorded rewrite. Raises DataError."""
     rewrites: dict[str, str] = {}
     places: dict[str, Line] = {}
-    for line in lines_in(path, ".jsonl"):
+    for line in read_lines_in(path, ".jsonl"):
         row = line.json()
         turn_id, text = row.get("_id"), row.get("text")
         if not isinstance(turn_id, str) or not isinstance(text, str):

@@ -11,7 +11,7 @@ from convrag.api.errors import DataError, UnknownName
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Hit, Passage, Query
 from convrag.sdk.corpus import Corpus
-from convrag.sdk.lazy import Once
+from convrag.sdk.lazy import Lazy
 from convrag.store.store import Store
 from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings
@@ -36,7 +36,7 @@ class RunRetriever(Retriever):
         self.path = path
         self.dataset = dataset
         self.store = store
-        self._rankings = Once(partial(Rankings, path))
+        self._rankings = Lazy(partial(Rankings, path))
         self._lock = threading.Lock()
         self._corpora: dict[str, Corpus | None] = {}
 
@@ -56,10 +56,10 @@ class RunRetriever(Retriever):
             for domain in self.dataset.domains():
                 self._corpus(domain)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         return hash_files(self.path, *SUFFIXES)
 
-    def describe(self) -> str:
+    def note(self) -> str:
         return f"The rankings are replayed from {self.path}; this run did not search."
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:

@@ -68,7 +68,7 @@ class BM25Retriever(Retriever):
         for domain in self.dataset.domains():
             self._open(domain)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         return _versions()
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:

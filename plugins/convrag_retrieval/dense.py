@@ -75,10 +75,10 @@ class DenseRetriever(Retriever):
         for domain in self.dataset.domains():
             self._open(domain)
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         return "" if self.approximate == "never" else _faiss()  # without it, "auto" finds something else
 
-    def describe(self) -> str:
+    def note(self) -> str:
         if self.approximate == "never":
             return ""
         domains = [domain for domain in self.dataset.domains() if self._open(domain).graph is not None]

@@ -42,7 +42,7 @@ class SpacyEmbedder(Embedder):
         if problem := problem_with(self.pipeline):
             yield problem
 
-    def contents(self) -> str:
+    def content_hash(self) -> str:
         """The version of an installed pipeline, the files of one in a folder."""
         return pipeline_hash(self.pipeline)
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from convrag.api.stages import Rewriter
 from convrag.api.types import Question, Rewrite, TurnRecord
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 from convrag_tasks.chat_screen import Screen
 
 
@@ -41,7 +41,7 @@ class ChatSession:
         conversation: one of the pipeline's.
     """
 
-    def __init__(self, pipeline: Pipeline, screen: Screen, conversation: Conversation) -> None:
+    def __init__(self, pipeline: Pipeline, screen: Screen, conversation: Session) -> None:
         self.pipeline = pipeline
         self.screen = screen
         self.conversation = conversation
@@ -64,7 +64,7 @@ class ChatSession:
     def ask_again(self, query: str) -> TurnRecord:
         """Answer the last question anew, from what is found for this query; the answer replaces the last one."""
         last = self.conversation.history.pop()
-        self.conversation.memory.clear()  # stages may have noted the turn that is being taken back
+        self.conversation.stage_state.clear()  # stages may have noted the turn that is being taken back
         try:
             return self.ask(last.question, query)
         except BaseException:

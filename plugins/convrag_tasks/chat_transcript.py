@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 
 
-def transcript(conversation: Conversation) -> str:
+def transcript(conversation: Session) -> str:
     """As Markdown: questions as headings, answers, and the passages that each was given."""
     blocks = [f"# {conversation.id}"]
     for turn in conversation.history:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from convrag.api.types import Hit, TurnRecord
-from convrag.run.writers import falling
+from convrag.run.writers import strictly_falling
 from convrag_tasks.export_talk import labelled, spoken
 from convrag_tasks.given_turns import Asked
 
@@ -56,7 +56,7 @@ def _contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list
     else:
         scores = {hit.passage.id: hit.score for hit in record.hits}
         shown = [Hit(item.passage, scores.get(item.passage.id, 0.0)) for item in record.evidence.items]
-    scored = zip(shown[:LIMIT], falling(shown), strict=False)
+    scored = zip(shown[:LIMIT], strictly_falling(shown), strict=False)
     return [
         {
             "document_id": hit.passage.id,

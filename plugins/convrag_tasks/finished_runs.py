@@ -8,7 +8,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import TurnRecord, Usage
 from convrag.run.records import read_records
-from convrag.sdk.jsonl import lines
+from convrag.sdk.jsonl import read_lines
 
 
 def read_finished(folder: Path) -> list[TurnRecord]:
@@ -37,7 +37,7 @@ def read_scores(folder: Path) -> dict[str, dict[str, float]]:
     path = folder / "scores.jsonl"
     if not path.is_file():
         raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
-    for line in lines(path):
+    for line in read_lines(path):
         row = line.json()
         try:
             found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}

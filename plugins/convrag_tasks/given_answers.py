@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convrag.api.errors import DataError
 from convrag.api.types import Hit, Passage
-from convrag.sdk.jsonl import Line, lines_in
+from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.utterances import last_utterance
 
 FORMS = (
@@ -32,7 +32,7 @@ def read_answers(path: Path) -> tuple[dict[str, GivenAnswer], dict[str, Line]]:
     """
     answers: dict[str, GivenAnswer] = {}
     places: dict[str, Line] = {}
-    for line in lines_in(path, ".jsonl"):
+    for line in read_lines_in(path, ".jsonl"):
         turn_id, answer = _parsed(line)
         if first := places.get(turn_id):
             raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")

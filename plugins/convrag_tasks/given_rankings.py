@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Hit, Passage
-from convrag.sdk.jsonl import Line, lines_in
+from convrag.sdk.jsonl import Line, read_lines_in
 
 
 def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
@@ -21,7 +21,7 @@ def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
     """
     scores: dict[str, dict[str, float]] = {}
     places: dict[str, Line] = {}
-    for line in lines_in(path, ".trec"):
+    for line in read_lines_in(path, ".trec"):
         turn_id, passage_id, score = _columns(line)
         ranking = scores.setdefault(turn_id, {})
         places.setdefault(turn_id, line)

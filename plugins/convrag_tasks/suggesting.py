@@ -7,7 +7,7 @@ from collections.abc import Callable
 from convrag.api.errors import LLMError
 from convrag.api.stages import LLM
 from convrag.api.types import TurnRecord
-from convrag.sdk.cleaning import clean_reply
+from convrag.sdk.llm_rewriter import clean_reply
 from convrag.sdk.prompts import PromptTemplate
 
 

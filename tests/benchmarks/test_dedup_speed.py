@@ -12,7 +12,7 @@ from typing import Any
 
 import toys
 from convrag.api.types import Hit, Message, Passage, Question, Turn
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 from convrag_dedup import DedupContext, MultiTurnManager
 
 TEXT = "word " * 200
@@ -85,15 +85,15 @@ def passages(numbers: Sequence[int]) -> tuple[Passage, ...]:
     return tuple(Passage(f"p{number}", f"Passage {number} {TEXT}") for number in numbers)
 
 
-def conversation(documents: int) -> Conversation:
+def conversation(documents: int) -> Session:
     turns = [
         Turn(f"c<::>{start}", "Question?", "Answer.", passages(range(start, start + SHOWN)))
         for start in range(0, documents, SHOWN)
     ]
-    return Conversation("c", history=turns)
+    return Session("c", history=turns)
 
 
-def everything(going: Conversation) -> list[Message]:
+def everything(going: Session) -> list[Message]:
     """A generator that sends the whole conversation: the worst there is for finding a text."""
     messages = [Message("system", "Answer.")]
     for turn in going.history:
@@ -102,7 +102,7 @@ def everything(going: Conversation) -> list[Message]:
     return messages
 
 
-def _turns(context: DedupContext, going: Conversation, messages: list[Message], documents: int) -> float:
+def _turns(context: DedupContext, going: Session, messages: list[Message], documents: int) -> float:
     """Median seconds of turns that follow each other. The first one, which reads the history, does not count."""
     times = []
     for turn in range(60):
@@ -114,7 +114,7 @@ def _turns(context: DedupContext, going: Conversation, messages: list[Message], 
         times.append(time.perf_counter() - start)
         assert evidence.trace["num_deduplicated"] == SHOWN // 2
         going.add(Turn(f"c<::>new{turn}", "Question?", "Answer.", found))
-        messages += everything(Conversation("c", history=going.history[-1:]))[1:]
+        messages += everything(Session("c", history=going.history[-1:]))[1:]
     return statistics.median(times[1:])
 
 

@@ -65,7 +65,7 @@ def test_500_turns_stay_under_50_ms_a_turn_and_embed_each_text_once() -> None:
     for n, turn in enumerate(turns):
         history = tuple(turns[:n])
         start = time.thread_time()
-        rewrite = rewriter.rewrite(Question(turn.question, history=history, number=n + 1, memory=memory))
+        rewrite = rewriter.rewrite(Question(turn.question, history=history, number=n + 1, stage_state=memory))
         took.append(time.thread_time() - start)
         assert not rewrite.fallback
     assert embedder.given == 2 * (TURNS - 1)  # each question but the first, and each exchange but the last

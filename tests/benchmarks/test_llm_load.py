@@ -20,7 +20,7 @@ import pytest
 import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.config.settings import Settings
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
@@ -117,7 +117,7 @@ def ours(address: str, store: Store) -> Callable[[int], float]:
         name = next(rounds)
         talks = [toys.talk(f"{name}-{n}", *["what?"] * turns) for n in range(AT_ONCE)]
         start = time.perf_counter()
-        records = list(Conversing(pipeline, talks, Settings(workers=AT_ONCE)).records())
+        records = list(ConversationWorkers(pipeline, talks, Settings(workers=AT_ONCE)).records())
         took = time.perf_counter() - start
         assert [record.answer.text for record in records] == ["A dog."] * turns * AT_ONCE
         assert sum(usage.calls for record in records for usage in record.usage.values()) >= turns * AT_ONCE

@@ -51,7 +51,7 @@ def milliseconds(stage: MMRRewriter, asked: Question) -> tuple[float, float]:
     """The best of thirty: of this thread's work, which a busy machine does not change much, and by the clock."""
     work, clock = [], []
     for number in range(30):
-        question = Question(f"{asked.text} {number}", history=asked.history, memory=asked.memory, number=101)
+        question = Question(f"{asked.text} {number}", history=asked.history, stage_state=asked.stage_state, number=101)
         start = time.thread_time(), time.perf_counter()
         stage.rewrite(question)
         work.append(time.thread_time() - start[0])

@@ -15,7 +15,7 @@ import pytest
 import toys
 from convrag.api.types import Answer, Rewrite
 from convrag.config.settings import Settings
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.turn.pipeline import Pipeline
 
 BARE = """
@@ -81,7 +81,7 @@ def test_conversations_side_by_side_wait_together(workers: int) -> None:
     scripts = [toys.talk(f"c{n}", *["what?"] * 8) for n in range(workers)]
     start = time.perf_counter()
     settings = Settings(workers=workers)
-    done = list(Conversing(pipeline(Slow(), workers=workers), scripts, settings).records())
+    done = list(ConversationWorkers(pipeline(Slow(), workers=workers), scripts, settings).records())
     took = time.perf_counter() - start
     print(f"{workers} conversations: {8 * 0.05 / took:.2f} of the ideal throughput")  # noqa: T201
     assert len(done) == 8 * workers

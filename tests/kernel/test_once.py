@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from convrag.api.errors import ConfigError, DataError
-from convrag.sdk.lazy import Once, problems
+from convrag.sdk.lazy import Lazy, collect_problems
 
 
 def test_many_threads_and_one_value() -> None:
@@ -19,7 +19,7 @@ def test_many_threads_and_one_value() -> None:
         made.append(object())
         return made[-1]
 
-    value = Once(make)
+    value = Lazy(make)
 
     def ask(_: int) -> object:
         started.wait(timeout=10)
@@ -32,7 +32,7 @@ def test_many_threads_and_one_value() -> None:
 
 def test_nothing_is_a_value_too() -> None:
     made: list[int] = []
-    value = Once(lambda: made.append(1))
+    value = Lazy(lambda: made.append(1))
     assert [value(), value()] == [None, None]
     assert made == [1]
 
@@ -45,7 +45,7 @@ def test_an_error_is_not_kept() -> None:
             raise result
         return result
 
-    value = Once(make)
+    value = Lazy(make)
     with pytest.raises(DataError, match="it is broken"):
         value()
     assert [value(), value()] == ["mended", "mended"]
@@ -55,6 +55,6 @@ def test_problems_are_each_said_once_in_order() -> None:
     def fails(message: str) -> None:
         raise ConfigError(message)
 
-    assert problems(lambda: fails("b"), lambda: 1, lambda: fails("a"), lambda: fails("b")) == ["b", "a"]
+    assert collect_problems(lambda: fails("b"), lambda: 1, lambda: fails("a"), lambda: fails("b")) == ["b", "a"]
     with pytest.raises(ZeroDivisionError):  # a mistake of ours is no problem of the user's
-        problems(lambda: 1 / 0)
+        collect_problems(lambda: 1 / 0)

@@ -9,8 +9,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.stages import LLM, Clusterer, Embedder, Ranker, Rewriter
-from convrag.registry.options import MARK, Option, Use, operational, use
+from convrag.api.stages import LLM, OPTION_KEY, Clusterer, Embedder, Ranker, Rewriter
+from convrag.registry.options import Option, Use, operational, use
 from convrag.store.store import Store
 
 
@@ -67,7 +67,7 @@ def test_stages_are_told_from_values(option: Option) -> None:
 
 def test_the_schema_is_typed_and_defaulted(option: Option) -> None:
     config = OmegaConf.structured(option.schema)
-    assert config[MARK] == "everything"
+    assert config[OPTION_KEY] == "everything"
     assert config.alpha == 0.6
     assert config.files == ["a"]
     assert OmegaConf.is_missing(config, "path")

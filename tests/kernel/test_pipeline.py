@@ -10,7 +10,7 @@ import toys
 from convrag.api.types import Answer, Hit, Passage, Rewrite
 from convrag.config.settings import Settings
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 from convrag.turn.turn import rerank
 from toys import pipeline
 
@@ -107,7 +107,7 @@ def test_later_stages_know_the_rewrite() -> None:
 
 
 def test_a_question_sees_only_what_was_before_and_no_labels() -> None:
-    conversation = Conversation("c")
+    conversation = Session("c")
     first = conversation.question("one?")
     conversation.add(toys.talk("c", "one?").turns[0])
     second = conversation.question("two?")

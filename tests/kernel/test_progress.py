@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from convrag.sdk.progress import track, turns, within_grid
+from convrag.sdk.progress import track, turn_progress, within_grid
 
 
 class Terminal(io.StringIO):
@@ -24,7 +24,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 def test_a_run_by_itself_has_a_bar_of_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch)
-    with turns(2) as advance:
+    with turn_progress(2) as advance:
         advance()
         advance()
     assert "Turns" in terminal.getvalue()
@@ -34,7 +34,7 @@ def test_a_run_by_itself_has_a_bar_of_turns(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_cell_moves_the_bar_of_its_grid_by_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = watched(monkeypatch)
-    with within_grid(1, 4, alone=True), turns(2) as advance:
+    with within_grid(1, 4, alone=True), turn_progress(2) as advance:
         advance()
         advance()
     shown = terminal.getvalue()
@@ -47,6 +47,6 @@ def test_several_processes_leave_the_terminal_alone(monkeypatch: pytest.MonkeyPa
     terminal = watched(monkeypatch)
     with within_grid(1, 4, alone=False):
         assert list(track([1, 2], "Reading")) == [1, 2]
-        with turns(2) as advance:
+        with turn_progress(2) as advance:
             advance()
     assert terminal.getvalue() == ""

@@ -14,7 +14,7 @@ from convrag.api.stages import remembered
 from convrag.api.types import Hit, Passage, Usage
 from convrag.store.remember import ArrayCodec, remember
 from convrag.store.store import Store
-from convrag.store.usage import Meter
+from convrag.store.usage import UsageMeter
 from convrag.testing import ask
 
 
@@ -121,7 +121,7 @@ def test_rankings_and_scores_come_back_whole(store: Store) -> None:
 
 def test_usage_tells_made_from_reused(store: Store) -> None:
     llm, embedder = known(toys.EchoLLM(), store), known(toys.LetterEmbedder(), store)
-    meter = Meter()
+    meter = UsageMeter()
     with meter.stage("rewriter"):
         llm.complete(ask())
         llm.complete(ask())
@@ -140,7 +140,7 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
             time.sleep(0.02)
             return super().score(query, texts)
 
-    ranker, meter = known(Slow(), store), Meter()
+    ranker, meter = known(Slow(), store), UsageMeter()
     with meter.stage("made"):
         ranker.score("q", ["a", "b"])
     with meter.stage("reused"):

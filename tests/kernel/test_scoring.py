@@ -12,7 +12,7 @@ from convrag.api.stages import Metrics
 from convrag.api.types import TurnRecord, Usage
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
-from convrag.store.usage import count
+from convrag.store.usage import add_usage
 
 
 class Given(Metrics):
@@ -103,7 +103,7 @@ def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
         """Fails."""
 
         def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-            count(Usage(calls=1, cost_usd=0.5))
+            add_usage(Usage(calls=1, cost_usd=0.5))
             raise RunStopped("the limit of 1 US dollar is reached")
 
     fine = Given({"x<::>1": {"m": 1.0}})

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from convrag.api.types import Completion, Message, Prompt, Usage
-from convrag.sdk.parallel import side_by_side
-from convrag.store.usage import Meter, count, note
+from convrag.sdk.parallel import map_parallel
+from convrag.store.usage import UsageMeter, add_reply, add_usage
 
 
 def prompt(number: int) -> Prompt:
@@ -19,15 +19,15 @@ def prompt(number: int) -> Prompt:
 def ask(number: int) -> int:
     """A call that takes the longer the earlier it is in its batch, and is told something."""
     time.sleep(0.002 * (4 - number % 5))
-    count(Usage(calls=1, cost_usd=0.1))
-    note(prompt(number), Completion(str(number)))
+    add_usage(Usage(calls=1, cost_usd=0.1))
+    add_reply(prompt(number), Completion(str(number)))
     return 2 * number
 
 
-def measured(call: Callable[[int], int], items: range, workers: int) -> tuple[list[int], Meter]:
-    meter = Meter()
+def measured(call: Callable[[int], int], items: range, workers: int) -> tuple[list[int], UsageMeter]:
+    meter = UsageMeter()
     with meter.stage("metrics.x"):
-        return list(side_by_side(call, items, "Asking", workers=workers)), meter
+        return list(map_parallel(call, items, "Asking", workers=workers)), meter
 
 
 def test_results_come_in_order_and_count_for_who_asks() -> None:
@@ -46,12 +46,12 @@ def test_what_was_told_and_paid_is_the_same_however_calls_overtake_each_other() 
 
 
 def test_nobody_needs_to_measure() -> None:
-    assert list(side_by_side(ask, range(5), "Asking")) == [0, 2, 4, 6, 8]
+    assert list(map_parallel(ask, range(5), "Asking")) == [0, 2, 4, 6, 8]
 
 
 def test_items_are_taken_as_they_are_needed() -> None:
     taken: list[int] = []
-    results = side_by_side(lambda n: n, (taken.append(n) or n for n in range(1000)), "Asking", workers=2)
+    results = map_parallel(lambda n: n, (taken.append(n) or n for n in range(1000)), "Asking", workers=2)
     assert next(results) == 0
     assert len(taken) <= 4
     results.close()
@@ -62,13 +62,13 @@ def test_the_first_error_ends_it_and_what_was_spent_until_then_counts() -> None:
 
     def fails(number: int) -> int:
         asked.append(number)
-        count(Usage(calls=1))
+        add_usage(Usage(calls=1))
         if number == 3:
             raise ValueError("no")
         return number
 
-    meter = Meter()
+    meter = UsageMeter()
     with meter.stage("metrics.x"), pytest.raises(ValueError, match="no"):
-        list(side_by_side(fails, range(1000), "Asking", workers=2))
+        list(map_parallel(fails, range(1000), "Asking", workers=2))
     assert len(asked) < 20
     assert meter.usage == {"metrics.x": Usage(calls=len(asked))}

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import claims_of
+from convrag.store.locks import locks_of
 from convrag.store.store import Store
 
 
@@ -31,10 +31,10 @@ def test_a_store_that_was_made_before_times_were_kept(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     store = Store(tmp_path)
-    mark = store.mark()
+    mark = store.last_row()
     store.put("test", {"new": b"\x02", "other": b"\x03"}, seconds=1.5)
-    assert store.timed(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
-    assert store.gained(mark) == {"test": 2}
+    assert store.get_timed(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
+    assert store.count_since(mark) == {"test": 2}
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> N
     guard = threading.Lock()
 
     def work(number: int) -> None:
-        with store.claim(["a", "b", "a"] if number % 2 else ["b", "c"]):
+        with store.lock(["a", "b", "a"] if number % 2 else ["b", "c"]):
             with guard:
                 inside[0] += 1
                 most[0] = max(most[0], inside[0])
@@ -100,7 +100,7 @@ def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> N
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(40)))
     assert most == [1]
-    assert claims_of(store.path)._held == {}
+    assert locks_of(store.path)._held == {}
 
 
 def test_a_killed_process_lets_go(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
     (tmp_path / "tests_hold.py").write_text(
         "import time\nfrom pathlib import Path\nfrom convrag.store import Store\n"
-        "def hold(path, ready):\n    with Store(path).claim(['key']):\n"
+        "def hold(path, ready):\n    with Store(path).lock(['key']):\n"
         "        Path(ready).touch()\n        time.sleep(60)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path)
@@ -118,7 +118,7 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     got = threading.Event()
 
     def take() -> None:
-        with Store(tmp_path / "store").claim(["key"]):
+        with Store(tmp_path / "store").lock(["key"]):
             got.set()
 
     waiting = threading.Thread(target=take)
@@ -150,14 +150,14 @@ import sys, threading, time
 from convrag.store.store import Store
 store = Store(sys.argv[1])
 def hold(first, second):
-    with store.claim([first]):
+    with store.lock([first]):
         time.sleep(0.5)
-    with store.claim([second]):
+    with store.lock([second]):
         time.sleep(0.5)
 threads = [threading.Thread(target=hold, args=pair) for pair in (("a", "b"), ("c", "d"), ("b", "a"), ("d", "c"))]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
-with store.claim(["count"]):
+with store.lock(["count"]):
     with open(sys.argv[2], "a") as file: file.write("done ")
 """
 

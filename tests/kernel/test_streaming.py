@@ -11,7 +11,7 @@ from convrag.api.types import Answer, Completion
 from convrag.config.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.store.streaming import Stream, listener
+from convrag.store.streaming import Stream, current_listener
 from convrag.testing import ask
 from toys import pipeline
 
@@ -23,7 +23,7 @@ class PiecewiseLLM(toys.EchoLLM):
 
     def complete(self, prompt: Any) -> Completion:
         for piece in ("one ", "two ", "three"):
-            if hear := listener():
+            if hear := current_listener():
                 hear(piece)
             time.sleep(0.01)
         return Completion("one two three")
@@ -86,7 +86,7 @@ def test_what_the_turn_raises_reaches_the_reader() -> None:
 
 
 def test_a_run_that_is_stopped_keeps_what_was_done() -> None:
-    from convrag.run.workers import Conversing
+    from convrag.run.workers import ConversationWorkers
 
     class Poor(toys.QuotingGenerator):
         """Stops the run at the third turn."""
@@ -97,7 +97,7 @@ def test_a_run_that_is_stopped_keeps_what_was_done() -> None:
             return super().generate(question, evidence)
 
     talks = [toys.talk(f"c{n}", *"abcde") for n in range(5)]
-    conversing = Conversing(pipeline(generator=Poor()), talks, Settings(workers=1))
+    conversing = ConversationWorkers(pipeline(generator=Poor()), talks, Settings(workers=1))
     records = list(conversing.records())
     assert [record.turn_id for record in records] == ["c0<::>1", "c0<::>2"]
     assert conversing.stopped == "the limit of 1.00 USD is reached"

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import DataError
-from convrag.sdk.jsonl import Line, files, lines, lines_in, must_exist, suffix_of
+from convrag.sdk.jsonl import Line, check_is_file, data_suffix, list_files, read_lines, read_lines_in
 
 
 def texts(path: Path) -> list[tuple[int, str]]:
-    return [(line.number, line.text) for line in lines(path)]
+    return [(line.number, line.text) for line in read_lines(path)]
 
 
 def test_lines_end_at_line_feeds_alone_and_blank_ones_are_left_out(tmp_path: Path) -> None:
@@ -39,8 +39,8 @@ def test_what_is_written_as_json_is_read_again_packed_or_not(
     with zipfile.ZipFile(archive, "w") as opened:
         opened.write(path, "rows.jsonl")
     for each in (path, packed, archive):
-        assert [line.json() for line in lines(each)] == rows
-        assert suffix_of(each) == ".jsonl"
+        assert [line.json() for line in read_lines(each)] == rows
+        assert data_suffix(each) == ".jsonl"
 
 
 def test_an_archive_may_hold_another_kind_of_file_under_its_own_name(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_an_archive_may_hold_another_kind_of_file_under_its_own_name(tmp_path: P
         opened.writestr("run.trec", "t Q0 p 1 1.0 x\n")
         opened.writestr("notes.jsonl", "{}")
     assert texts(archive) == [(1, "t Q0 p 1 1.0 x")]
-    assert suffix_of(archive) == ".trec"
+    assert data_suffix(archive) == ".trec"
 
 
 @pytest.mark.parametrize(
@@ -74,26 +74,26 @@ def test_a_folder_is_its_files_by_name(tmp_path: Path) -> None:
     for name in ("b.trec", "a.jsonl", "c.txt"):
         (tmp_path / name).write_text(name)
     (tmp_path / "d.jsonl").mkdir()
-    assert files(tmp_path, ".jsonl", ".trec") == [tmp_path / "a.jsonl", tmp_path / "b.trec"]
-    assert files(tmp_path / "c.txt", ".jsonl") == [tmp_path / "c.txt"]
-    assert [(line.path.name, line.text) for line in lines_in(tmp_path, ".trec", ".txt")] == [
+    assert list_files(tmp_path, ".jsonl", ".trec") == [tmp_path / "a.jsonl", tmp_path / "b.trec"]
+    assert list_files(tmp_path / "c.txt", ".jsonl") == [tmp_path / "c.txt"]
+    assert [(line.path.name, line.text) for line in read_lines_in(tmp_path, ".trec", ".txt")] == [
         ("b.trec", "b.trec"),
         ("c.txt", "c.txt"),
     ]
     with pytest.raises(DataError, match=r"this folder has no \*\.tsv or \*\.csv file"):
-        lines_in(tmp_path, ".tsv", ".csv")
+        read_lines_in(tmp_path, ".tsv", ".csv")
     with pytest.raises(DataError, match="there is no such file or folder"):
-        files(tmp_path / "absent", ".jsonl")
+        list_files(tmp_path / "absent", ".jsonl")
 
 
 def test_what_is_no_file_is_said(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="this is a folder"):
-        must_exist(tmp_path)
+        check_is_file(tmp_path)
     with pytest.raises(DataError, match="this file does not exist"):
-        must_exist(tmp_path / "absent")
+        check_is_file(tmp_path / "absent")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(DataError, match="this is a pipe"):
-        next(lines(tmp_path / "pipe"))
+        next(read_lines(tmp_path / "pipe"))
     (tmp_path / "latin.txt").write_bytes(b"fine\ncaf\xe9\n")
     with pytest.raises(DataError, match=r"latin\.txt, line 2: this is not UTF-8 .* at byte 3"):
         texts(tmp_path / "latin.txt")

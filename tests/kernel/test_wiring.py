@@ -184,4 +184,4 @@ def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) ->
 def test_a_metric_that_stands_in_the_wrong_place_is_one_message(here: Path) -> None:
     config = OmegaConf.create({"store": {"path": "store"}, "metrics": {"_option_": "ranking", "measures": ["R@3"]}})
     with pytest.raises(ConfigError, match="begins with the line '# @package metrics"):
-        Wiring(config).several("metrics")
+        Wiring(config).get_all("metrics")

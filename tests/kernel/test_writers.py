@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
 from convrag.run.records import from_json, read_records, to_json
-from convrag.run.writers import RunFolder, beir_line, falling, trec_lines
+from convrag.run.writers import RunFolder, beir_line, strictly_falling, trec_lines
 
 
 def record() -> TurnRecord:
@@ -65,7 +65,7 @@ def test_beir_and_trec() -> None:
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=30))
 def test_scores_fall_also_in_single_precision(values: list[float]) -> None:
-    scores = falling([Hit(Passage("p", ""), value) for value in sorted(values, reverse=True)])
+    scores = strictly_falling([Hit(Passage("p", ""), value) for value in sorted(values, reverse=True)])
     single = [struct.unpack("f", struct.pack("f", score))[0] for score in scores]
     assert all(a > b for a, b in pairwise(single))
 

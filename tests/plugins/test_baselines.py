@@ -10,7 +10,7 @@ import pytest
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
-from convrag.sdk.cleaning import clean_reply
+from convrag.sdk.llm_rewriter import clean_reply
 from convrag.testing import RewriterContract
 from convrag_baselines import (
     AllQuestionsRewriter,
@@ -120,7 +120,7 @@ def test_full_history_shows_both_speakers_in_order() -> None:
     user = prompt.messages[-1].content
     assert user.index("User: copper?") < user.index("Assistant: answer 1") < user.index("User: its price?")
     assert user.endswith("used for?")
-    assert rewrite.trace["prompt"] == FullHistoryRewriter(llm=llm).contents()
+    assert rewrite.trace["prompt"] == FullHistoryRewriter(llm=llm).content_hash()
 
 
 def test_a_first_turn_costs_nothing() -> None:
@@ -203,7 +203,7 @@ def test_each_exchange_is_embedded_once_per_conversation() -> None:
     stage = ThresholdRewriter(llm=Says(), embedder=embedder)
     turns = history("one", "two", "two")
     for seen in (1, 2, 3):
-        stage.rewrite(Question(f"q{seen}", history=turns[:seen], memory=memory))
+        stage.rewrite(Question(f"q{seen}", history=turns[:seen], stage_state=memory))
     exchanges = [text for text in embedder.embedded if not text.startswith("query: ")]
     assert exchanges == ["one\nanswer 1", "two\nanswer 2", "two\nanswer 3"]
     assert [text for text in embedder.embedded if text not in exchanges] == ["query: q1", "query: q2", "query: q3"]

@@ -178,7 +178,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     stage = DirectGenerator(llm=llm, prompt=own)
     stage.generate(Question("Why?"), evidence(2))
     assert [message.content for message in llm.prompts[0].messages] == ["Q: Why?, 2 passages"]
-    assert stage.contents() != DirectGenerator(llm=llm).contents()
+    assert stage.content_hash() != DirectGenerator(llm=llm).content_hash()
 
 
 def test_a_prompt_that_is_missing_or_broken(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passa
 from convrag.config.settings import Settings
 from convrag.sdk.citations import check_citations
 from convrag.store.store import Store
-from convrag.store.streaming import listener, listening
+from convrag.store.streaming import current_listener, listening
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics import FullContext, NoRanker
@@ -41,7 +41,7 @@ class Says(LLM):
     def complete(self, prompt: Prompt) -> Completion:
         self.prompts.append(prompt)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        if hear := listener():
+        if hear := current_listener():
             for word in reply.split(" "):
                 hear(f"{word} ")
         return Completion(reply, model="says")
@@ -371,7 +371,7 @@ def test_a_prompt_of_the_users_own(tmp_path: Path) -> None:
     assert [message.content for message in sent(llm)] == [
         "Be kind.", "Q: Question 1?2True", "Answer 1.", "Q: Question 2?1False",
     ]  # fmt: skip
-    assert generator.contents() != ChatGenerator(llm=llm).contents()
+    assert generator.content_hash() != ChatGenerator(llm=llm).content_hash()
     path.write_text("Just {{ question }}")
     with pytest.raises(DataError, match="one <|system|> and one <|user|>".replace("|", r"\|")):
         ChatGenerator(llm=llm, prompt=path)

@@ -193,7 +193,7 @@ def test_the_call_has_the_seeds_sampling_and_the_named_inputs(store: Store) -> N
     assert message.role == "user"
     assert message.content.index(TALK[0].answer) < message.content.index("Follow-up: Is there an overlap?")
     assert message.content.endswith("Output ONLY the standalone question, on one line.")
-    assert rewrite.trace["prompt"] == condenser(store).contents()
+    assert rewrite.trace["prompt"] == condenser(store).content_hash()
 
 
 def test_a_failed_exchange_is_shown_without_an_answer(store: Store) -> None:

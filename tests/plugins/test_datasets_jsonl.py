@@ -341,14 +341,14 @@ class TestFingerprints:
         here = JsonlDataset(conversations=talk, corpus=passages)
         there = JsonlDataset(conversations=talk, corpus=copy, domain="d")
         assert here.corpus_fingerprint("default") == there.corpus_fingerprint("d")
-        assert here.contents() == there.contents()
+        assert here.content_hash() == there.content_hash()
 
     def test_changed_content_is_another_even_in_the_same_object(self, talk, passages):
         dataset = JsonlDataset(conversations=talk, corpus=passages)
-        before = dataset.corpus_fingerprint("default"), dataset.contents()
+        before = dataset.corpus_fingerprint("default"), dataset.content_hash()
         with passages.open("a", encoding="utf-8") as file:
             file.write('{"_id": "p3", "text": "more"}\n')
-        after = dataset.corpus_fingerprint("default"), dataset.contents()
+        after = dataset.corpus_fingerprint("default"), dataset.content_hash()
         assert before[0] != after[0]
         assert before[1] != after[1]
 
@@ -362,7 +362,7 @@ class TestFingerprints:
             JsonlDataset(conversations=talk, qrels=qrels),
             JsonlDataset(conversations=talk, qrels=tmp_path / "missing.tsv"),
         ]
-        assert len({dataset.contents() for dataset in variants}) == len(variants)
+        assert len({dataset.content_hash() for dataset in variants}) == len(variants)
         assert all(fingerprint(dataset, "jsonl", {}) for dataset in variants)
 
 

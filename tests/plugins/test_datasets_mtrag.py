@@ -174,14 +174,14 @@ class TestWithoutGenerationTasks:
         reference(clone).unlink()
         dataset = MtragDataset(path=clone, domain="cloud+clapnq")
         assert list(dataset.check()) == []
-        assert "no answers" in dataset.describe()
+        assert "no answers" in dataset.note()
         first, second = dataset.conversations()
         assert (first.id, first.domain, second.domain) == ("cloud-talk", "cloud", "clapnq")
         assert first.turns == tuple(Turn(f"cloud-talk<::>{n}", question("cloud", n)) for n in range(1, 11))
         assert len(dataset.qrels()) == 4
 
     def test_with_them_there_is_nothing_to_say(self, clone):
-        assert MtragDataset(path=clone).describe() == ""
+        assert MtragDataset(path=clone).note() == ""
 
     def test_neither_is_there(self, clone):
         reference(clone).unlink()
@@ -195,7 +195,7 @@ class TestBadInput:
         dataset = MtragDataset(path=tmp_path / "no")
         (problem,) = dataset.check()
         assert problem.startswith(f"{tmp_path / 'no'}: this folder does not exist")
-        assert dataset.contents() == ""
+        assert dataset.content_hash() == ""
 
     def test_another_folder(self, tmp_path):
         (problem,) = MtragDataset(path=tmp_path).check()
@@ -265,12 +265,14 @@ class TestBadInput:
 
 
 def test_contents_depend_on_the_chosen_domains_alone(clone):
-    govt, cloud, everything = (MtragDataset(path=clone, domain=name).contents() for name in ("govt", "cloud", "all"))
+    govt, cloud, everything = (
+        MtragDataset(path=clone, domain=name).content_hash() for name in ("govt", "cloud", "all")
+    )
     assert len({govt, cloud, everything}) == 3
     qrels = clone / "mtrag-human" / "retrieval_tasks" / "cloud" / "qrels" / "dev.tsv"
     qrels.write_text(qrels.read_text().replace("p1", "p2"))
-    assert MtragDataset(path=clone, domain="govt").contents() == govt
-    assert MtragDataset(path=clone, domain="cloud").contents() != cloud
+    assert MtragDataset(path=clone, domain="govt").content_hash() == govt
+    assert MtragDataset(path=clone, domain="cloud").content_hash() != cloud
 
 
 def test_domain_of():

@@ -18,7 +18,7 @@ from convrag.api.types import Answer, Evidence, Hit, Message, Passage, Query, Qu
 from convrag.config.settings import Settings
 from convrag.testing import ContextContract
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversation, turn_of
+from convrag.turn.session import Session, to_turn
 from convrag.turn.turn import Plan
 from convrag_basics import FullContext
 from convrag_dedup import DedupContext
@@ -38,9 +38,14 @@ def turn(number: int, *names: str) -> Turn:
     return Turn(f"c<::>{number}", f"Question {number}?", f"Answer {number}.", tuple(passage(name) for name in names))
 
 
-def asked(*history: Turn, memory: dict[object, dict[str, Any]] | None = None) -> Question:
+def asked(*history: Turn, stage_state: dict[object, dict[str, Any]] | None = None) -> Question:
     return Question(
-        "And?", "c", "c<::>9", number=len(history) + 1, history=history, memory={} if memory is None else memory
+        "And?",
+        "c",
+        "c<::>9",
+        number=len(history) + 1,
+        history=history,
+        stage_state={} if stage_state is None else stage_state,
     )
 
 
@@ -214,9 +219,9 @@ def test_a_shorter_or_another_history_is_read_anew() -> None:
     memory: dict[object, dict[str, Any]] = {}
     context = stage(only_if_present=False)
     first, other = turn(1, "a"), turn(1, "b")
-    assert shown(context.assemble(asked(first, turn(2, "c"), memory=memory), hits("a", "c"), [])) == "(a) (c)"
-    assert shown(context.assemble(asked(first, memory=memory), hits("a", "c"), [])) == "(a) c"
-    assert shown(context.assemble(asked(other, memory=memory), hits("a", "b"), [])) == "a (b)"
+    assert shown(context.assemble(asked(first, turn(2, "c"), stage_state=memory), hits("a", "c"), [])) == "(a) (c)"
+    assert shown(context.assemble(asked(first, stage_state=memory), hits("a", "c"), [])) == "(a) c"
+    assert shown(context.assemble(asked(other, stage_state=memory), hits("a", "b"), [])) == "a (b)"
 
 
 def test_the_place_of_a_text_does_not_matter() -> None:
@@ -290,10 +295,10 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
 ) -> None:
     chat = WindowChat(window)
     context = stage(order=order)
-    going = Conversation("c")
+    going = Session("c")
     for query in turns:
         if restart:  # as after a crash: the memory is gone, the history is there
-            going = Conversation("c", history=list(going.history))
+            going = Session("c", history=list(going.history))
         asking = going.question("?")
         record = _pipeline(context, chat).answer(asking, Plan(query=query or "a0"))
         assert not record.error
@@ -303,7 +308,7 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
             present = sum(message.content.count(item.passage.text) for message in messages)
             assert present == (1 if item.hint else 0)
             assert item.hint or item.text == block(item.passage.id, item.passage.content)
-        going.add(turn_of(record))
+        going.add(to_turn(record))
 
 
 def anew(question: Question) -> Question:

@@ -215,9 +215,9 @@ def test_a_run(here: Path, context: str) -> None:
 
 
 def test_the_preset_composes(here: Path) -> None:
+    from convrag.api.stages import OPTION_KEY
     from convrag.config.compose import compose
-    from convrag.registry.options import MARK
 
     config = compose("+system=ragboost", "rewriter=none")
-    chosen = {group: config[group][MARK] for group in ("rewriter", "context", "generator", "retriever")}
+    chosen = {group: config[group][OPTION_KEY] for group in ("rewriter", "context", "generator", "retriever")}
     assert chosen == {"rewriter": "none", "context": "dedup", "generator": "chat", "retriever": "bm25"}

@@ -22,7 +22,7 @@ from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
 from convrag.config.settings import Settings
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_datasets import SampleDataset
@@ -88,7 +88,7 @@ def history(*exchanges: str) -> tuple[Turn, ...]:
 
 def ask(text: str, turns: Sequence[Turn], memory: dict[object, dict[str, Any]] | None = None) -> Question:
     kept = {} if memory is None else memory
-    return Question(text, "c", f"c<::>{len(turns) + 1}", number=len(turns) + 1, history=tuple(turns), memory=kept)
+    return Question(text, "c", f"c<::>{len(turns) + 1}", number=len(turns) + 1, history=tuple(turns), stage_state=kept)
 
 
 def traced(text: str, turns: Sequence[Turn], **parameters: Any) -> dict[str, Any]:
@@ -331,7 +331,9 @@ def test_a_run_shows_no_turn_what_comes_later() -> None:
     turns = tuple(Turn(f"c<::>{n}", f"tea mark{n}x?", f"kettle mark{n}x") for n in range(1, 9))
     llm = Says()
     pipeline = toys.pipeline(rewriter=make(llm=llm, min_triples=2, summarize=True))
-    records = list(Conversing(pipeline, [Conversation("c", turns)], Settings(history="gold", workers=1)).records())
+    records = list(
+        ConversationWorkers(pipeline, [Conversation("c", turns)], Settings(history="gold", workers=1)).records()
+    )
     assert len(records) == 8
     assert not any(record.error or record.fallbacks for record in records)
     for number, record in enumerate(records, 1):
@@ -467,7 +469,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     stage.rewrite(ask("now?", TALK))
     assert [message.content for message in llm.prompts[0].messages] == ["3 now?"]
     assert llm.prompts[0].sampling == {}
-    assert len({stage.contents(), make().contents(), make(summarize=True).contents()}) == 3
+    assert len({stage.content_hash(), make().content_hash(), make(summarize=True).content_hash()}) == 3
     with pytest.raises(DataError, match=r"nowhere\.jinja"):
         make(prompt=tmp_path / "nowhere.jinja")
 
@@ -497,7 +499,7 @@ def records_of(*talks: Sequence[str], mode: str = "gold", **parameters: Any) -> 
         for n, talk in enumerate(talks)
     ]
     pipeline = toys.pipeline(rewriter=make(**parameters))
-    return list(Conversing(pipeline, scripts, Settings(history=mode, workers=1)).records())
+    return list(ConversationWorkers(pipeline, scripts, Settings(history=mode, workers=1)).records())
 
 
 def test_the_report_counts_chains_and_says_why_each_turn_was_selected() -> None:

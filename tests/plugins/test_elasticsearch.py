@@ -170,7 +170,7 @@ def test_rank_fusion_is_where_the_licence_has_it(licence: str, on_server: bool, 
     stage = made(store, mode="hybrid")
     assert ids(stage.retrieve([Query("kettle")], 2))
     assert ("retriever" in server.searches()[-1][1]) == on_server
-    assert ("cluster" in stage.describe()) == on_server
+    assert ("cluster" in stage.note()) == on_server
 
 
 def test_fusion_by_a_cluster_without_the_licence_is_said_before_the_first_turn(server: Server, store: Store) -> None:

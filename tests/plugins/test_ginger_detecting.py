@@ -239,7 +239,7 @@ def test_impossible_parameters(parameters: dict[str, Any]) -> None:
 def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ passage }}")
     mine = LlmDetector(llm=Scripted(str), prompt=tmp_path / "mine.jinja")
-    assert mine.contents() not in ("", LlmDetector(llm=Scripted(str)).contents())
+    assert mine.content_hash() not in ("", LlmDetector(llm=Scripted(str)).content_hash())
 
 
 @settings(max_examples=300, deadline=None)

@@ -333,9 +333,9 @@ def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
     assert list(stage.check()) == []
     assert stage.measure([record(1, "x")]) == {"t<::>1": {"brevity": 9.0}}
     assert "brevity: Is it short?" in llm.prompts[0].messages[0].content
-    before = stage.contents()
+    before = stage.content_hash()
     path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it brief?\n", encoding="utf-8")
-    assert judge(llm, rubric=path).contents() != before
+    assert judge(llm, rubric=path).content_hash() != before
 
 
 @pytest.mark.parametrize(

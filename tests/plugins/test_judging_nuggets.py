@@ -172,7 +172,7 @@ def test_nuggets_from_the_evidence(store: Store) -> None:
     evidence = Evidence((EvidenceItem(1, Passage("e", "shown text"), "shown text"), hint, hint))
     llm = model()
     stage = metric(store, llm, passages="evidence")
-    assert "do not compare systems" in stage.describe()
+    assert "do not compare systems" in stage.note()
     assert list(stage.measure([record(1, "shown text", evidence=evidence), record(2, "no evidence")])) == ["t<::>1"]
     assert [each["text"] for each in llm.asked("nuggetise")[0].inputs["passages"]] == ["shown text", "full text"]
 
@@ -406,8 +406,8 @@ def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
 
     (problem,) = metric(store, Rules()).check()
     assert "no rule for nuggetise, importance" in problem
-    assert "words in common" in metric(store, Rules()).describe()
-    assert metric(store, model()).describe() == ""
+    assert "words in common" in metric(store, Rules()).note()
+    assert metric(store, model()).note() == ""
 
 
 def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> None:
@@ -415,7 +415,7 @@ def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> Non
     path.write_text("Facts of {{ question }}, please.", encoding="utf-8")
     llm = model()
     stage = metric(store, llm, nuggetise_prompt=path)
-    assert stage.contents() != metric(store, llm).contents()
+    assert stage.content_hash() != metric(store, llm).content_hash()
     stage.measure([record(1, "x")])
     assert llm.asked("nuggetise")[0].messages[-1].content == "Facts of Why tea?, please."
 

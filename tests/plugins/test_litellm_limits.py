@@ -18,10 +18,10 @@ import toys
 from convrag.api.errors import LLMError, RunStopped
 from convrag.api.types import Answer, Message, Prompt
 from convrag.config.settings import Settings
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.store.usage import Meter
+from convrag.store.usage import UsageMeter
 from convrag_litellm import LiteLLM, retrying, throttle
 from convrag_litellm.purse import Purse
 from convrag_litellm.throttle import Throttle
@@ -71,7 +71,7 @@ class TestUsage:
 
     def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server) -> None:
         server.answers(said(""))
-        meter = Meter()
+        meter = UsageMeter()
         with meter.stage("generator"), pytest.raises(LLMError):
             client(server, retries=2).complete(PROMPT)
         usage = meter.usage["generator"]
@@ -102,7 +102,7 @@ class TestCostLimit:
         limit = 20 * COST + self.most(server)
         stage = client(server, max_cost_usd=limit, max_tokens=3)
         talks = [toys.talk(f"c{n:02}", *["what?"] * 5) for n in range(16)]
-        conversing = Conversing(toys.pipeline(generator=Asking(stage)), talks, Settings(workers=workers))
+        conversing = ConversationWorkers(toys.pipeline(generator=Asking(stage)), talks, Settings(workers=workers))
         records = list(conversing.records())
         assert f"llm.max_cost_usd={limit:g} is nearly spent" in conversing.stopped
         assert len(server.requests) * COST <= limit

@@ -139,9 +139,9 @@ def test_what_is_wrong_with_the_model_is_said() -> None:
 
 def test_another_model_in_the_same_folder_is_another_metric(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    before = BertScoreMetrics(dataset=Answered(), model=str(tmp_path)).contents()
+    before = BertScoreMetrics(dataset=Answered(), model=str(tmp_path)).content_hash()
     (tmp_path / "config.json").write_text('{"a": 1}', encoding="utf-8")
-    assert BertScoreMetrics(dataset=Answered(), model=str(tmp_path)).contents() != before
+    assert BertScoreMetrics(dataset=Answered(), model=str(tmp_path)).content_hash() != before
 
 
 def rb_agg(answer: str, *passages: str, label: str = "") -> dict[str, float]:

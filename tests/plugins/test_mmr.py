@@ -20,7 +20,7 @@ from convrag.run.writers import beir_line
 from convrag.sdk.sentences import sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversation
+from convrag.turn.session import Session
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
 from convrag_mmr.extraction import extract, is_filler
@@ -164,7 +164,7 @@ def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convrag_mmr.extraction.sentences", lambda text: seen.append(text) or real(text))
     stage, memory = rewriter(), {}
     for turns in (1, 2, 3, 3):
-        stage.rewrite(ask(history=MOON[:turns], memory=memory))
+        stage.rewrite(ask(history=MOON[:turns], stage_state=memory))
     assert seen == [turn.answer for turn in MOON]
 
 
@@ -377,7 +377,7 @@ def test_polish(text: str, polished: str) -> None:
 def test_each_sentence_is_embedded_once_per_conversation() -> None:
     embedder = Letters()
     stage = rewriter(embedder=embedder)
-    conversation = Conversation("c")
+    conversation = Session("c")
     for number in range(12):
         stage.rewrite(conversation.question(f"What is thing number {number}?"))
         answer = f"Thing {number} is a thing. It was made in {1900 + number}. All things are things."
@@ -391,8 +391,8 @@ def test_conversations_share_nothing() -> None:
     alone = stage.rewrite(ask()).trace
     memory: dict[object, Any] = {}
     other = (Turn("d<::>1", "Why does a kettle whistle?", "Steam is forced through its lid. It whistles."),)
-    stage.rewrite(replace(ask(history=other), memory=memory))
-    assert stage.rewrite(replace(ask(), memory=memory)).trace == alone
+    stage.rewrite(replace(ask(history=other), stage_state=memory))
+    assert stage.rewrite(replace(ask(), stage_state=memory)).trace == alone
 
 
 def test_the_clusterer_gets_the_same_embedder_without_its_cost() -> None:
@@ -428,7 +428,7 @@ def test_another_prompt(tmp_path: Path) -> None:
     stage = rewriter(llm, prompt=file)
     stage.rewrite(ask())
     assert llm.prompts[0].messages[0].content.endswith("And the last? How far is it?")
-    assert stage.contents() != rewriter().contents()
+    assert stage.content_hash() != rewriter().content_hash()
     with pytest.raises(DataError, match="cannot be read"):
         rewriter(prompt=tmp_path / "none.jinja")
 

@@ -87,7 +87,7 @@ def test_a_local_model_is_known_by_its_files(tmp_path: Path) -> None:
     one, same, other = (files_hash(str(tmp_path / name)) for name in ("one", "same", "other"))
     assert one == same != other
     assert files_hash("some/name-on-the-hub") == ""
-    assert embedder().contents() != ""
+    assert embedder().content_hash() != ""
 
 
 def test_nothing_is_missing_for_a_local_model() -> None:

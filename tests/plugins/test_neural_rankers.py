@@ -269,7 +269,7 @@ def test_a_local_model_is_known_by_its_files(cls: Any, tmp_path: Path) -> None:
     for name in ("one", "same", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
-    one, same, other = (cls(model=str(tmp_path / name)).contents() for name in ("one", "same", "other"))
+    one, same, other = (cls(model=str(tmp_path / name)).content_hash() for name in ("one", "same", "other"))
     assert one == same != other
 
 

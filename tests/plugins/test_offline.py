@@ -260,7 +260,7 @@ def test_sentences() -> None:
 
 
 def test_it_says_what_it_is(llm: ExtractiveLLM) -> None:
-    assert "no language model" in llm.describe()
+    assert "no language model" in llm.note()
     assert "no language model" in str(ExtractiveLLM.__doc__)
 
 

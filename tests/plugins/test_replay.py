@@ -175,11 +175,11 @@ def test_missing_and_unreadable_files(tmp_path: Path) -> None:
 
 def test_the_identity_of_rewrites_follows_the_content(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"_id": "1", "text": "x"})
-    before = ReplayRewriter(path=path).contents()
-    assert before == ReplayRewriter(path=path).contents()
+    before = ReplayRewriter(path=path).content_hash()
+    assert before == ReplayRewriter(path=path).content_hash()
     write(path, {"_id": "1", "text": "y"})
-    assert ReplayRewriter(path=path).contents() not in ("", before)
-    assert ReplayRewriter(path=tmp_path / "absent").contents() == ""
+    assert ReplayRewriter(path=path).content_hash() not in ("", before)
+    assert ReplayRewriter(path=tmp_path / "absent").content_hash() == ""
 
 
 @pytest.mark.parametrize("domain", ["clapnq", "cloud"])
@@ -318,9 +318,9 @@ def test_two_runs_for_one_turn_do_not_blend(tmp_path: Path, store: Store) -> Non
 def test_the_identity_of_a_run_follows_the_content(tmp_path: Path, store: Store) -> None:
     path = write(tmp_path / "x.trec", "t Q0 a 1 2.0 s")
     retriever = RunRetriever(path=path, dataset=CORPUS, store=store)
-    before = retriever.contents()
+    before = retriever.content_hash()
     write(path, "t Q0 a 1 3.0 s")
-    assert before != retriever.contents() != ""
+    assert before != retriever.content_hash() != ""
 
 
 def test_many_threads_share_one_run(tmp_path: Path, store: Store) -> None:

@@ -12,11 +12,11 @@ import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.types import Answer, Completion, Message, Prompt, Run
 from convrag.config.settings import Settings
-from convrag.run.workers import Conversing
+from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag.store.usage import Meter
+from convrag.store.usage import UsageMeter
 from convrag.testing import LLMContract, ask
 from convrag_replay import ReplayLLM
 from convrag_tasks.record import Recorder
@@ -44,7 +44,7 @@ class TestReplay:
     def test_a_recorded_reply_costs_nothing_now(self, tmp_path: Path) -> None:
         stage = ReplayLLM(path=write(tmp_path / "r.jsonl", (FIRST, REPLY)))
         assert stage.complete(FIRST) == Completion("A dog.", 7, 3, cached_tokens=2, cost_usd=0.0, model="gpt-4")
-        assert "no model was asked" in stage.describe()
+        assert "no model was asked" in stage.note()
 
     def test_it_is_found_by_messages_sampling_and_attempt(self, tmp_path: Path) -> None:
         stage = ReplayLLM(path=write(tmp_path / "r.jsonl", (FIRST, REPLY)))
@@ -72,7 +72,7 @@ class TestReplay:
         one = ReplayLLM(path=write(tmp_path / "1.jsonl", (FIRST, REPLY)))
         same = ReplayLLM(path=write(tmp_path / "2.jsonl", (FIRST, REPLY)))
         other = ReplayLLM(path=write(tmp_path / "3.jsonl", (FIRST, Completion("A cat."))))
-        assert one.contents() == same.contents() != other.contents()
+        assert one.content_hash() == same.content_hash() != other.content_hash()
 
     @pytest.mark.parametrize(
         ("text", "parts"),
@@ -120,7 +120,7 @@ class TestRecorder:
         remember(llm, store)
         this = Run(folder, {}, 2, 6)
         talks = [toys.talk(name, "one?", "two?", "one?") for name in ("a", "b")]
-        for record in Conversing(toys.pipeline(generator=Asking(llm)), talks, Settings(workers=1)).records():
+        for record in ConversationWorkers(toys.pipeline(generator=Asking(llm)), talks, Settings(workers=1)).records():
             recorder.convrag_turn_finished(run=this, record=record)
 
     def test_each_reply_is_there_once_also_one_that_is_reused(self, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
     llm = ReplayLLM(path=write(tmp_path / "r.jsonl", (FIRST, REPLY)))
     llm.fingerprint = "f"
     remember(llm, Store(tmp_path / "store"))
-    meter = Meter()
+    meter = UsageMeter()
     with meter.stage("generator"):
         llm.complete(FIRST)
     usage = meter.usage["generator"]

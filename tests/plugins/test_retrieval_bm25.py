@@ -350,7 +350,7 @@ def test_nothing_is_printed(store: Store, capfd: pytest.CaptureFixture[str]) -> 
 
 
 def test_the_identity_covers_the_libraries(store: Store) -> None:
-    assert bm25s.__version__ in BM25Retriever(dataset=MOON, store=store).contents()
+    assert bm25s.__version__ in BM25Retriever(dataset=MOON, store=store).content_hash()
 
 
 def test_the_plugin_is_light_to_import() -> None:

@@ -346,9 +346,9 @@ def test_an_approximate_search_finds_nearly_all_with_exact_scores(store: Store) 
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         shared += len(set(ids(best)) & set(ids(found)))
     assert shared >= 0.98 * 10 * len(queries)
-    assert approximate.describe() == "The search is approximate for default."
-    assert exact.describe() == exact.contents() == ""
-    assert "faiss-cpu" in approximate.contents()
+    assert approximate.note() == "The search is approximate for default."
+    assert exact.note() == exact.content_hash() == ""
+    assert "faiss-cpu" in approximate.content_hash()
     assert len(approximate.retrieve([Query(queries[0])], 5000)) == 2000, "k may exceed what the graph is searched for"
 
 
@@ -372,7 +372,7 @@ def test_auto_is_exact_for_small_corpora_and_without_the_library(store: Store, m
     without.prepare()
     assert without._open("default").graph is None
     assert list(without.check()) == []
-    assert without.describe() == ""
+    assert without.note() == ""
 
 
 def test_auto_is_approximate_for_large_corpora(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

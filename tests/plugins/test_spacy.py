@@ -116,14 +116,14 @@ def test_an_installed_pipeline_is_found_by_its_name(
     monkeypatch.syspath_prepend(tmp_path)
     embedder = SpacyEmbedder(pipeline="en_tiny_md")
     assert list(embedder.check()) == []
-    first = embedder.contents()
+    first = embedder.content_hash()
     assert embedder.embed(["kettle"]).tolist() == SpacyEmbedder(pipeline=str(tiny)).embed(["kettle"]).tolist()
     (package / "meta.json").write_text(json.dumps(meta | {"version": "1.0.1"}), encoding="utf-8")
-    assert "" != first != SpacyEmbedder(pipeline="en_tiny_md").contents()
+    assert "" != first != SpacyEmbedder(pipeline="en_tiny_md").content_hash()
 
 
 def test_another_pipeline_is_another_embedder(tiny: Path, without_vectors: Path) -> None:
-    hashes = [SpacyEmbedder(pipeline=str(folder)).contents() for folder in (tiny, without_vectors)]
+    hashes = [SpacyEmbedder(pipeline=str(folder)).content_hash() for folder in (tiny, without_vectors)]
     assert "" not in hashes
     assert hashes[0] != hashes[1]
 

@@ -14,7 +14,7 @@ from convrag.api.stages import LLM, Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
 from convrag.config.compose import compose
 from convrag.sdk.prompts import PromptTemplate
-from convrag.store.streaming import listener
+from convrag.store.streaming import current_listener
 from convrag.testing import TaskContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversations
@@ -54,7 +54,7 @@ class Streams(Generator):
             raise RunStopped("the cost limit is reached")
         self.histories.append(len(question.history))
         first = evidence.items[0].passage
-        if hear := listener():
+        if hear := current_listener():
             hear("It is ")
             hear(f"{question.text} [7][9]")
         text = f"It is {question.text} [7]"
