@@ -1,17 +1,26 @@
 """convrag: the plugin framework for conversational retrieval-augmented generation.
 
-Here are the names that users and plugin authors need. The modules say more: `convrag.api.stages` is what there is to
-implement, `convrag.api.types` what flows between stages, `convrag.api.hookspecs` what plugins may hook into.
+What users and plugin authors need can be imported from here: `from convrag import Rewriter, Query`. The rooms
+behind it: `convrag.api` is what a plugin implements and is given, `convrag.sdk` what it need not write itself,
+`convrag.testing` the contracts for a plugin's tests. docs/architecture.md shows the whole house.
 """
 
-import os as _os
+from __future__ import annotations
 
-# Read by litellm and MLflow when they are imported, which other libraries do on their own: no look-ups, no telemetry.
-_os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-_os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
-_os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from convrag.api.errors import ConvragError, DataError, LLMError, MissingExtra
+from convrag.api.errors import (
+    ConfigError,
+    ConvragError,
+    DataError,
+    LLMError,
+    MissingExtra,
+    NotReady,
+    PluginError,
+    RunStopped,
+    UnknownName,
+)
 from convrag.api.hookspecs import Register, hookimpl
 from convrag.api.stages import (
     LLM,
@@ -25,12 +34,15 @@ from convrag.api.stages import (
     Ranker,
     Retriever,
     Rewriter,
+    Stage,
     Summarizer,
     Task,
     Tracker,
+    remembered,
 )
 from convrag.api.types import (
     Answer,
+    Cell,
     Completion,
     Conversation,
     Evidence,
@@ -42,26 +54,44 @@ from convrag.api.types import (
     Prompt,
     Query,
     Question,
+    Report,
     Rewrite,
+    Role,
     Run,
     RunSummary,
+    Slice,
+    Sweep,
     Turn,
     TurnRecord,
     Usage,
 )
-from convrag.registry.options import operational, use
-from convrag.sdk.prompts import PromptTemplate
-from convrag.store.store import Store
-from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversations
+
+if TYPE_CHECKING:
+    from convrag.registry.options import operational, use
+    from convrag.sdk.prompts import PromptTemplate
+    from convrag.store.store import Store
+    from convrag.turn.pipeline import Pipeline
+    from convrag.turn.session import Conversations
 
 __version__ = "0.1.0"
+
+_LAZY = {
+    "operational": "convrag.registry.options",
+    "use": "convrag.registry.options",
+    "PromptTemplate": "convrag.sdk.prompts",
+    "Store": "convrag.store.store",
+    "Pipeline": "convrag.turn.pipeline",
+    "Conversations": "convrag.turn.session",
+}
+"""What is imported when it is asked for (PEP 562), since it brings Hydra or SQLite: name -> module."""
 
 __all__ = [
     "LLM",
     "Answer",
+    "Cell",
     "Clusterer",
     "Completion",
+    "ConfigError",
     "Context",
     "Conversation",
     "Conversations",
@@ -78,28 +108,51 @@ __all__ = [
     "Message",
     "Metrics",
     "MissingExtra",
+    "NotReady",
     "Nugget",
     "Passage",
     "Pipeline",
+    "PluginError",
     "Prompt",
     "PromptTemplate",
     "Query",
     "Question",
     "Ranker",
     "Register",
+    "Report",
     "Retriever",
     "Rewrite",
     "Rewriter",
+    "Role",
     "Run",
+    "RunStopped",
     "RunSummary",
+    "Slice",
+    "Stage",
     "Store",
     "Summarizer",
+    "Sweep",
     "Task",
     "Tracker",
     "Turn",
     "TurnRecord",
+    "UnknownName",
     "Usage",
     "hookimpl",
     "operational",
+    "remembered",
     "use",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import one of the lazy names."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_LAZY[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted({*globals(), *__all__})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_baselines.blend import BlendRewriter
 from convrag_baselines.full_history import FullHistoryRewriter
 from convrag_baselines.plain import AllQuestionsRewriter, LastNRewriter, NoRewriter

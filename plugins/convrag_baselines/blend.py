@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from math import sqrt
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Rewriter
-from convrag.api.types import Query, Question, Rewrite
+from convrag import ConfigError, Query, Question, Rewrite, Rewriter
 
 _WORD = re.compile(r"\w+")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.api.stages import LLM, Rewriter
-from convrag.api.types import Question, Rewrite
+from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.prompts import PromptTemplate
 
 
 class FullHistoryRewriter(Rewriter):

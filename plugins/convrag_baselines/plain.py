@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Rewriter
-from convrag.api.types import Question, Rewrite, Turn
+from convrag import ConfigError, Question, Rewrite, Rewriter, Turn
 
 
 class NoRewriter(Rewriter):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_basics.context import FullContext
 from convrag_basics.direct import DirectGenerator
 from convrag_basics.nothing import NoClusterer, NoGenerator, NoRanker, NoTracker

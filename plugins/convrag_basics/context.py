@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from convrag.api.stages import Context
-from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question, Turn
+from convrag import Context, Evidence, EvidenceItem, Hit, Message, Question, Turn
 from convrag.sdk.ordering import Order, arrange
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.api.stages import LLM, Generator
-from convrag.api.types import Answer, Evidence, Question
+from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
-from convrag.sdk.prompts import PromptTemplate
 
 
 class DirectGenerator(Generator):

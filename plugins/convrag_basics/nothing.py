@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import Clusterer, Embedder, Generator, Ranker, Tracker
-from convrag.api.types import Answer, Evidence, Question
+from convrag import Answer, Clusterer, Embedder, Evidence, Generator, Question, Ranker, Tracker
 
 if TYPE_CHECKING:
     import numpy as np

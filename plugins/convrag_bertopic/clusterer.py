@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Clusterer, Embedder
+from convrag import Clusterer, ConfigError, Embedder
 
 if TYPE_CHECKING:
     import numpy as np

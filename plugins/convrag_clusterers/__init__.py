@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_clusterers.density import DbscanClusterer, HdbscanClusterer
 from convrag_clusterers.partitions import AgglomerativeClusterer, KMeansClusterer
 from convrag_clusterers.similarity import SimilarityClusterer

@@ -6,7 +6,7 @@ import threading
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag_clusterers.vectors import VectorClusterer, distinct, rule_of_thumb
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag_clusterers.vectors import VectorClusterer
 
 if TYPE_CHECKING:

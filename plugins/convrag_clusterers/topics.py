@@ -7,8 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Clusterer, Embedder
+from convrag import Clusterer, ConfigError, Embedder
 from convrag_clusterers.vectors import in_order, rule_of_thumb
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import Clusterer, Embedder
+from convrag import Clusterer, Embedder
 
 if TYPE_CHECKING:
     import numpy as np

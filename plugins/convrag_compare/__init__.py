@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag.api.hookspecs import Register, hookimpl
-from convrag.api.types import Report, Sweep
+from convrag import Register, Report, Sweep, hookimpl
 from convrag_compare.stored import Stored
 from convrag_compare.task import CompareTask
 

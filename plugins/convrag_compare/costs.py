@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convrag.api.types import Usage
+from convrag import Usage
 from convrag_compare.board_files import heading, named
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.outcome import OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag.sweep.sweep import OPERATIONAL
 from convrag_compare.outcome import Outcome, choices_of
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag.api.stages import OPTION_KEY
 from convrag_compare.factors import factors_of, settings
 from convrag_compare.outcome import Outcome, choices_of, read_outcome

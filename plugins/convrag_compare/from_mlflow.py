@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConfigError, MissingExtra
+from convrag import ConfigError, MissingExtra
 
 _NEEDED = ("metrics.json", "scores.jsonl", ".hydra")
 _PARENT = "mlflow.parentRunId"

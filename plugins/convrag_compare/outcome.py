@@ -9,7 +9,7 @@ from math import nan
 from pathlib import Path
 from sys import intern
 
-from convrag.api.types import RunSummary, Usage
+from convrag import RunSummary, Usage
 from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
 

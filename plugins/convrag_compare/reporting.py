@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convrag.api.types import Report
+from convrag import Report
 from convrag_compare.board_files import board_files, compared, named
 from convrag_compare.costs import costs_files, proof
 from convrag_compare.effects import effects_file

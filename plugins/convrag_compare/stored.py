@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from convrag import Store, Sweep
 from convrag.api.stages import GROUPS
-from convrag.api.types import Sweep
-from convrag.store.store import Store
 
 
 class Stored:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convrag.api.errors import ConfigError, DataError
+from convrag import Cell, ConfigError, DataError, Report, Sweep
 from convrag.api.stages import OPTION_KEY
-from convrag.api.types import Cell, Report, Sweep
 from convrag_compare.factors import find_baseline
 from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
 from convrag_compare.reporting import TITLE, report, terminal_table

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Task
+from convrag import ConfigError, Task
 
 
 class CompareTask(Task):

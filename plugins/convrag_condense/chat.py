@@ -8,12 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag.api.errors import ConfigError, DataError
-from convrag.api.stages import LLM, Generator
-from convrag.api.types import Answer, Completion, Evidence, Message, Prompt, Question
+from convrag import (
+    LLM,
+    Answer,
+    Completion,
+    ConfigError,
+    DataError,
+    Evidence,
+    Generator,
+    Message,
+    Prompt,
+    PromptTemplate,
+    Question,
+)
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener, listening
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag.api.types import Turn
+from convrag import Turn
 from convrag_condense.words import content_stems
 
 

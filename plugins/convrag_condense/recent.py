@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from convrag.api.types import Turn
+from convrag import Turn
 
 
 def recent(turns: Sequence[Turn], budget: int, count: Callable[[str], int]) -> list[dict[str, str]]:

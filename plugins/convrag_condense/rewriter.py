@@ -8,14 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Embedder, Retriever, Rewriter
-from convrag.api.types import Question, Rewrite
-from convrag.registry.options import operational
+from convrag import (
+    LLM,
+    ConfigError,
+    Embedder,
+    PromptTemplate,
+    Question,
+    Retriever,
+    Rewrite,
+    Rewriter,
+    Store,
+    operational,
+)
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest
-from convrag.store.store import Store
 from convrag_condense.gate import reasons
 from convrag_condense.guard import known_share
 from convrag_condense.recent import recent

@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from convrag.api.stages import Retriever
-from convrag.api.types import Query, Question
+from convrag import Query, Question, Retriever
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from convrag.api.types import EvidenceItem, Message, Passage, Turn
-from convrag.sdk.prompts import PromptTemplate
+from convrag import EvidenceItem, Message, Passage, PromptTemplate, Turn
 
 PER_MESSAGE = 4
 """Tokens that a chat format adds to each message, about."""

@@ -1,6 +1,6 @@
 """Data sets: the bundled sample, the user's own files, and the MTRAG benchmark."""
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_datasets.mtrag import MtragDataset
 from convrag_datasets.sample import SampleDataset

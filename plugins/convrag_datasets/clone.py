@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.api.errors import DataError
+from convrag import DataError
 
 _SUFFIXES = (".jsonl", ".jsonl.zip", ".jsonl.gz")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from convrag.api.errors import DataError
-from convrag.api.types import Conversation, Turn
+from convrag import Conversation, DataError, Turn
 from convrag_datasets.dialogue import exchanges
 from convrag_datasets.rows import Row, Unique, read_rows
 from convrag_datasets.tasks import turn_id

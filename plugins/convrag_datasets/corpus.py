@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from convrag.api.errors import DataError
-from convrag.api.types import Passage
+from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage
+from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import read_conversations

@@ -7,9 +7,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from convrag.api.errors import ConvragError, UnknownName
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage
+from convrag import Conversation, ConvragError, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.clone import Clone

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from convrag.api.errors import DataError
+from convrag import DataError
 from convrag.sdk.jsonl import Line, read_lines
 
 _HEADER = ["query-id", "corpus-id", "score"]

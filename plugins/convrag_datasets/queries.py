@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from convrag.api.errors import DataError
-from convrag.api.types import Conversation, Turn
+from convrag import Conversation, DataError, Turn
 from convrag.sdk.utterances import utterances
 from convrag_datasets.rows import read_rows
 from convrag_datasets.tasks import Task, assemble, split_id

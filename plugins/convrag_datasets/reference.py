@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
-from convrag.api.types import Conversation, Passage, Turn
+from convrag import Conversation, DataError, Passage, Turn
 from convrag_datasets.dialogue import exchanges
 from convrag_datasets.rows import Row, read_rows
 from convrag_datasets.tasks import Task, assemble, split_id

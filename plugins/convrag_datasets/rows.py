@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
+from convrag import DataError
 from convrag.sdk.jsonl import json_type, read_lines
 
 

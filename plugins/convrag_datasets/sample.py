@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Passage
+from convrag import Conversation, Dataset, Passage
 from convrag_datasets.jsonl import JsonlDataset
 
 

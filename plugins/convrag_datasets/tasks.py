@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from convrag.api.types import Conversation, Turn
+from convrag import Conversation, Turn
 from convrag_datasets.dialogue import Exchange
 from convrag_datasets.rows import Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_dedup.context import DedupContext
 from convrag_dedup.measures import DedupMetrics
 from convrag_dedup.report import convrag_report

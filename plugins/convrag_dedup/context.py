@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Context
-from convrag.api.types import Evidence, EvidenceItem, Hit, Message, Question
+from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
 from convrag.sdk.ordering import Order, arrange
 from convrag_dedup.hinting import Hints
 from convrag_dedup.overlap import Overlap, block, counts, normalised, overlap

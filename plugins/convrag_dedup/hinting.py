@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from convrag.api.types import Message, Passage
+from convrag import Message, Passage
 from convrag_dedup.overlap import normalised, reference
 from convrag_dedup.past import Past, Shown
 from convrag_dedup.presence import Messages

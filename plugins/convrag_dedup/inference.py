@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from convrag.api.errors import UnknownName
+from convrag import UnknownName
 
 _SERVERS = ("sglang", "vllm", "openai")
 

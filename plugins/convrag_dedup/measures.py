@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from convrag.api.stages import Metrics
-from convrag.api.types import TurnRecord
+from convrag import Metrics, TurnRecord
 from convrag_dedup.overlap import rate
 
 _TOKENS = ("tokens_saved", "tokens_sent_again")

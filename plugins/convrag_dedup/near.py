@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from hashlib import blake2b
 
-from convrag.api.types import Passage
+from convrag import Passage
 from convrag_dedup.overlap import normalised
 
 _WIDTH = 3  # words in a shingle: enough for word order to count, few enough that one changed word costs only three

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from convrag.api.types import Passage, Turn
+from convrag import Passage, Turn
 from convrag_dedup.near import NearDuplicates
 from convrag_dedup.overlap import normalised
 

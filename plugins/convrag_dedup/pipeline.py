@@ -8,10 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.types import TurnRecord, Usage
-from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversations, to_turn
+from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
+from convrag.turn.session import to_turn
 from convrag.turn.turn import Plan
 from convrag_dedup.inference import InferenceConfig, quoted
 from convrag_dedup.ledger import Ledger

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from convrag.api.types import Message
+from convrag import Message
 from convrag_dedup.past import Shown
 
 

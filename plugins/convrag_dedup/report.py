@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Report, Run, TurnRecord
+from convrag import Report, Run, TurnRecord, hookimpl
 from convrag_dedup.overlap import rate
 from convrag_dedup.reuse import Sent, chosen
 

@@ -8,9 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from weakref import WeakSet
 
-from convrag.api.hookspecs import hookimpl
-from convrag.api.stages import LLM, Metrics
-from convrag.api.types import Prompt, Run, TurnRecord
+from convrag import LLM, Metrics, Prompt, Run, TurnRecord, hookimpl
 from convrag_dedup.radix import RadixTree
 
 _NAME = "prefix_reuse"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_dhrag.report import convrag_report
 from convrag_dhrag.rewriter import DHRagRewriter
 

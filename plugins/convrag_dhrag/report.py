@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Report, Run, TurnRecord
+from convrag import Report, Run, TurnRecord, hookimpl
 
 PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}
 """What the paper prints; its lengths are in steps, which it does not define."""

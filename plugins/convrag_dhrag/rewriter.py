@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Embedder, Rewriter
-from convrag.api.types import Question, Rewrite
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag.sdk.prompts import PromptTemplate
 from convrag_dhrag.summarising import TopicLine
 
 if TYPE_CHECKING:

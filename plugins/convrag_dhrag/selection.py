@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from convrag.api.types import Turn
+from convrag import Turn
 from convrag_dhrag.matching import Path, Tiers, match
 from convrag_dhrag.scoring import Score, Weights, recencies, score
 from convrag_dhrag.triples import Database

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.api.types import Turn
+from convrag import LLM, LLMError, PromptTemplate, Turn
 from convrag.sdk.llm_rewriter import clean_reply, format_exchanges
-from convrag.sdk.prompts import PromptTemplate
 
 _MAX_TOKENS = 60  # a line of some twenty words, with room for long ones
 _LONGEST = 300  # characters; more is no line

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from convrag.api.stages import Embedder
-from convrag.api.types import Turn
+from convrag import Embedder, Turn
 from convrag_dhrag.chains import continued
 from convrag_dhrag.scoring import recencies
 from convrag_dhrag.vectoriser import Terms, Vectoriser

@@ -1,6 +1,6 @@
 """`task=doctor`: what stands in the way of a run."""
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_doctor.task import Doctor
 
 __all__ = ["Doctor", "convrag_register"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from convrag.api.errors import ConvragError
+from convrag import ConvragError
 from convrag.api.stages import SEVERAL
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import PluginError
-from convrag.api.stages import GROUPS, Task
+from convrag import PluginError, Task
+from convrag.api.stages import GROUPS
 from convrag.registry import plugins
 from convrag_doctor.finding import Finding
 

@@ -6,11 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from convrag.api.errors import DataError, NotReady, RunStopped
-from convrag.api.stages import Dataset, Retriever
-from convrag.api.types import Hit, Passage, Query
+from convrag import DataError, Dataset, Hit, NotReady, Passage, Query, Retriever, RunStopped, Store
 from convrag.store.fingerprint import digest
-from convrag.store.store import Store
 from convrag_elasticsearch.connection import VARIABLES
 from convrag_elasticsearch.documents import VECTORS, base_properties
 from convrag_elasticsearch.failures import ClusterError

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from convrag.api.types import Passage
+from convrag import Passage
 from convrag.sdk.progress import track
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.failures import ClusterError, item_error

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import uuid4
 
-from convrag.api.stages import Embedder
-from convrag.api.types import Passage, Query
+from convrag import Embedder, Passage, Query
 from convrag_elasticsearch.legs import Leg, Search
 
 if TYPE_CHECKING:

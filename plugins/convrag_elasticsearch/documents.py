@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from convrag.api.types import Passage
+from convrag import Passage
 
 CONTENT = "content"
 """The field with title and text, which is searched."""

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset
-from convrag.registry.options import operational
-from convrag.store.store import Store
+from convrag import ConfigError, Dataset, Store, operational
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.endpoint import Endpoint
 from convrag_elasticsearch.settings import Fusing, OnFailure, Operation

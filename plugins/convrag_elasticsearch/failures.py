@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from convrag.api.errors import ConvragError
+from convrag import ConvragError
 from convrag_elasticsearch.connection import Connection
 
 PASSING = frozenset({408, 429, 502, 503, 504})

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from convrag.api.types import Passage
+from convrag import Passage
 from convrag_elasticsearch.documents import document, document_id
 from convrag_elasticsearch.failures import PASSING
 from convrag_elasticsearch.retrying import Patience, pause

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from convrag.api.types import Hit, Query
+from convrag import Hit, Query
 from convrag_elasticsearch.fusion import fuse
 from convrag_elasticsearch.legs import Leg, Search
 from convrag_elasticsearch.searcher import Asked, Searcher, whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from convrag.api.types import Hit
+from convrag import Hit
 
 
 def fuse(rankings: Iterable[tuple[float, Sequence[Hit]]], rrf_k: int) -> list[Hit]:

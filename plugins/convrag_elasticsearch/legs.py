@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from convrag.api.types import Passage, Query
+from convrag import Passage, Query
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from convrag.api.types import Query
+from convrag import Query
 from convrag_elasticsearch.documents import CONTENT
 from convrag_elasticsearch.legs import Leg, Search
 

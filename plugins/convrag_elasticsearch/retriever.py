@@ -5,10 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Embedder
-from convrag.registry.options import operational
-from convrag.store.store import Store
+from convrag import ConfigError, Dataset, Embedder, Store, operational
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.dense import Dense, Vectors
 from convrag_elasticsearch.endpoint import Endpoint

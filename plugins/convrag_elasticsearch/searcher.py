@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from convrag.api.types import Hit
+from convrag import Hit
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.documents import RETURNED, passage_of

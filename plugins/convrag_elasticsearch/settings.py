@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 
 Fusion = Literal["auto", "server", "client"]
 OnFailure = Literal["go_on", "stop"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag.api.errors import DataError
-from convrag.api.types import Passage, Query
+from convrag import DataError, Passage, Query
 from convrag_elasticsearch.documents import CONTENT
 from convrag_elasticsearch.endpoint import Endpoint
 from convrag_elasticsearch.legs import Leg, Search

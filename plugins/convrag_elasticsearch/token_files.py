@@ -11,12 +11,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConvragError, DataError
-from convrag.api.types import Passage, Query
+from convrag import ConvragError, DataError, Passage, Query, Store
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import digest, file_hash
-from convrag.store.store import BATCH, Store
+from convrag.store.store import BATCH
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 

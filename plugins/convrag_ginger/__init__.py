@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.detecting import LlmDetector
 from convrag_ginger.generator import GingerGenerator

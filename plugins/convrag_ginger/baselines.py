@@ -6,9 +6,7 @@ import re
 from importlib import resources
 from pathlib import Path
 
-from convrag.api.stages import LLM, Generator
-from convrag.api.types import Answer, Evidence, Question
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag_ginger.citing import checked
 from convrag_ginger.length import Length, word_count
 

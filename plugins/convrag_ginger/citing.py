@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from convrag.api.types import Evidence
+from convrag import Evidence
 
 CITATIONS = re.compile(r"\s*(?:\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]\s*)+")
 """One or more citations, with the white space around them."""

@@ -7,10 +7,7 @@ import threading
 from collections import Counter
 from pathlib import Path
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Detector
-from convrag.api.types import Nugget, Passage
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
 from convrag_ginger.locating import Source
 from convrag_ginger.splitting import parts
 from convrag_ginger.tags import outermost, tagged

@@ -7,10 +7,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import LLM, Clusterer, Detector, Embedder, Generator, Ranker, Summarizer
-from convrag.api.types import Answer, Evidence, Nugget, Question
-from convrag.sdk.prompts import PromptTemplate
+from convrag import (
+    LLM,
+    Answer,
+    Clusterer,
+    ConfigError,
+    ConvragError,
+    Detector,
+    Embedder,
+    Evidence,
+    Generator,
+    Nugget,
+    PromptTemplate,
+    Question,
+    Ranker,
+    Summarizer,
+)
 from convrag.sdk.sentences import first_sentence
 from convrag_ginger.citing import cite, numbers_of
 from convrag_ginger.fluency import Editor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.stages import Embedder
+from convrag import Embedder
 
 if TYPE_CHECKING:
     import numpy as np

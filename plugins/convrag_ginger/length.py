@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag.sdk.sentences import sentence_spans
 from convrag_ginger.citing import CITATIONS
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Detector
-from convrag.api.types import Nugget, Passage
+from convrag import ConfigError, Detector, Nugget, Passage
 from convrag.sdk.sentences import sentence_spans
 from convrag_ginger.words import stems
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from convrag.api.types import Nugget
+from convrag import Nugget
 from convrag_ginger.words import facts, stems, words
 
 

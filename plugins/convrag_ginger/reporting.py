@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from convrag.api.hookspecs import hookimpl
+from convrag import Report, Run, TurnRecord, hookimpl
 from convrag.api.stages import OPTION_KEY
-from convrag.api.types import Report, Run, TurnRecord
 
 TITLE = "ginger"
 

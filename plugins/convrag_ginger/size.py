@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import Ranker
+from convrag import Ranker
 
 if TYPE_CHECKING:
     import numpy as np

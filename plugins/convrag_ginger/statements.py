@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from convrag.api.types import Nugget
+from convrag import Nugget
 from convrag.sdk.sentences import first_sentence
 from convrag_ginger.length import word_count
 from convrag_ginger.support import Judge, support, supporters

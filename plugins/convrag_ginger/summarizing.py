@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from convrag.api.stages import LLM, Summarizer
-from convrag.api.types import Nugget
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.sentences import first_sentence
 from convrag_ginger.citing import without
 from convrag_ginger.length import clipped

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, LLMError, PromptTemplate
 from convrag_ginger.citing import without
 from convrag_ginger.words import facts, is_number, stems, words
 

@@ -9,9 +9,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import DataError
-from convrag.api.stages import Task
-from convrag.api.types import Passage
+from convrag import DataError, Passage, Task
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.parallel import map_parallel
 

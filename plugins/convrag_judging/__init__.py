@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_judging.agreement_task import AgreementTask
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.krippendorff import alpha

@@ -8,8 +8,7 @@ from typing import Literal
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.stages import Task
+from convrag import ConfigError, Task, UnknownName
 
 
 class AgreementTask(Task):

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from convrag.api.stages import Dataset
-from convrag.api.types import Passage, Turn, TurnRecord
+from convrag import Dataset, Passage, Store, Turn, TurnRecord
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.store.store import Store
 
 
 @dataclass(frozen=True)

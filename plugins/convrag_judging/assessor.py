@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.api.types import Passage, Prompt
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, LLMError, Passage, Prompt, PromptTemplate
 from convrag.sdk.structured_output import UnreadableReply, ask_json, read_json
 from convrag_judging.asked import Asked
 from convrag_judging.labels import Reader, assignment_of, importance_of

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag.api.types import Report
+from convrag import Report
 from convrag_judging.agreement import Agreement, agreements
 from convrag_judging.krippendorff import alpha
 from convrag_judging.opinions import Opinion, grouped

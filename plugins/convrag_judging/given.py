@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from convrag.api.errors import DataError
+from convrag import DataError
 from convrag_judging.labels import assignment_of, importance_of
 from convrag_judging.rows import Row, read_rows
 from convrag_judging.words import answer_words

@@ -11,13 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from weakref import WeakSet
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Dataset, Metrics
-from convrag.api.types import Report, Run, TurnRecord
-from convrag.registry.options import operational
+from convrag import LLM, ConfigError, Dataset, Metrics, PromptTemplate, Report, Run, TurnRecord, operational
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
-from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.asked import Script, has_answer, shown
 from convrag_judging.models import named, unable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from convrag.api.stages import LLM
+from convrag import LLM
 
 
 def named(llm: LLM, second_llm: LLM | None, third_llm: LLM | None) -> dict[str, LLM]:

@@ -10,15 +10,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakSet
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import LLM, Dataset, Metrics
-from convrag.api.types import Report, Run, TurnRecord
-from convrag.registry.options import operational
+from convrag import (
+    LLM,
+    ConfigError,
+    ConvragError,
+    Dataset,
+    Metrics,
+    PromptTemplate,
+    Report,
+    Run,
+    Store,
+    TurnRecord,
+    operational,
+)
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
-from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
-from convrag.store.store import Store
 from convrag_judging.asked import Asked, Script, has_answer, shown
 from convrag_judging.given import GivenLabels, GivenNuggets, read_labels, read_nuggets
 from convrag_judging.models import named, unable, without_language

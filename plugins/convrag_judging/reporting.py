@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Report, Run
+from convrag import Report, Run, hookimpl
 from convrag_judging import judge, nuggets
 
 TITLE = "judging"

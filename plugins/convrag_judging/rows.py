@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
+from convrag import DataError
 from convrag.sdk.jsonl import read_lines
 
 _IDS = ("turn_id", "qid", "query_id", "topic_id", "task_id", "_id", "id")

@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
+from convrag import DataError
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Task
+from convrag import ConfigError, Task
 
 SEPARATOR = "<::>"
 """Between a conversation's id and the number of a turn, in MTRAG's ids and ours: intervals are over conversations."""
@@ -34,8 +33,8 @@ class ScoreNuggetsTask(Task):
         """Score them and print the summary."""
         from rich.console import Console
 
+        from convrag import TurnRecord
         from convrag.api.stages import OPTION_KEY
-        from convrag.api.types import TurnRecord
         from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
         from convrag_judging.given import read_labels

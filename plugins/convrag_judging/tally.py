@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from convrag.api.types import Report
+from convrag import Report
 from convrag_judging.scoring import SCORES
 from convrag_judging.verdict import FEW, NO_NUGGETS, NO_PASSAGES, NOT_JUDGED, Verdict
 

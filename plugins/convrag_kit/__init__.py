@@ -1,6 +1,6 @@
 """For people who write plugins, and who wonder what is installed and why something does not run."""
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_kit.list_plugins import ListPlugins
 from convrag_kit.new_plugin import NewPlugin
 

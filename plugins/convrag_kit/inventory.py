@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
 
-from convrag import __version__
-from convrag.api.errors import ConvragError, PluginError
+from convrag import ConvragError, PluginError, __version__
 from convrag.api.stages import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import UnknownName
-from convrag.api.stages import GROUPS, Task
+from convrag import Task, UnknownName
+from convrag.api.stages import GROUPS
 
 
 class ListPlugins(Task):

@@ -8,7 +8,7 @@ import sys
 from importlib import metadata
 from importlib.util import find_spec
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
 from convrag.config.compose import variants
 from convrag.registry import plugins

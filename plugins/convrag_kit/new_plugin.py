@@ -9,8 +9,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import GROUPS, Task
+from convrag import ConfigError, Task
+from convrag.api.stages import GROUPS
 from convrag_kit.kinds import KINDS
 from convrag_kit.naming import check_option, check_package, check_stage, class_of, distribution_of
 

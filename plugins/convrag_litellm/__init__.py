@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_litellm.llm import LiteLLM
 
 __all__ = ["LiteLLM"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag.api.types import Message
+from convrag import Message
 from convrag.store.streaming import current_listener
 from convrag_litellm import _litellm, reply
 from convrag_litellm.deadline import deadline

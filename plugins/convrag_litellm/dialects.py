@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from convrag.api.types import Message
+from convrag import Message
 
 log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.errors import LLMError
+from convrag import LLMError
 from convrag_litellm import _litellm
 from convrag_litellm.call import Call
 from convrag_litellm.providers import KEYS

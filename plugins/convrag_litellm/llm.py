@@ -7,10 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from convrag.api.errors import ConfigError, RunStopped
-from convrag.api.stages import LLM
-from convrag.api.types import Completion, Prompt, Usage
-from convrag.registry.options import operational
+from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage, operational
 from convrag.store.usage import add_usage
 from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks

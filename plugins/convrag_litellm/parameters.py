@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag_litellm.secrets import secret_parameters
 
 _OURS = {

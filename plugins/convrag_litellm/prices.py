@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from convrag.api.types import Message
+from convrag import Message
 
 _FRAME = 16  # tokens that a chat template may put around a message; generous
 

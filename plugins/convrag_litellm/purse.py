@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from convrag.api.errors import RunStopped
+from convrag import RunStopped
 
 
 class Bill:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from convrag.api.errors import LLMError
+from convrag import LLMError
 from convrag_litellm import providers
 from convrag_litellm.secrets import is_public, public_address
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_metrics.answerability import AnswerabilityMetrics
 from convrag_metrics.answers import AnswerMetrics
 from convrag_metrics.bertscore import BertScoreMetrics

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import TurnRecord
+from convrag import Dataset, Metrics, TurnRecord
 from convrag_metrics.conditioning import KNOWABLE, LABEL, UNKNOWABLE, conditioned
 from convrag_metrics.overlap import bags
 from convrag_metrics.rb_agg import rouge_l

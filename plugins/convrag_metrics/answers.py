@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import TurnRecord
+from convrag import ConfigError, Dataset, Metrics, TurnRecord
 from convrag_metrics.overlap import bags, in_order
 from convrag_metrics.references import References
 from convrag_metrics.texts import evidence_texts, lacks, normalised, normalised_passage, scored_text

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from convrag.api.errors import ConfigError, ConvragError, DataError
+from convrag import ConfigError, ConvragError, DataError
 from convrag.registry.extras import is_installed, missing_extra
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import file_hash

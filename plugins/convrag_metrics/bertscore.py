@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import TurnRecord
-from convrag.registry.options import operational
+from convrag import Dataset, Metrics, TurnRecord, operational
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Job
 from convrag_metrics.references import References
 from convrag_metrics.texts import Citations, evidence_texts, lacks, scored_text

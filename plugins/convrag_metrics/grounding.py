@@ -7,13 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Metrics
-from convrag.api.types import TurnRecord
+from convrag import LLM, ConfigError, Metrics, PromptTemplate, TurnRecord, operational
 from convrag.registry.extras import missing_extra
-from convrag.registry.options import operational
 from convrag.sdk.parallel import map_parallel
-from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.claims import Claim, claims
 from convrag_metrics.texts import lacks

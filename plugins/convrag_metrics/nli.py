@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from convrag.api.errors import ConvragError
+from convrag import ConvragError
 from convrag_metrics.bert import limit, quietly
 
 

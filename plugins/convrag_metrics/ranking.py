@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import TurnRecord
+from convrag import ConfigError, Dataset, Metrics, TurnRecord
 from convrag_metrics.texts import lacks
 
 if TYPE_CHECKING:

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from convrag.api.stages import Dataset, Metrics
-from convrag.api.types import TurnRecord
-from convrag.registry.options import operational
+from convrag import Dataset, Metrics, TurnRecord, operational
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Scored
 from convrag_metrics.bertscore import jobs
 from convrag_metrics.conditioning import conditioned

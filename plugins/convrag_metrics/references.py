@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from convrag.api.stages import Dataset
-from convrag.api.types import Turn, TurnRecord
+from convrag import Dataset, Turn, TurnRecord
 from convrag.sdk.lazy import Lazy
 
 

@@ -6,9 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
-from convrag.api.stages import Embedder, Metrics
-from convrag.api.types import TurnRecord
+from convrag import DataError, Embedder, Metrics, TurnRecord
 from convrag.store.fingerprint import file_hash
 from convrag_metrics.beir import read_texts
 from convrag_metrics.overlap import bags

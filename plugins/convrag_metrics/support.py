@@ -7,9 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.sdk.prompts import PromptTemplate
+from convrag import LLM, LLMError, PromptTemplate
 from convrag.sdk.structured_output import ask_json
 
 Case = tuple[str, Sequence[str]]

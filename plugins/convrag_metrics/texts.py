@@ -7,7 +7,7 @@ import string
 from functools import lru_cache
 from typing import Literal
 
-from convrag.api.types import TurnRecord
+from convrag import TurnRecord
 
 Citations = Literal["remove", "keep"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal
 
-from convrag.api.types import TurnRecord
+from convrag import TurnRecord
 from convrag_metrics.phrases import disclaims, is_about_sources, is_courtesy
 from convrag_metrics.texts import without_citations
 

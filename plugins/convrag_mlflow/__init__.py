@@ -1,6 +1,6 @@
 """Keeps runs and grids in MLflow."""
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 
 __all__ = ["AutoTracker", "MlflowTracker", "convrag_register"]

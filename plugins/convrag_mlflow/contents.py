@@ -11,8 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from convrag import RunSummary, Sweep, Usage
 from convrag.api.stages import GROUPS
-from convrag.api.types import RunSummary, Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
+from convrag import Store
 from convrag.store.locks import locks_of
-from convrag.store.store import Store
 
 _SQLITE = "sqlite:///"
 

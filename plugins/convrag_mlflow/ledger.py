@@ -12,10 +12,8 @@ from mlflow.entities import Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 
-from convrag.api.errors import ConfigError
-from convrag.api.types import Cell, Run, RunSummary, Sweep
+from convrag import Cell, ConfigError, Run, RunSummary, Store, Sweep
 from convrag.score.summary import read_summary
-from convrag.store.store import Store
 from convrag.sweep.sweep import name_of
 from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located

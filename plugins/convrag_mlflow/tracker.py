@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag.api.hookspecs import hookimpl
-from convrag.api.stages import Tracker
-from convrag.api.types import Cell, Report, Run, RunSummary, Sweep
+from convrag import Cell, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
 from convrag.registry.extras import is_installed
-from convrag.store.store import Store
 
 if TYPE_CHECKING:
     from convrag_mlflow.ledger import Ledger

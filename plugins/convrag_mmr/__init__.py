@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_mmr.rewriter import MMRRewriter
 
 __all__ = ["MMRRewriter"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from convrag.api.types import Turn
+from convrag import Turn
 from convrag_mmr.extraction import Sentence
 
 

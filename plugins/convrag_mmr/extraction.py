@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, MutableMapping
 from typing import NamedTuple
 
-from convrag.api.types import Turn
+from convrag import Turn
 from convrag.sdk.sentences import sentences
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")

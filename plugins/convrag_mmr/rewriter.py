@@ -8,12 +8,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
-from convrag.api.types import Query, Question, Rewrite
-from convrag.registry.options import use
+from convrag import (
+    LLM,
+    Clusterer,
+    ConfigError,
+    ConvragError,
+    Embedder,
+    PromptTemplate,
+    Query,
+    Question,
+    Rewrite,
+    Rewriter,
+    use,
+)
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.sdk.prompts import PromptTemplate
 from convrag_mmr.context import exchanges, lines
 from convrag_mmr.extraction import Sentence, extract
 from convrag_mmr.memory import Remembering

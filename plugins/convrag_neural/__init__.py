@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_neural.cross_encoder import CrossEncoderRanker
 from convrag_neural.duot5 import DuoT5Ranker
 from convrag_neural.embedder import SentenceTransformersEmbedder

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Embedder
-from convrag.registry.options import operational
+from convrag import ConfigError, Embedder, operational
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash
 

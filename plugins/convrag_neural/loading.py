@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Generic, TypeVar
 
-from convrag.api.errors import ConvragError
+from convrag import ConvragError
 from convrag_neural.models import is_here, local_folder, missing_model
 
 T = TypeVar("T")

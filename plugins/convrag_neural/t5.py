@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-from convrag.api.errors import ConvragError
+from convrag import ConvragError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

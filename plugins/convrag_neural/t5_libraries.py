@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.errors import MissingExtra
+from convrag import MissingExtra
 from convrag.registry.extras import missing_extra
 from convrag_neural.models import local_folder
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from convrag.api.stages import Dataset
+from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
-from convrag.store.store import Store
 
 
 def has_passages(dataset: Dataset, domain: str) -> bool:

@@ -6,9 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import LLM, Dataset
-from convrag.api.types import Completion, Prompt
-from convrag.store.store import Store
+from convrag import LLM, Completion, Dataset, Prompt, Store
 
 if TYPE_CHECKING:
     from convrag_offline.frequencies import Frequencies

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from convrag import Store
 from convrag.sdk.corpus import Corpus
 from convrag.store.fingerprint import digest, source_hash
-from convrag.store.store import Store
 from convrag_offline.words import content_words
 
 _FILE = "frequencies.json"

@@ -6,10 +6,8 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Embedder
+from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.store.fingerprint import digest, source_hash
-from convrag.store.store import Store
 from convrag_offline.corpora import corpora, has_passages
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import track
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from convrag.api.errors import LLMError
+from convrag import LLMError
 from convrag_offline.answering import answer
 from convrag_offline.fluency import fluency
 from convrag_offline.frequencies import Frequencies

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Ranker
+from convrag import ConfigError, Ranker
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import Embedder, Ranker
+from convrag import Embedder, Ranker
 
 if TYPE_CHECKING:
     import numpy as np

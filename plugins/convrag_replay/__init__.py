@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_replay.llm import ReplayLLM
 from convrag_replay.rewriter import ReplayRewriter
 from convrag_replay.run import RunRetriever

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.api.errors import DataError
+from convrag import DataError
 from convrag.sdk.jsonl import list_files
 from convrag.store.fingerprint import digest, file_hash
 

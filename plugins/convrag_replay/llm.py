@@ -7,9 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.api.types import Completion, Prompt
+from convrag import LLM, Completion, LLMError, Prompt
 from convrag.sdk import recording
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import file_hash

@@ -6,8 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import DataError
-from convrag.api.types import Passage
+from convrag import DataError, Passage
 from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines
 
 SUFFIXES = (".jsonl", ".trec")

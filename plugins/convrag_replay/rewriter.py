@@ -6,9 +6,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 
-from convrag.api.errors import DataError
-from convrag.api.stages import Rewriter
-from convrag.api.types import Question, Rewrite
+from convrag import DataError, Question, Rewrite, Rewriter
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.utterances import last_utterance

@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from convrag.api.errors import DataError, UnknownName
-from convrag.api.stages import Dataset, Retriever
-from convrag.api.types import Hit, Passage, Query
+from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store, UnknownName
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.lazy import Lazy
-from convrag.store.store import Store
 from convrag_replay.hashing import hash_files
 from convrag_replay.rankings import SUFFIXES, Rankings
 

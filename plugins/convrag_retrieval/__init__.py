@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.hybrid import HybridRetriever

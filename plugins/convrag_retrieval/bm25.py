@@ -6,11 +6,8 @@ from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Retriever
-from convrag.api.types import Hit, Query
+from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
 from convrag.store.fingerprint import digest
-from convrag.store.store import Store
 from convrag_retrieval.bm25_settings import BM25Settings, Method
 from convrag_retrieval.located import LocatedCorpus
 from convrag_retrieval.per_domain import PerDomain, missing_passages

@@ -10,7 +10,7 @@ import bm25s
 import numpy as np
 import Stemmer
 
-from convrag.api.errors import ConfigError
+from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import track
 from convrag_retrieval.bm25_settings import BM25Settings

@@ -8,12 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag.api.errors import ConfigError, MissingExtra
-from convrag.api.stages import Dataset, Embedder, Retriever
-from convrag.api.types import Hit, Query
-from convrag.registry.options import operational
+from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store, operational
 from convrag.store.fingerprint import digest
-from convrag.store.store import Store
 from convrag_retrieval.located import LocatedCorpus
 from convrag_retrieval.per_domain import PerDomain, missing_passages
 

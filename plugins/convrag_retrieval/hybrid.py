@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from convrag.api.errors import ConfigError
-from convrag.api.stages import Retriever
-from convrag.api.types import Hit, Query
-from convrag.registry.options import use
+from convrag import ConfigError, Hit, Query, Retriever, use
 from convrag_retrieval.fusion import completed, reciprocal_ranks, weighted
 from convrag_retrieval.scoring import ScoresPassages
 

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
-from convrag.api.errors import DataError
-from convrag.api.stages import Dataset
+from convrag import DataError, Dataset
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from convrag.api.types import Query
+from convrag import Query
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.api.stages import Embedder
+from convrag import Embedder
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import track
 

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from convrag.api.errors import ConvragError
-from convrag.api.stages import Embedder
+from convrag import ConvragError, Embedder
 from convrag_spacy.pipelines import meta_of, pipeline_hash, problem_with
 
 if TYPE_CHECKING:

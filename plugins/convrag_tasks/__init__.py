@@ -1,6 +1,6 @@
 """What the command can do."""
 
-from convrag.api.hookspecs import Register, hookimpl
+from convrag import Register, hookimpl
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.export import ExportTask

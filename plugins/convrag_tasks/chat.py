@@ -7,9 +7,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.stages import Task
-from convrag.sdk.prompts import PromptTemplate
+from convrag import ConfigError, PromptTemplate, Task, UnknownName
 
 
 class ChatTask(Task):
@@ -51,9 +49,8 @@ class ChatTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Talk until /quit or the end of the input; 1 where the run was stopped."""
+        from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
-        from convrag.turn.pipeline import Pipeline
-        from convrag.turn.session import Conversations
         from convrag.turn.wiring import Wiring
         from convrag_tasks.chat_loop import ChatLoop
         from convrag_tasks.chat_screen import Screen

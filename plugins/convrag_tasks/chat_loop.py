@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from convrag.api.errors import RunStopped
+from convrag import RunStopped
 from convrag_tasks.chat_session import ChatSession, new_name
 from convrag_tasks.chat_transcript import transcript
 from convrag_tasks.suggesting import Suggester

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 
-from convrag.api.types import Passage, Query, Turn, TurnRecord
+from convrag import Passage, Query, Turn, TurnRecord
 
 
 class Screen:

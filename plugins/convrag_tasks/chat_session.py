@@ -5,9 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from convrag.api.stages import Rewriter
-from convrag.api.types import Question, Rewrite, TurnRecord
-from convrag.turn.pipeline import Pipeline
+from convrag import Pipeline, Question, Rewrite, Rewriter, TurnRecord
 from convrag.turn.session import Session
 from convrag_tasks.chat_screen import Screen
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, DataError
-from convrag.api.stages import Dataset, Task
-from convrag.api.types import TurnRecord
+from convrag import ConfigError, DataError, Dataset, Task, TurnRecord
 
 if TYPE_CHECKING:
     from convrag_tasks.given_turns import Given

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
-from convrag.api.types import TurnRecord
+from convrag import TurnRecord
 
 _COLUMNS = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
 _LAST = ("citations", "passages", "error")

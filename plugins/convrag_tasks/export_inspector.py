@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag.api.errors import DataError, UnknownName
-from convrag.api.types import Passage, TurnRecord
+from convrag import DataError, Passage, TurnRecord, UnknownName
 from convrag_tasks.export_talk import LABELS, labelled, spoken
 from convrag_tasks.finished_runs import read_finished, read_scores
 from convrag_tasks.given_turns import Asked

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from convrag.api.types import Hit, TurnRecord
+from convrag import Hit, TurnRecord
 from convrag.run.writers import strictly_falling
 from convrag_tasks.export_talk import labelled, spoken
 from convrag_tasks.given_turns import Asked

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from convrag.api.errors import DataError
-from convrag.api.types import TurnRecord, Usage
+from convrag import DataError, TurnRecord, Usage
 from convrag.run.records import read_records
 from convrag.sdk.jsonl import read_lines
 

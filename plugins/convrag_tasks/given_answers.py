@@ -6,8 +6,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from convrag.api.errors import DataError
-from convrag.api.types import Hit, Passage
+from convrag import DataError, Hit, Passage
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.utterances import last_utterance
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
+from convrag import Answer, Dataset, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
 from convrag_tasks.given_answers import GivenAnswer
 from convrag_tasks.given_rankings import ranked
 from convrag_tasks.given_turns import ANSWER, RANKING, Asked, Given

@@ -8,9 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from convrag.api.errors import DataError
-from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Turn
+from convrag import Conversation, DataError, Dataset, Hit, Turn
 from convrag.sdk.jsonl import Line
 from convrag_tasks.given_answers import GivenAnswer, read_answers
 from convrag_tasks.given_rankings import read_rankings

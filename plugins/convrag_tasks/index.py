@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.stages import Retriever, Task
+from convrag import Retriever, Task
 
 
 class IndexTask(Task):

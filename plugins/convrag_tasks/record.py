@@ -7,10 +7,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError
-from convrag.api.hookspecs import hookimpl
-from convrag.api.stages import Task
-from convrag.api.types import Completion, Prompt, Run, RunSummary, TurnRecord
+from convrag import Completion, ConfigError, Prompt, Run, RunSummary, Task, TurnRecord, hookimpl
 from convrag.sdk.recording import key_of, to_line
 
 

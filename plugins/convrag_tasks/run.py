@@ -7,7 +7,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag.api.stages import Task
+from convrag import Task
 
 
 class RunTask(Task):

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
-from convrag.api.types import TurnRecord
+from convrag import LLM, LLMError, PromptTemplate, TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
-from convrag.sdk.prompts import PromptTemplate
 
 
 class Suggester:
