@@ -67,7 +67,7 @@ from convrag.api.types import (
 )
 
 if TYPE_CHECKING:
-    from convrag.registry.options import operational, use
+    from convrag.registry.parameters import operational, use
     from convrag.sdk.prompts import PromptTemplate
     from convrag.store.store import Store
     from convrag.turn.pipeline import Pipeline
@@ -76,8 +76,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
-    "operational": "convrag.registry.options",
-    "use": "convrag.registry.options",
+    "operational": "convrag.registry.parameters",
+    "use": "convrag.registry.parameters",
     "PromptTemplate": "convrag.sdk.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",

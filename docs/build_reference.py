@@ -16,7 +16,7 @@ from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option, parse_argument_texts
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 
 PATH = Path(__file__).with_name("reference.md")
 

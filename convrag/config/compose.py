@@ -25,7 +25,7 @@ from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.settings import PRESETS, Settings
 from convrag.registry import plugins
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 
 VERSION_BASE = "1.3"
 CONFIG_MODULE = "convrag.conf"

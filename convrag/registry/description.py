@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 
 from docstring_parser import parse
 
-from convrag.registry.options import Option, Parameter, Use
+from convrag.registry.option import Option
+from convrag.registry.parameters import Parameter, Use
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.stages import GROUPS, options_group
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 
 
 class Registry:

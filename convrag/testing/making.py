@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args, get_origin
 from unittest import mock
 
 from convrag.api.errors import ConvragError
-from convrag.registry.options import Option, Parameter
+from convrag.registry.option import Option
+from convrag.registry.parameters import Parameter
 from convrag.turn.wiring import fingerprint_of
 
 

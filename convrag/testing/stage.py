@@ -10,7 +10,7 @@ from unittest import SkipTest
 from convrag.api.errors import ConvragError
 from convrag.api.stages import GROUPS, Stage, options_group
 from convrag.registry.description import parse_argument_texts
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 from convrag.testing.imports import heavy_imports
 from convrag.testing.making import Making
 from convrag.testing.offline import without_network

@@ -15,7 +15,8 @@ from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import OPTION_KEY, Stage
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
-from convrag.registry.options import Option, Parameter, Use
+from convrag.registry.option import Option
+from convrag.registry.parameters import Parameter, Use
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.fingerprint import digest, file_hash, fingerprint
 from convrag.store.remember import remember

@@ -13,7 +13,7 @@ from convrag.api.stages import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 
 State = Literal["ready", "needs", "claimed", "broken"]
 

@@ -16,7 +16,7 @@ import toys
 from convrag.api.errors import PluginError
 from convrag.config.compose import compose
 from convrag.registry import plugins
-from convrag.registry.options import Option
+from convrag.registry.option import Option
 from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_doctor import Doctor

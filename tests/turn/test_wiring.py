@@ -11,7 +11,7 @@ from convrag.api.errors import ConfigError, MissingExtra, NotReady
 from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
 from convrag.api.types import Rewrite
 from convrag.registry import plugins
-from convrag.registry.options import operational, use
+from convrag.registry.parameters import operational, use
 from convrag.registry.plugins import Plugins
 from convrag.turn.wiring import Wiring
 

@@ -10,7 +10,8 @@ from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import LLM, OPTION_KEY, Clusterer, Embedder, Ranker, Rewriter
-from convrag.registry.options import Option, Use, operational, use
+from convrag.registry.option import Option
+from convrag.registry.parameters import Use, operational, use
 from convrag.store.store import Store
 
 
