@@ -13,8 +13,8 @@ from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 from convrag.api.stages import GROUPS
-from convrag.config.compose import variants
 from convrag.config.settings import PRESETS, Settings
+from convrag.config.variants import variants
 from convrag.registry import plugins
 
 

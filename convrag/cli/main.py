@@ -40,7 +40,7 @@ def main() -> None:
         logging.lastResort.setFormatter(TerminalFormatter())
     interrupted = True
     try:
-        configure(files_in_command(sys.argv[1:]))
+        configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
         register_resolvers()
         list_groups_late()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()

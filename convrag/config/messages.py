@@ -10,7 +10,7 @@ from dataclasses import fields
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.stages import GROUPS
 from convrag.config.settings import PRESETS, Settings
 from convrag.registry.registry import Registry
@@ -24,20 +24,18 @@ _FULL_KEY = re.compile(r"full_key: (\S+)")
 
 @contextmanager
 def explained(registry: Registry) -> Iterator[None]:
-    """Turn an error of Hydra's into a ConfigError."""
+    """Turn an error of Hydra's into one of ours. Raises ConvragError."""
     try:
         yield
     except HYDRA_ERRORS as error:
         raise explain(error, registry) from error
 
 
-def explain(error: Exception, registry: Registry) -> ConfigError:
-    """Our message for an error of Hydra's or OmegaConf's."""
+def explain(error: Exception, registry: Registry) -> ConvragError:
+    """Our error for one of Hydra's or OmegaConf's; a PluginError where a plugin is to blame for it."""
     text = str(error)
     if isinstance(error, MissingConfigException) and "/" in (error.missing_cfg_file or ""):
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        choices = error.options or registry.options(group)
-        return UnknownName(group, name.removesuffix(".yaml"), choices, hints=[str(f) for f in registry.failures])
+        return _explain_unknown_option(error, registry)
     cause = error.__cause__ or error
     if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
         return _unknown_key(match[1], registry)
@@ -48,6 +46,16 @@ def explain(error: Exception, registry: Registry) -> ConfigError:
         return ConfigError(f"{place[1] if place else _key_in(cause)}: {str(cause).splitlines()[0]}")
     first = " ".join(line.strip() for line in text.splitlines() if line.strip())
     return ConfigError(first or type(error).__name__)
+
+
+def _explain_unknown_option(error: MissingConfigException, registry: Registry) -> ConvragError:
+    group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
+    try:
+        registry.check_name(group, name)
+    except PluginError as refused:
+        return refused
+    choices = error.options or registry.options(group)
+    return UnknownName(group, name, choices, hints=[str(failure) for failure in registry.failures])
 
 
 def _unknown_key(key: str, registry: Registry) -> ConfigError:

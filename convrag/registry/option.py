@@ -3,43 +3,99 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
-from convrag.api.errors import ConfigError, MissingExtra, UnknownName
-from convrag.api.stages import OPTION_KEY, Stage
+from convrag.api.errors import ConfigError, MissingExtra, PluginError, UnknownName
+from convrag.api.stages import GROUPS, OPTION_KEY, Stage
 from convrag.registry.extras import missing_extra
-from convrag.registry.parameters import Parameter, read_parameters
+from convrag.registry.parameters import Parameter, Use, read_parameters
 from convrag.registry.schema import make_schema
+from convrag.registry.source import ClassSource, WrongPath, find_class
+from convrag.registry.source_signature import SourceParameter, read_signature
 from convrag.registry.values import check_value
 
 
 @dataclass(frozen=True)
 class Option:
-    """A class that a group offers under a name, and the distribution that brought it."""
+    """What a group offers under a name, and the distribution that brought it.
+
+    Args:
+        group: the group ("rewriter").
+        name: the option's name ("dhrag").
+        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), which is imported at the first use of `cls`.
+        plugin: the entry point that registered it.
+        distribution: whose entry point that is.
+        version: of the distribution.
+        defaults: parameter -> default, in place of what the signature says (a variant of the class).
+    """
 
     group: str
     name: str
-    cls: type[Stage]
+    target: type[Stage] | str
     plugin: str
     distribution: str
     version: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def cls(self) -> type[Stage]:
+        """The class, imported where its path was registered.
+
+        Raises:
+            PluginError: it cannot be imported, or is no stage of the group.
+            MissingExtra: a module that it requires is not installed.
+        """
+        cls = self._import() if isinstance(self.target, str) else self.target
+        if reason := _why_not_offered(cls, self.group):
+            raise self.refusal(reason)
+        return cls
+
+    @cached_property
+    def help(self) -> str:
+        """The first line of the class's docstring, and the values that a variant has."""
+        line = self._source.summary if self._source else None
+        if line is None:
+            line = (inspect.getdoc(self.cls) or "").partition("\n")[0]
+        values = ", ".join(f"{name}={_shown(value)}" for name, value in self.defaults.items())
+        return f"{line} ({values})".strip() if values else line
+
+    @cached_property
+    def requires(self) -> Mapping[str, str]:
+        """The modules that the class requires -> what to install for each (see `Stage.requires`)."""
+        stated = self._source.requires if self._source else None
+        return self.cls.requires if stated is None else stated
 
     @property
-    def help(self) -> str:
-        """The first line of the class's docstring."""
-        return (inspect.getdoc(self.cls) or "").partition("\n")[0]
+    def path(self) -> str:
+        """The module and the class: "acme.rewriter:TopicRewriter"."""
+        return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
 
     def missing_extra(self, place: str = "") -> MissingExtra | None:
         """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
-        return missing_extra(self.cls.requires, f"{place or self.group}={self.name}")
+        return missing_extra(self.requires, f"{place or self.group}={self.name}")
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The constructor's parameters by name. Raises ConfigError where an annotation cannot be resolved."""
-        return read_parameters(self.cls)
+        """The constructor's parameters by name.
+
+        Raises ConfigError where an annotation cannot be resolved, PluginError for defaults that cannot be.
+        """
+        parameters = read_parameters(self.cls)
+        for name, value in self.defaults.items():
+            if name not in parameters:
+                raise self.refusal(str(UnknownName("parameter", name, parameters)))
+            parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
+        return parameters
+
+    @cached_property
+    def source_parameters(self) -> Mapping[str, SourceParameter] | None:
+        """The constructor's parameters as they are written; None where only importing the class can tell."""
+        return read_signature(self._source) if self._source else None
 
     @cached_property
     def schema(self) -> type:
@@ -73,3 +129,76 @@ class Option:
     def configurable(self) -> list[str]:
         """The names of the parameters that can be given in a configuration."""
         return [name for name, parameter in self.parameters.items() if not parameter.injects_store]
+
+    def refusal(self, reason: str) -> PluginError:
+        """The error that says why this cannot be an option."""
+        return PluginError(
+            f"plugin {self.plugin!r} of {self.distribution} cannot register {self.group}={self.name}: {reason}",
+            plugin=self.plugin,
+            distribution=self.distribution,
+        )
+
+    @cached_property
+    def _source(self) -> ClassSource | None:
+        """The source of a class that is not imported yet; None where it cannot be found."""
+        if not isinstance(self.target, str) or is_imported(self.target):
+            return None
+        try:
+            return find_class(self.target)
+        except WrongPath:
+            return None
+
+    def _import(self) -> Any:
+        module, _, name = str(self.target).partition(":")
+        try:
+            return getattr(import_module(module), name)
+        except (Exception, SystemExit) as error:
+            if isinstance(error, ImportError) and self._source and (absent := self.missing_extra()):
+                raise absent from error
+            raise self.refusal(f"{self.target} cannot be imported ({type(error).__name__}: {error})") from error
+
+    def _checked(self, parameter: Parameter, value: Any) -> Any:
+        """A default that a variant gives. Raises PluginError for one that the parameter cannot have."""
+        if parameter.injects_store:
+            raise self.refusal(f"{parameter.name} is given by convrag, and has no default")
+        if parameter.group:
+            if isinstance(value, Use) or (value is None and parameter.optional):
+                return value
+            raise self.refusal(f'{parameter.name} is a stage, and its default is written use("...")')
+        try:
+            check_value(value, parameter.type, parameter.name)
+        except ConfigError as error:
+            raise self.refusal(str(error)) from error
+        return value
+
+
+def is_imported(path: str) -> bool:
+    """Whether the class that a path names is there already."""
+    module, _, name = path.partition(":")
+    return hasattr(sys.modules.get(module), name)
+
+
+def _why_not_offered(cls: object, group: str) -> str:
+    """Why a group cannot offer something; empty where it can."""
+    stage = GROUPS[group]
+    if not (inspect.isclass(cls) and issubclass(cls, stage)):
+        return f"{cls!r} is no subclass of convrag.{stage.__name__}"
+    if (wrong := _find_malformed(cls.requires)) is not None:
+        return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
+    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+        return f"{cls.__name__} lacks the method {missing[0]}"
+    return ""
+
+
+def _find_malformed(requires: object) -> object:
+    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
+    if not isinstance(requires, Mapping):
+        return repr(requires)
+    for module, install in requires.items():
+        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
+            return repr(module)
+    return None
+
+
+def _shown(value: Any) -> str:
+    return value.option if isinstance(value, Use) else str(value)

@@ -1,0 +1,89 @@
+"""The parameters of a class's constructor as its source has them, for a help text that imports no stage."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Any
+
+from convrag.api.stages import GROUPS, options_group
+from convrag.registry.source import ClassSource
+
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True)
+class SourceParameter:
+    """One parameter as it is written: `default` is None where it has none."""
+
+    name: str
+    annotation: str
+    default: str | None
+
+    @property
+    def injects_store(self) -> bool:
+        """Whether the parameter is given the store."""
+        return self.annotation.rpartition(".")[2] == "Store"
+
+    @property
+    def group(self) -> str:
+        """The group of an injected stage; empty for a value."""
+        named = set(_WORD.findall(self.annotation))
+        groups = [group for group, stage in GROUPS.items() if stage.__name__ in named]
+        return self.name if self.name in groups else options_group(groups[0]) if groups else ""
+
+    @property
+    def used_option(self) -> str:
+        """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
+        found = re.fullmatch(r"(?:\w+\.)?use\((['\"])([^'\"]+)\1\)", self.default or "")
+        return found[2] if found else ""
+
+    def read_default(self) -> Any:
+        """The default as a plain value; "???" where it has none. An expression stays the text that it is."""
+        if self.default is None:
+            return "???"
+        try:
+            return ast.literal_eval(self.default)
+        except (ValueError, SyntaxError):
+            path = re.fullmatch(r"Path\((['\"])(.*)\1\)", self.default)
+            return path[2] if path else self.default
+
+
+def read_signature(source: ClassSource) -> Mapping[str, SourceParameter] | None:
+    """The constructor's parameters by name, inherited ones too; None where the source does not say them plainly."""
+    if source.decorated:
+        return None
+    start = source.search(r"def __init__\(")
+    if start is None:
+        return read_signature(source.bases[0]) if source.bases else {} if source.plain else None
+    function = _parse_function(source.body[start.start() :])
+    return None if function is None else _read_arguments(function.args)
+
+
+def _parse_function(text: str) -> ast.FunctionDef | None:
+    """The header of a function that a text begins with: it ends at a colon at the end of a line."""
+    for end in list(re.finditer(r":[ \t]*(?:\.\.\.)?[ \t]*(?:#[^\n]*)?$", text, re.MULTILINE))[:60]:
+        try:
+            (function,) = ast.parse(dedent(f"{text[: end.start()]}: ...")).body
+        except SyntaxError:
+            continue
+        return function if isinstance(function, ast.FunctionDef) else None
+    return None
+
+
+def _read_arguments(arguments: ast.arguments) -> dict[str, SourceParameter]:
+    positional = [*arguments.posonlyargs, *arguments.args][1:]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
+    pairs = [*zip(positional, defaults, strict=False)]
+    pairs += zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return {
+        each.arg: SourceParameter(
+            each.arg,
+            ast.unparse(each.annotation) if each.annotation else "",
+            ast.unparse(default) if default is not None else None,
+        )
+        for each, default in pairs
+    }
