@@ -23,8 +23,8 @@ class Register(Protocol):
         Args:
             group: the group that offers it ("rewriter").
             name: what users type ("dhrag").
-            target: the class, or better its path, "package.module:Class": it is then imported when it is chosen, and its
-                help is read from the source until then.
+            target: the class, or better its path, "package.module:Class": it is imported when it is chosen, and until
+                then its help is read from the source.
             defaults: values of the constructor's parameters, in place of the signature's defaults: a variant of the
                 class, as `register("embedder", "bge", "acme.embedder:Embedder", model="BAAI/bge-small-en-v1.5")`.
         """

@@ -1,12 +1,12 @@
 """Guards around a plugin's hooks: what raises, or returns nonsense, costs one warning, and the run goes on.
 
-pluggy is given a GuardedPlugin in the plugin's place, with the marks of `@hookimpl` on its functions: wrappers, `tryfirst`,
-`trylast` and `specname` work as everywhere. A failing wrapper is left out, and the inner result comes through.
+pluggy is given a GuardedPlugin in the plugin's place, with the marks of `@hookimpl` on its functions: wrappers,
+`tryfirst`, `trylast` and `specname` work as everywhere. A failing wrapper is left out, and the inner result comes
+through.
 """
 
 from __future__ import annotations
 
-import inspect
 import logging
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -16,10 +16,13 @@ from typing import Any
 import pluggy
 
 from convrag.registry.hook_results import CHECKED, NonsenseResult, check_result, check_results
-from convrag.registry.tracing import call_traced, write_trace
+from convrag.registry.tracing import argument_names, call_traced, write_trace
 
 REGISTERING = frozenset({"convrag_register", "convrag_config_packages"})
 """Hooks whose failures are the registry's concern: they are traced, and raise."""
+
+Wrapper = Generator[Any, Any, Any]
+"""The generator of a hook that wraps others: it goes on when they have been called."""
 
 log = logging.getLogger(__name__)
 
@@ -124,12 +127,10 @@ class Guard:
 
         return guarded
 
-    def _start(
-        self, hook: str, function: Callable[..., Any], args: Any, kwargs: Any
-    ) -> Generator[Any, Any, Any] | None:
+    def _start(self, hook: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Wrapper | None:
         """Run a wrapper up to its `yield`; None where it does not come to it."""
         try:
-            wrapper: Generator[Any, Any, Any] = function(*args, **kwargs)
+            wrapper: Wrapper = function(*args, **kwargs)
             next(wrapper)
         except StopIteration:
             self.warn(hook, RuntimeError("a wrapper yields once, and it did not"))
@@ -139,7 +140,7 @@ class Guard:
             return None
         return wrapper
 
-    def _finish(self, hook: str, wrapper: Generator[Any, Any, Any], result: Any) -> Any:
+    def _finish(self, hook: str, wrapper: Wrapper, result: Any) -> Any:
         """Run a wrapper to its end, and give the result that it makes of the inner one."""
         try:
             wrapper.send(result)
@@ -155,7 +156,7 @@ class Guard:
         self._close(hook, wrapper)
         return result
 
-    def _throw(self, hook: str, wrapper: Generator[Any, Any, Any], error: BaseException) -> None:
+    def _throw(self, hook: str, wrapper: Wrapper, error: BaseException) -> None:
         try:
             wrapper.throw(error)
         except StopIteration:
@@ -170,7 +171,7 @@ class Guard:
             return
         self._close(hook, wrapper)
 
-    def _finish_old(self, hook: str, wrapper: Generator[Any, Any, Any], outcome: pluggy.Result[Any]) -> None:
+    def _finish_old(self, hook: str, wrapper: Wrapper, outcome: pluggy.Result[Any]) -> None:
         """Run a wrapper of pluggy's old style to its end; it may change the outcome, but not an error into a result."""
         error = outcome.exception
         result = None if error else outcome.get_result()
@@ -192,13 +193,6 @@ class Guard:
             self.warn(hook, changed)
             outcome.force_result(result)
 
-    def _close(self, hook: str, wrapper: Generator[Any, Any, Any]) -> None:
+    def _close(self, hook: str, wrapper: Wrapper) -> None:
         wrapper.close()
         self.warn(hook, RuntimeError("a wrapper yields once, and it did so twice"))
-
-
-def argument_names(function: Callable[..., Any]) -> list[str]:
-    """The names of the arguments that pluggy passes to an implementation, in order."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    given = [each.name for each in inspect.signature(function).parameters.values() if each.kind in kinds]
-    return given[1:] if given[:1] in (["self"], ["cls"]) else given

@@ -7,13 +7,13 @@ from reprlib import repr as brief
 from typing import Any
 
 from convrag.api.types import Report
-from convrag.registry.source import find_module
+from convrag.registry.module_source import find_module
 
 CHECKED = frozenset({"convrag_report", "convrag_sweep_report", "convrag_sweep_check"})
 """The observing hooks whose results are used."""
 
 
-class NonsenseResult(Exception):  # noqa: N818
+class NonsenseResult(Exception):
     """A hook returned what it cannot return; the message goes on from "convrag_report returned"."""
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pluggy
 
-from convrag.registry.guards import Guard, GuardedPlugin, argument_names
+from convrag.registry.guards import Guard, GuardedPlugin
+from convrag.registry.tracing import argument_names
 
 
 def guard_plugin(plugin: object, name: str, manager: pluggy.PluginManager) -> tuple[GuardedPlugin, list[str]]:

@@ -12,11 +12,12 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, MissingExtra, PluginError, UnknownName
 from convrag.api.stages import GROUPS, OPTION_KEY, Stage
-from convrag.registry.extras import missing_extra
+from convrag.registry.class_source import ClassSource, find_class
+from convrag.registry.extras import find_malformed, missing_extra
+from convrag.registry.module_source import WrongPath
 from convrag.registry.parameters import Parameter, Use, read_parameters
 from convrag.registry.schema import make_schema
-from convrag.registry.source import ClassSource, WrongPath, find_class
-from convrag.registry.source_signature import SourceParameter, read_signature
+from convrag.registry.signature_source import SourceParameter, read_signature
 from convrag.registry.values import check_value
 
 
@@ -27,7 +28,7 @@ class Option:
     Args:
         group: the group ("rewriter").
         name: the option's name ("dhrag").
-        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), which is imported at the first use of `cls`.
+        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), imported at the first use of `cls`.
         plugin: the entry point that registered it.
         distribution: whose entry point that is.
         version: of the distribution.
@@ -183,21 +184,11 @@ def _why_not_offered(cls: object, group: str) -> str:
     stage = GROUPS[group]
     if not (inspect.isclass(cls) and issubclass(cls, stage)):
         return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if (wrong := _find_malformed(cls.requires)) is not None:
+    if (wrong := find_malformed(cls.requires)) is not None:
         return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
     if missing := sorted(getattr(cls, "__abstractmethods__", ())):
         return f"{cls.__name__} lacks the method {missing[0]}"
     return ""
-
-
-def _find_malformed(requires: object) -> object:
-    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
-    if not isinstance(requires, Mapping):
-        return repr(requires)
-    for module, install in requires.items():
-        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
-            return repr(module)
-    return None
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pluggy
 
@@ -24,32 +24,14 @@ from convrag.registry.guards import GuardedPlugin
 from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
 from convrag.registry.implementations import guard_plugin
 from convrag.registry.option import Option
+from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
+from convrag.registry.origin import Origin, read_origin, sort_first_party_first
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
 
 GROUP = "convrag"
-FIRST_PARTY = "convrag"
 
 log = logging.getLogger(__name__)
-
-
-class Source(NamedTuple):
-    """Who brings a plugin: a distribution, or a file."""
-
-    plugin: str
-    distribution: str
-    version: str = ""
-
-    @property
-    def name(self) -> str:
-        """Names the plugin for pluggy, and in traces and warnings."""
-        return f"{self.distribution}:{self.plugin}"
-
-    def error(self, problem: str, hook: str = "") -> PluginError:
-        """The error that says what is wrong with the plugin, or with one of its hooks."""
-        subject = f"{hook} of plugin" if hook else "plugin"
-        message = f"{subject} {self.plugin!r} of {self.distribution} {problem}"
-        return PluginError(message, plugin=self.plugin, distribution=self.distribution)
 
 
 class Plugins:
@@ -64,17 +46,17 @@ class Plugins:
         """The packages that hold YAML -> the distribution of each."""
         self.files: dict[Path, str] = {}
         """The files that were added -> the name of the module that each became."""
-        self._loaded: dict[str, tuple[Source, GuardedPlugin]] = {}
+        self._loaded: dict[str, tuple[Origin, GuardedPlugin]] = {}
         self.manager = self._make_manager()
         """Calls the hooks of all plugins, those loaded first before others; a file that is added makes a new one."""
         disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")}
-        found = {_source_of(entry_point): entry_point for entry_point in _first_party_first(entry_points)}
-        for source, entry_point in found.items():
-            if not disabled & {source.plugin, source.distribution}:
-                self._load(source, entry_point.load)
+        found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
+        for origin, entry_point in found.items():
+            if not disabled & {origin.plugin, origin.distribution}:
+                self._load(origin, entry_point.load)
         self.manager = self._make_manager()
-        for source, plugin in list(self._loaded.values()):
-            self._call_registering_hooks(source, plugin)
+        for origin, plugin in list(self._loaded.values()):
+            self._call_registering_hooks(origin, plugin)
         self._be_strict()
 
     def add_file(self, path: Path) -> None:
@@ -88,14 +70,14 @@ class Plugins:
         module = module_of(path)
         if self.files.get(path) == module:
             return
-        source = Source(path.stem, path.name)
+        origin = Origin(path.stem, path.name)
         if path in self.files:
-            self._forget(self.files.pop(path), source)
+            self._forget(self.files.pop(path), origin)
         plugin = import_file(path, module)
         failures = len(self.registry.failures)
-        guarded = self._guard(source, plugin)
+        guarded = self._guard(origin, plugin)
         self.manager = self._make_manager()
-        self._call_registering_hooks(source, guarded)
+        self._call_registering_hooks(origin, guarded)
         self.files[path] = module
         if self.registry.failures[failures:]:
             raise self.registry.failures[failures]
@@ -106,38 +88,38 @@ class Plugins:
         self._be_strict()
 
     def _make_manager(self) -> pluggy.PluginManager:
-        """pluggy calls first what was registered last; here, the first loaded comes first."""
+        """Make a manager that calls the plugins in the order in which they were loaded: pluggy begins with the last."""
         manager = pluggy.PluginManager("convrag")
         manager.add_hookspecs(hookspecs)
         for name, (_, plugin) in reversed(self._loaded.items()):
             manager.register(plugin, name)
         return manager
 
-    def _load(self, source: Source, load: Callable[[], object]) -> None:
-        with self._isolated(source):
-            self._guard(source, load())
+    def _load(self, origin: Origin, load: Callable[[], object]) -> None:
+        with self._isolated(origin):
+            self._guard(origin, load())
 
-    def _guard(self, source: Source, plugin: object) -> GuardedPlugin:
+    def _guard(self, origin: Origin, plugin: object) -> GuardedPlugin:
         """Prepare a plugin's hooks for pluggy, and say which of them are none."""
         top = str(getattr(plugin, "__name__", type(plugin).__module__)).partition(".")[0]
         logging.getLogger(top).setLevel(logging.INFO)  # so that a run's log has what it tells, as it has what we do
-        guarded, problems = guard_plugin(plugin, source.name, self.manager)
+        guarded, problems = guard_plugin(plugin, origin.name, self.manager)
         if not problems and not dir(guarded):
             problems = ["implements no hook: mark one with @hookimpl"]
         for problem in problems:
-            self._failed(source.error(problem))
-        self._loaded[source.name] = (source, guarded)
+            self._failed(origin.error(problem))
+        self._loaded[origin.name] = (origin, guarded)
         return guarded
 
-    def _forget(self, module: str, source: Source) -> None:
+    def _forget(self, module: str, origin: Origin) -> None:
         sys.modules.pop(module, None)
-        self._loaded.pop(source.name, None)
-        self.registry.remove(source.distribution)
-        self.config_packages = {name: by for name, by in self.config_packages.items() if by != source.distribution}
+        self._loaded.pop(origin.name, None)
+        self.registry.remove(origin.distribution)
+        self.config_packages = {name: by for name, by in self.config_packages.items() if by != origin.distribution}
 
-    def _call_registering_hooks(self, source: Source, plugin: GuardedPlugin) -> None:
+    def _call_registering_hooks(self, origin: Origin, plugin: GuardedPlugin) -> None:
         """Call the hooks by which this one plugin brings options and YAML: a failure must not reach those of others."""
-        name, distribution, version = source
+        name, distribution, version = origin
 
         def register(group: str, option: str, target: type[Stage] | str, /, **defaults: Any) -> None:
             try:
@@ -146,30 +128,30 @@ class Plugins:
                 self._failed(error)
 
         others = [each for each in self.manager.get_plugins() if each is not plugin]
-        with self._isolated(source):
+        with self._isolated(origin):
             self.manager.subset_hook_caller("convrag_register", others)(register=register)
             for packages in self.manager.subset_hook_caller("convrag_config_packages", others)():
-                self._add_config_packages(packages, source)
+                self._add_config_packages(packages, origin)
 
-    def _add_config_packages(self, packages: Any, source: Source) -> None:
+    def _add_config_packages(self, packages: Any, origin: Origin) -> None:
         try:
             names = check_packages(packages)
         except NonsenseResult as error:
-            self._failed(source.error(f"returned {error}", hook="convrag_config_packages"))
+            self._failed(origin.error(f"returned {error}", hook="convrag_config_packages"))
             return
         for name in names:
             if problem := explain_missing_package(name):
-                self._failed(source.error(f"named {problem}", hook="convrag_config_packages"))
+                self._failed(origin.error(f"named {problem}", hook="convrag_config_packages"))
             else:
-                self.config_packages[name] = source.distribution
+                self.config_packages[name] = origin.distribution
 
     @contextmanager
-    def _isolated(self, source: Source) -> Iterator[None]:
+    def _isolated(self, origin: Origin) -> Iterator[None]:
         """Turn what a plugin's own code raises into a failure of that plugin."""
         try:
             yield
         except (Exception, SystemExit) as error:
-            name, distribution, _ = source
+            name, distribution, _ = origin
             self._failed(
                 PluginError(
                     f"plugin {name!r} of {distribution} could not be loaded ({type(error).__name__}: {error}). "
@@ -198,23 +180,3 @@ def load() -> Plugins:
 
 def _strict() -> bool:
     return os.environ.get("CONVRAG_STRICT_PLUGINS", "") not in ("", "0")
-
-
-def _first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    def order(entry_point: metadata.EntryPoint) -> tuple[bool, str, str]:
-        name, distribution, _ = _source_of(entry_point)
-        return distribution != FIRST_PARTY, distribution, name
-
-    return sorted(entry_points, key=order)
-
-
-def _source_of(entry_point: metadata.EntryPoint) -> Source:
-    distribution, version = _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
-    return Source(entry_point.name, distribution, version)
-
-
-@lru_cache
-def _described(distribution: metadata.Distribution) -> tuple[str, str]:
-    """Name and version; the library parses the metadata anew for each of them."""
-    described = distribution.metadata
-    return described["Name"], described["Version"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import time
@@ -50,3 +51,10 @@ def write_trace(hook: str, plugin: str, arguments: Iterable[str], start: float, 
     if is_tracing():
         took = 1000 * (time.perf_counter() - start)
         sys.stderr.write(f"convrag: trace: {hook}({', '.join(arguments)}) of {plugin}, {took:.1f} ms{outcome}\n")
+
+
+def argument_names(function: Callable[..., Any]) -> list[str]:
+    """The names of the arguments that pluggy passes to an implementation, in order."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    given = [each.name for each in inspect.signature(function).parameters.values() if each.kind in kinds]
+    return given[1:] if given[:1] in (["self"], ["cls"]) else given

@@ -9,9 +9,8 @@ from typing import Any
 
 from convrag.api.errors import ConfigError
 from convrag.registry import plugins
-from convrag.registry.guards import argument_names
 from convrag.registry.hook_results import NonsenseResult, check_result
-from convrag.registry.tracing import call_traced
+from convrag.registry.tracing import argument_names, call_traced
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +47,8 @@ class Observers:
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
         """Call a hook of every observer, and gather what they give that is not None."""
-        own = self._methods.get(hook, [])
-        found: list[Any] = getattr(self._manager.hook, hook).call_extra(
-            own[::-1], arguments
-        )  # the last is called first
+        own = self._methods.get(hook, [])[::-1]  # pluggy begins with the last
+        found: list[Any] = getattr(self._manager.hook, hook).call_extra(own, arguments)
         return found
 
 

@@ -10,14 +10,18 @@ from textwrap import dedent
 from typing import Any
 
 from convrag.api.stages import GROUPS, options_group
-from convrag.registry.source import ClassSource
+from convrag.registry.class_source import ClassSource
+from convrag.registry.module_source import read_literal
 
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class SourceParameter:
-    """One parameter as it is written: `default` is None where it has none."""
+    """One parameter as it is written.
+
+    `default` is None where it has none; for a constant of the module, it is what the constant is.
+    """
 
     name: str
     annotation: str
@@ -60,7 +64,7 @@ def read_signature(source: ClassSource) -> Mapping[str, SourceParameter] | None:
     if start is None:
         return read_signature(source.bases[0]) if source.bases else {} if source.plain else None
     function = _parse_function(source.body[start.start() :])
-    return None if function is None else _read_arguments(function.args)
+    return None if function is None else _read_arguments(function.args, source)
 
 
 def _parse_function(text: str) -> ast.FunctionDef | None:
@@ -74,7 +78,7 @@ def _parse_function(text: str) -> ast.FunctionDef | None:
     return None
 
 
-def _read_arguments(arguments: ast.arguments) -> dict[str, SourceParameter]:
+def _read_arguments(arguments: ast.arguments, source: ClassSource) -> dict[str, SourceParameter]:
     positional = [*arguments.posonlyargs, *arguments.args][1:]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + [*arguments.defaults]
     pairs = [*zip(positional, defaults, strict=False)]
@@ -83,7 +87,16 @@ def _read_arguments(arguments: ast.arguments) -> dict[str, SourceParameter]:
         each.arg: SourceParameter(
             each.arg,
             ast.unparse(each.annotation) if each.annotation else "",
-            ast.unparse(default) if default is not None else None,
+            _read_default(default, source) if default is not None else None,
         )
         for each, default in pairs
     }
+
+
+def _read_default(default: ast.expr, source: ClassSource) -> str:
+    """A default as text."""
+    if isinstance(default, ast.Name):
+        found = re.search(rf"^{default.id}\b[^=\n]*=[ \t]*", source.text, re.MULTILINE)
+        constant = read_literal(source.text[found.end() :]) if found else None
+        return default.id if constant is None else repr(constant)
+    return ast.unparse(default)

@@ -9,15 +9,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
-from typing import Any
 
 from convrag.api.stages import GROUPS
+from convrag.registry.module_source import WrongPath, read_literal, read_module, resolve_relative
 
 _KERNEL = "convrag"
 _STAGES = frozenset(["Stage", *(stage.__name__ for stage in GROUPS.values())])
@@ -27,45 +24,6 @@ _LONGEST_CHAIN = 8
 _IMPORT = re.compile(r"^from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 _STATEMENT = re.compile(r"^(?:class |def |async def |@)", re.MULTILINE)
 _DOCSTRING = re.compile(r'\s*[rR]?(?:"""(.*?)"""|"([^"\n]*)"|\'\'\'(.*?)\'\'\')[ \t]*(?:#[^\n]*)?(?:\n|$)', re.DOTALL)
-
-
-class WrongPath(Exception):  # noqa: N818
-    """There is no such module, or no such class in it."""
-
-
-def find_module(name: str) -> ModuleSpec | None:
-    """Where a module lies; None where there is none. Of a dotted name nothing is imported, the packages included."""
-    top, *inner = name.split(".")
-    if not all(part.isidentifier() for part in (top, *inner)):
-        return None
-    try:
-        spec = find_spec(top)
-    except ValueError:  # a module that somebody made up has no place
-        return None
-    for depth, _ in enumerate(inner, 2):
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        path, dotted = spec.submodule_search_locations, ".".join(name.split(".")[:depth])
-        finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
-        spec = next((found for finder in finders if (found := finder.find_spec(dotted, path))), None)
-    return spec
-
-
-@cache
-def read_module(name: str) -> str | None:
-    """The text of a module; None where it has none (a compiled one, a package without `__init__.py`).
-
-    Raises:
-        WrongPath: there is no such module.
-    """
-    spec = find_module(name)
-    if spec is None:
-        raise WrongPath(f"there is no module {name}")
-    read = getattr(spec.loader, "get_source", None)
-    try:
-        return read(name) if read else None
-    except (ImportError, UnicodeError, SyntaxError):  # who imports it hears what is wrong with it
-        return None
 
 
 @cache
@@ -172,19 +130,6 @@ class ClassSource:
         return name in _STAGES and module.partition(".")[0] == _KERNEL
 
 
-def read_literal(text: str) -> Any:
-    """The literal that a text begins with: a bracketed one, or one on a line; None where it is an expression."""
-    closing = {"{": "}", "[": "]", "(": ")"}.get(text[:1])
-    ends = [found.end() for found in re.finditer(re.escape(closing) if closing else r"$", text, re.MULTILINE)]
-    for end in ends[:20]:
-        try:
-            return ast.literal_eval(text[:end])
-        except (SyntaxError, ValueError):
-            if not closing:
-                return None
-    return None
-
-
 @cache
 def _header(name: str) -> re.Pattern[str]:
     return re.compile(rf"^class[ \t]+{name}[ \t]*(?:\((?P<bases>[^()]*)\))?[ \t]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
@@ -198,17 +143,5 @@ def _imported_from(text: str, module: str, name: str) -> tuple[str, str] | None:
         for item in re.sub(r"#[^\n]*", "", found[2] or found[3] or "").split(","):
             words = item.split()
             if words and words[-1] == name and len(words) in (1, 3):
-                return _absolute(found[1], module), words[0]
+                return resolve_relative(found[1], module), words[0]
     return None
-
-
-def _absolute(named: str, module: str) -> str:
-    """A relative module as an absolute one."""
-    dots = len(named) - len(named.lstrip("."))
-    if not dots:
-        return named
-    spec = find_module(module)
-    package = module if spec and spec.submodule_search_locations is not None else module.rpartition(".")[0]
-    for _ in range(dots - 1):
-        package = package.rpartition(".")[0]
-    return f"{package}.{named.lstrip('.')}".rstrip(".")
