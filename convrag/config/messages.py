@@ -67,8 +67,9 @@ def _unknown_key(key: str, registry: Registry) -> ConfigError:
         return UnknownName("option", key, known)
     if group not in GROUPS:
         return UnknownName("option", group, [*GROUPS, *(field.name for field in fields(Settings))])
-    takers = [option.name for option in registry.options(group).values() if name in option.configurable]
-    known = sorted({parameter for option in registry.options(group).values() for parameter in option.configurable})
+    parameters = {option.name: option.list_parameters() for option in registry.options(group).values()}
+    takers = [option for option, names in parameters.items() if name in names]
+    known = sorted({parameter for names in parameters.values() for parameter in names})
     hint = f"{group}.{name} belongs to {', '.join(f'{group}={taker}' for taker in takers)}." if takers else ""
     what = f"the chosen {group} has no such parameter:"
     return UnknownName(what, name, [] if takers else known, hints=[hint] if hint else ())

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from convrag.api.stages import GROUPS
-from convrag.registry.module_source import WrongPath, read_literal, read_module, resolve_relative
+from convrag.registry.extras import find_malformed
+from convrag.registry.module_source import WrongPath, find_module, read_literal, read_module, resolve_relative
 
 _KERNEL = "convrag"
 _STAGES = frozenset(["Stage", *(stage.__name__ for stage in GROUPS.values())])
@@ -60,6 +61,12 @@ class ClassSource:
     text: str
     header: re.Match[str]
 
+    @property
+    def file(self) -> str:
+        """The file of the module."""
+        spec = find_module(self.module)
+        return str(spec.origin) if spec and spec.origin else ""
+
     @cached_property
     def body(self) -> str:
         """The text below the header, up to the next class or function of the module."""
@@ -90,7 +97,7 @@ class ClassSource:
             return None
         if found := self.search(r"requires\b[^=\n]*=[ \t]*"):
             value = read_literal(self.body[found.end() :])
-            return value if isinstance(value, dict) else None
+            return value if isinstance(value, dict) and find_malformed(value) is None else None
         if self.plain:
             return {}
         return self.bases[0].requires if self.bases else None

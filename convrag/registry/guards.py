@@ -28,11 +28,16 @@ log = logging.getLogger(__name__)
 
 
 class GuardedPlugin:
-    """The hooks of one plugin behind guards. pluggy finds them as attributes; there is nothing else."""
+    """The hooks of one plugin behind guards: pluggy finds them as attributes.
 
-    def __init__(self, name: str, hooks: Mapping[str, Callable[..., Any]]) -> None:
+    Args:
+        plugin: the plugin itself.
+        hooks: the name of each function in the plugin -> what is called instead.
+    """
+
+    def __init__(self, plugin: object, hooks: Mapping[str, Callable[..., Any]]) -> None:
         vars(self).update(hooks)
-        self.plugin_name = name
+        self.guarded_plugin = plugin
         self._names = list(hooks)
 
     def __dir__(self) -> list[str]:

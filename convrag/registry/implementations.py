@@ -34,7 +34,7 @@ def guard_plugin(plugin: object, name: str, manager: pluggy.PluginManager) -> tu
             problems.append(mistake)
         elif hasattr(manager.hook, hook):
             hooks[attribute] = guard.wrap(hook, function, marks)
-    return GuardedPlugin(name, hooks), problems
+    return GuardedPlugin(plugin, hooks), problems
 
 
 def explain_mistake(

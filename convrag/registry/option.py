@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
-from convrag.api.errors import ConfigError, MissingExtra, PluginError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.stages import GROUPS, OPTION_KEY, Stage
 from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import find_malformed, missing_extra
@@ -58,10 +58,12 @@ class Option:
 
     @cached_property
     def help(self) -> str:
-        """The first line of the class's docstring, and the values that a variant has."""
+        """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
         line = self._source.summary if self._source else None
-        if line is None:
-            line = (inspect.getdoc(self.cls) or "").partition("\n")[0]
+        try:
+            line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
+        except ConvragError as error:
+            return str(error).partition("\n")[0]
         values = ", ".join(f"{name}={_shown(value)}" for name, value in self.defaults.items())
         return f"{line} ({values})".strip() if values else line
 
@@ -75,6 +77,16 @@ class Option:
     def path(self) -> str:
         """The module and the class: "acme.rewriter:TopicRewriter"."""
         return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
+
+    @property
+    def file(self) -> str:
+        """The file that has the class; empty where it has none, or cannot be found."""
+        if self._source:
+            return self._source.file
+        try:
+            return inspect.getfile(self.cls)
+        except (ConvragError, TypeError, OSError):
+            return ""
 
     def missing_extra(self, place: str = "") -> MissingExtra | None:
         """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
@@ -97,6 +109,15 @@ class Option:
     def source_parameters(self) -> Mapping[str, SourceParameter] | None:
         """The constructor's parameters as they are written; None where only importing the class can tell."""
         return read_signature(self._source) if self._source else None
+
+    def list_parameters(self) -> list[str]:
+        """The names of the parameters that can be configured, without an import where that is possible; raises nothing."""
+        if self.source_parameters is not None:
+            return [name for name, parameter in self.source_parameters.items() if not parameter.injects_store]
+        try:
+            return self.configurable
+        except ConvragError:
+            return []
 
     @cached_property
     def schema(self) -> type:
@@ -154,7 +175,8 @@ class Option:
         try:
             return getattr(import_module(module), name)
         except (Exception, SystemExit) as error:
-            if isinstance(error, ImportError) and self._source and (absent := self.missing_extra()):
+            stated = self._source.requires if self._source else None
+            if isinstance(error, ImportError) and (absent := missing_extra(stated or {}, f"{self.group}={self.name}")):
                 raise absent from error
             raise self.refusal(f"{self.target} cannot be imported ({type(error).__name__}: {error})") from error
 

@@ -97,7 +97,11 @@ class Plugins:
 
     def _load(self, origin: Origin, load: Callable[[], object]) -> None:
         with self._isolated(origin):
-            self._guard(origin, load())
+            plugin = load()
+            known = [each for each, guarded in self._loaded.values() if guarded.guarded_plugin is plugin]
+            if known:
+                raise ValueError(f"{known[0].name} is the same module: one entry point is enough")
+            self._guard(origin, plugin)
 
     def _guard(self, origin: Origin, plugin: object) -> GuardedPlugin:
         """Prepare a plugin's hooks for pluggy, and say which of them are none."""

@@ -14,7 +14,7 @@ from hydra.core.config_store import ConfigStore
 from omegaconf import OmegaConf
 
 import toys
-from convrag.api.errors import PluginError
+from convrag.api.errors import ConfigError, PluginError
 from convrag.api.hookspecs import hookimpl
 from convrag.config import compose as composing
 from convrag.config import variants as reading
@@ -118,6 +118,12 @@ def test_what_is_no_option_says_so_when_it_is_chosen(acme: Plugins, name: str, m
     with pytest.raises(PluginError, match=message):
         compose(f"rewriter={name}")
     assert compose("rewriter=none")
+
+
+def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins) -> None:
+    with pytest.raises(ConfigError, match=r"rewriter.words belongs to rewriter=nodes_rewrite\."):
+        compose("rewriter=none", "rewriter.words=3")
+    assert STAGES not in sys.modules
 
 
 def test_a_help_text_imports_nothing(acme: Plugins) -> None:

@@ -32,6 +32,10 @@ class Half(Rewriter):
 
 class NoStage:
     """Is no stage."""
+
+class Untold(Ranker):
+    requires = {"torch": 3}
+    def score(self, query, texts): ...
 '''
 
 
@@ -140,3 +144,17 @@ def test_defaults_that_cannot_be_name_the_plugin(stages: str, defaults: dict[str
 def test_a_broken_path_does_not_take_a_name_that_is_there(stages: str) -> None:
     registry = registered(("ranker", "even", toys.EvenRanker), ("ranker", "even", f"{stages}:Nothing"))
     assert registry.get("ranker", "even").cls is toys.EvenRanker
+
+
+def test_help_of_what_cannot_be_imported_says_so(stages: str) -> None:
+    package = stages.partition(".")[0]
+    option = registered(("ranker", "gone", f"{package}.fails:Untold")).get("ranker", "gone")
+    assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_one')" in option.help
+    assert option.file.endswith("fails.py")
+    assert option.list_parameters() == []
+
+
+def test_what_is_required_in_a_wrong_form_is_an_error(stages: str) -> None:
+    option = registered(("ranker", "untold", f"{stages}:Untold")).get("ranker", "untold")
+    with pytest.raises(PluginError, match="'torch' in requires is no module and what to install for it"):
+        option.missing_extra()

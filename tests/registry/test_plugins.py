@@ -193,3 +193,11 @@ def test_a_plugin_that_fails_while_it_registers_costs_nothing_else(caplog: pytes
     assert "plugin 'a_bad'" in caplog.text
     assert len(caplog.records) == 1
     assert loaded.registry.get("llm", "echo")
+
+
+def test_one_module_is_one_plugin(caplog: pytest.LogCaptureFixture) -> None:
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    first = toys.plugin("a_twice", convrag_register=hook)
+    loaded = Plugins([first, metadata.EntryPoint("b_twice", "a_twice", GROUP)])
+    assert "one entry point is enough" in caplog.text
+    assert loaded.registry.get("llm", "echo")
