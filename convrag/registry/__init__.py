@@ -13,6 +13,7 @@
 * `guards`: what a plugin's hook raises costs one warning.
 * `hook_results`: what hooks may return.
 * `tracing`: a line for each call of a hook.
+* `class_checks`: what a class must be so that a group can offer it.
 * `class_source`: a class found and read without importing its module.
 * `signature_source`: the parameters of such a class.
 * `module_source`: where a module lies, and its text.

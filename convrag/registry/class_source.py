@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from convrag.api.stages import GROUPS
-from convrag.registry.extras import find_malformed
+from convrag.registry.class_checks import find_malformed
 from convrag.registry.module_source import WrongPath, find_module, read_literal, read_module, resolve_relative
 
 _KERNEL = "convrag"

@@ -27,13 +27,3 @@ def missing_extra(requires: Mapping[str, str], needed_by: str) -> MissingExtra |
     if not absent:
         return None
     return MissingExtra(" and ".join(absent), " ".join(dict.fromkeys(requires[each] for each in absent)), needed_by)
-
-
-def find_malformed(requires: object) -> object:
-    """What cannot stand in `Stage.requires`; None where all can. Modules are named as they are imported."""
-    if not isinstance(requires, Mapping):
-        return repr(requires)
-    for module, install in requires.items():
-        if not isinstance(install, str) or not all(part.isidentifier() for part in str(module).split(".")):
-            return repr(module)
-    return None

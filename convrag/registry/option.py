@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,9 +10,10 @@ from importlib import import_module
 from typing import Any
 
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
-from convrag.api.stages import GROUPS, OPTION_KEY, Stage
+from convrag.api.stages import OPTION_KEY, Stage
+from convrag.registry.class_checks import is_imported, why_not_offered
 from convrag.registry.class_source import ClassSource, find_class
-from convrag.registry.extras import find_malformed, missing_extra
+from convrag.registry.extras import missing_extra
 from convrag.registry.module_source import WrongPath
 from convrag.registry.parameters import Parameter, Use, read_parameters
 from convrag.registry.schema import make_schema
@@ -52,7 +52,7 @@ class Option:
             MissingExtra: a module that it requires is not installed.
         """
         cls = self._import() if isinstance(self.target, str) else self.target
-        if reason := _why_not_offered(cls, self.group):
+        if reason := why_not_offered(cls, self.group):
             raise self.refusal(reason)
         return cls
 
@@ -111,7 +111,7 @@ class Option:
         return read_signature(self._source) if self._source else None
 
     def list_parameters(self) -> list[str]:
-        """The names of the parameters that can be configured, without an import where that is possible; raises nothing."""
+        """The names of the configurable parameters, without an import where that is possible. Raises nothing."""
         if self.source_parameters is not None:
             return [name for name, parameter in self.source_parameters.items() if not parameter.injects_store]
         try:
@@ -193,24 +193,6 @@ class Option:
         except ConfigError as error:
             raise self.refusal(str(error)) from error
         return value
-
-
-def is_imported(path: str) -> bool:
-    """Whether the class that a path names is there already."""
-    module, _, name = path.partition(":")
-    return hasattr(sys.modules.get(module), name)
-
-
-def _why_not_offered(cls: object, group: str) -> str:
-    """Why a group cannot offer something; empty where it can."""
-    stage = GROUPS[group]
-    if not (inspect.isclass(cls) and issubclass(cls, stage)):
-        return f"{cls!r} is no subclass of convrag.{stage.__name__}"
-    if (wrong := find_malformed(cls.requires)) is not None:
-        return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
-    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
-        return f"{cls.__name__} lacks the method {missing[0]}"
-    return ""
 
 
 def _shown(value: Any) -> str:
