@@ -15,7 +15,7 @@ def is_imported(path: str) -> bool:
     return hasattr(sys.modules.get(module), name)
 
 
-def why_not_offered(cls: object, group: str) -> str:
+def explain_refusal(cls: object, group: str) -> str:
     """Why a group cannot offer something; empty where it can."""
     stage = GROUPS[group]
     if not (inspect.isclass(cls) and issubclass(cls, stage)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.stages import OPTION_KEY, Stage
-from convrag.registry.class_checks import is_imported, why_not_offered
+from convrag.registry.class_checks import explain_refusal, is_imported
 from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import missing_extra
 from convrag.registry.module_source import WrongPath
@@ -52,7 +52,7 @@ class Option:
             MissingExtra: a module that it requires is not installed.
         """
         cls = self._import() if isinstance(self.target, str) else self.target
-        if reason := why_not_offered(cls, self.group):
+        if reason := explain_refusal(cls, self.group):
             raise self.refusal(reason)
         return cls
 
