@@ -13,6 +13,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import OPTION_KEY, Stage
+from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
 from convrag.registry.option import Option
@@ -138,9 +139,11 @@ class Wiring:
         group, inner = parameter.group, f"{place}.{parameter.name}"
         if isinstance(given, Mapping):
             return self._build(given, group, inner)
+        if isinstance(given, str):
+            return self._build(option_node(group, given), group, inner)
         if given is not None:
-            plus = "" if isinstance(parameter.default, Use) else "+"
-            raise ConfigError(f"{inner}={given}: to choose a stage for a stage, write {plus}{group}@{inner}={given}")
+            choices = ", ".join(self.registry.options(group))
+            raise ConfigError(f"{inner}={given}: this is no option of {group}; choose from: {choices}")
         if isinstance(parameter.default, Use):
             return self._build({OPTION_KEY: parameter.default.option}, group, inner)
         return None if parameter.default is None else self.get(group)
