@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, Any
 from convrag import Register, hookimpl
 from convrag_dedup.context import DedupContext
 from convrag_dedup.measures import DedupMetrics
-from convrag_dedup.report import convrag_report
-from convrag_dedup.reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
+from convrag_dedup.metrics import convrag_report
+from convrag_dedup.prefix_reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
 
 if TYPE_CHECKING:
-    from convrag_dedup.inference import InferenceConfig
-    from convrag_dedup.manager import MultiTurnManager
-    from convrag_dedup.pipeline import RAGPipeline
-    from convrag_dedup.state import ConversationState
-    from convrag_dedup.tracker import ConversationTracker, DeduplicationResult
+    from convrag_dedup.conversation_state import ConversationState
+    from convrag_dedup.conversation_tracker import ConversationTracker, DeduplicationResult
+    from convrag_dedup.inference_config import InferenceConfig
+    from convrag_dedup.multi_turn import MultiTurnManager
+    from convrag_dedup.rag_pipeline import RAGPipeline
 
 # The seed's classes, which no option needs, are imported when somebody asks for them.
 _SEED = {
-    "ConversationState": "state",
-    "ConversationTracker": "tracker",
-    "DeduplicationResult": "tracker",
-    "InferenceConfig": "inference",
-    "MultiTurnManager": "manager",
-    "RAGPipeline": "pipeline",
+    "ConversationState": "conversation_state",
+    "ConversationTracker": "conversation_tracker",
+    "DeduplicationResult": "conversation_tracker",
+    "InferenceConfig": "inference_config",
+    "MultiTurnManager": "multi_turn",
+    "RAGPipeline": "rag_pipeline",
 }
 
 __all__ = [

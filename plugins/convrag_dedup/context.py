@@ -7,9 +7,9 @@ from typing import Any
 
 from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
 from convrag.sdk.ordering import Order, arrange
-from convrag_dedup.hinting import Hints
-from convrag_dedup.overlap import Overlap, block, counts, normalised, overlap
-from convrag_dedup.past import Past
+from convrag_dedup.deduplication import Overlap, block, counts, normalised, overlap
+from convrag_dedup.lookup import Hints
+from convrag_dedup.shown_passages import Past
 
 
 class DedupContext(Context):
@@ -53,7 +53,7 @@ class DedupContext(Context):
         self.llm = llm
         self.only_if_present = only_if_present
         self.hints = hints
-        self.match_texts = content_hash
+        self.content_hash = content_hash
         self.near_duplicate = near_duplicate
         self.order = order
 
@@ -86,7 +86,7 @@ class DedupContext(Context):
         hinted = [item for item in items if item.hint]
         spared = [block(normalised(item.passage.id), item.passage.content) for item in hinted]
         full = [item for item in items if not item.hint]
-        again = [item.text for item in full if past.same(item.passage, content=self.match_texts)]
+        again = [item.text for item in full if past.same(item.passage, content=self.content_hash)]
         return counts(found) | {
             "num_sent_again": len(again),
             "tokens_saved": tokens(spared) - tokens(item.text for item in hinted),

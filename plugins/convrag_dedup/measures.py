@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from convrag import Metrics, TurnRecord
-from convrag_dedup.overlap import rate
+from convrag_dedup.deduplication import rate
 
 _TOKENS = ("tokens_saved", "tokens_sent_again")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from convrag import Message
-from convrag_dedup.past import Shown
+from convrag_dedup.shown_passages import Shown
 
 
 class Messages:

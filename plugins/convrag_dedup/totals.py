@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from convrag_dedup.overlap import rate
+from convrag_dedup.deduplication import rate
 
 _SUMMED = ("total_retrieved", "total_novel", "total_deduplicated")
 _TOKENS = ("tokens_saved", "tokens_sent_again")  # where somebody has counted them

@@ -22,8 +22,8 @@ from convrag.turn.session import Session, to_turn
 from convrag.turn.turn import Plan
 from convrag_basics import FullContext
 from convrag_dedup import DedupContext
-from convrag_dedup.near import NearDuplicates
-from convrag_dedup.overlap import block, counts, normalised, overlap, reference
+from convrag_dedup.deduplication import block, counts, normalised, overlap, reference
+from convrag_dedup.near_duplicates import NearDuplicates
 
 
 def passage(name: str, version: int = 0) -> Passage:

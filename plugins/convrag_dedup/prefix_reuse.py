@@ -9,7 +9,7 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 from convrag import LLM, Metrics, Prompt, Run, TurnRecord, hookimpl
-from convrag_dedup.radix import RadixTree
+from convrag_dedup.radix_tree import RadixTree
 
 _NAME = "prefix_reuse"
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])|\s+\Z")

@@ -6,7 +6,7 @@ import re
 from hashlib import blake2b
 
 from convrag import Passage
-from convrag_dedup.overlap import normalised
+from convrag_dedup.deduplication import normalised
 
 _WIDTH = 3  # words in a shingle: enough for word order to count, few enough that one changed word costs only three
 _WORD = re.compile(r"\w+")

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
-from convrag_dedup.overlap import normalised, reference
+from convrag_dedup.deduplication import normalised, reference
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from convrag_dedup.overlap import normalised, rate
+from convrag_dedup.deduplication import normalised, rate
 
 
 class ConversationState:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from convrag import Passage, Turn
-from convrag_dedup.near import NearDuplicates
-from convrag_dedup.overlap import normalised
+from convrag_dedup.deduplication import normalised
+from convrag_dedup.near_duplicates import NearDuplicates
 
 
 class Shown(NamedTuple):

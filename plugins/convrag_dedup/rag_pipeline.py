@@ -11,10 +11,10 @@ from typing import Any
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
 from convrag.turn.session import to_turn
 from convrag.turn.turn import Plan
-from convrag_dedup.inference import InferenceConfig, quoted
-from convrag_dedup.ledger import Ledger
+from convrag_dedup.deduplication import joined
+from convrag_dedup.inference_config import InferenceConfig, quoted
 from convrag_dedup.locks import Locks
-from convrag_dedup.overlap import joined
+from convrag_dedup.stats import Ledger
 from convrag_dedup.totals import totals_of_all
 
 _QUERY_KEYS = ("text", "query", "question")

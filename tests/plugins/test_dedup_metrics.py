@@ -25,7 +25,7 @@ from convrag.api.types import (
 from convrag.run.observers import Observers
 from convrag.testing import MetricsContract
 from convrag_dedup import DedupMetrics, PrefixReuse, convrag_report
-from convrag_dedup.radix import RadixTree
+from convrag_dedup.radix_tree import RadixTree
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))
@@ -192,7 +192,7 @@ def test_negative_savings_are_reported(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
-    from convrag.config.compose import compose
+    from convrag.config import compose
     from convrag.run.runner import run
 
     chosen = [
@@ -216,7 +216,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 def test_the_preset_composes(here: Path) -> None:
     from convrag.api.stages import OPTION_KEY
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     config = compose("+system=ragboost", "rewriter=none")
     chosen = {group: config[group][OPTION_KEY] for group in ("rewriter", "context", "generator", "retriever")}

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from convrag.turn.session import Session
-from convrag_dedup.overlap import rate
+from convrag_dedup.deduplication import rate
 
 COUNTED = ("num_retrieved", "num_novel", "num_deduplicated", "tokens_saved", "tokens_sent_again")
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from convrag import Report, Run, TurnRecord, hookimpl
-from convrag_dedup.overlap import rate
-from convrag_dedup.reuse import Sent, chosen
+from convrag_dedup.deduplication import rate
+from convrag_dedup.prefix_reuse import Sent, chosen
 
 _COUNTED = ("num_retrieved", "num_novel", "num_deduplicated", "num_sent_again", "tokens_saved", "tokens_sent_again")
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from convrag import Message, Passage
-from convrag_dedup.overlap import normalised, reference
-from convrag_dedup.past import Past, Shown
+from convrag_dedup.deduplication import normalised, reference
 from convrag_dedup.presence import Messages
+from convrag_dedup.shown_passages import Past, Shown
 
 _QUOTED = 8  # words of a passage's beginning, enough to tell it from its neighbours
 
@@ -17,7 +17,7 @@ class Rules(Protocol):
     """What DedupContext was told: see its parameters."""
 
     only_if_present: bool
-    match_texts: bool
+    content_hash: bool
 
 
 class Hints:
@@ -37,7 +37,7 @@ class Hints:
 
     def instead_of(self, passage: Passage) -> str:
         """The hint to show instead of a passage; empty where it must be shown in full."""
-        shown = self._past.same(passage, content=self._rules.match_texts) or self._past.alike(passage)
+        shown = self._past.same(passage, content=self._rules.content_hash) or self._past.alike(passage)
         if shown is None:
             return ""
         if not self._rules.only_if_present:

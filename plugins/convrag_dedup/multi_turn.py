@@ -9,8 +9,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from convrag_dedup.overlap import counts, joined, normalised, overlap, reference
-from convrag_dedup.state import ConversationState
+from convrag_dedup.conversation_state import ConversationState
+from convrag_dedup.deduplication import counts, joined, normalised, overlap, reference
 from convrag_dedup.totals import totals_of_all
 
 
