@@ -1,4 +1,4 @@
-"""`InferenceConfig`: the seed's way of naming a model, as overrides."""
+"""`InferenceConfig`: the model that `RAGPipeline` asks, as overrides of convrag's command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class InferenceConfig:
     Args:
         model_name: as the server names it; with backend "litellm", as litellm does.
         backend: "sglang", "vllm" or "openai" (any server of the OpenAI protocol), or "litellm" (any provider).
-        base_url: the server's address, with or without /v1; None is the provider's own.
+        base_url: the server's address, with or without /v1; None takes the provider's own.
         max_tokens: the longest answer, in tokens.
         temperature: 0 gives the likeliest answer; None leaves it to the llm.
     """
@@ -28,25 +28,26 @@ class InferenceConfig:
     temperature: float | None = None
 
     def overrides(self) -> list[str]:
-        """The same as overrides of the command line. Raises UnknownName for a backend that there is not."""
+        """The overrides that choose this model. Raises UnknownName for an unknown backend."""
         if self.backend not in (*_SERVERS, "litellm"):
             raise UnknownName("InferenceConfig: backend", self.backend, (*_SERVERS, "litellm"))
         model = self.model_name if self.backend == "litellm" else f"openai/{self.model_name}"
-        chosen = ["llm=litellm", f"llm.model={quoted(model)}"]
+        chosen = ["llm=litellm", f"llm.model={quote_override(model)}"]
         if self.base_url is not None:
-            chosen.append(f"llm.api_base={quoted(self._address(self.base_url))}")
+            chosen.append(f"llm.api_base={quote_override(self._api_base(self.base_url))}")
         if self.max_tokens is not None:
             chosen.append(f"llm.max_tokens={self.max_tokens}")
         if self.temperature is not None:
             chosen.append(f"llm.temperature={self.temperature}")
         return chosen
 
-    def _address(self, base_url: str) -> str:
-        address = base_url.rstrip("/")
-        return address if self.backend == "litellm" or address.endswith("/v1") else f"{address}/v1"
+    def _api_base(self, base_url: str) -> str:
+        """The address with /v1, which servers of the OpenAI protocol need."""
+        url = base_url.rstrip("/")
+        return url if self.backend == "litellm" or url.endswith("/v1") else f"{url}/v1"
 
 
-def quoted(value: object) -> str:
-    """A value as Hydra reads it back unchanged, whatever signs it holds."""
+def quote_override(value: object) -> str:
+    """A value as Hydra reads it back unchanged, whatever characters it holds."""
     escaped = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\$")
     return f"'{escaped}'"

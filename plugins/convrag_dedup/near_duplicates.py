@@ -1,4 +1,4 @@
-"""Passages that are nearly the same, found exactly: no passage that is alike enough is overlooked."""
+"""Near-duplicates of a passage: an exact search by Jaccard likeness, which misses none."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import re
 from hashlib import blake2b
 
 from convrag import Passage
-from convrag_dedup.deduplication import normalised
+from convrag_dedup.deduplication import normalise_id
 
 _WIDTH = 3  # words in a shingle: enough for word order to count, few enough that one changed word costs only three
 _WORD = re.compile(r"\w+")
 
 
 class NearDuplicates:
-    """An index of passages by shingles (three words running), for the Jaccard likeness of two texts.
+    """An index of passages by shingles (three consecutive words), for the Jaccard likeness of two texts.
 
-    Sets that are alike to a degree t share one of the first (1 - t)n + 1 of their n shingles in any fixed order (prefix
-    filtering; Chaudhuri et al., ICDE 2006; Bayardo et al., WWW 2007). So only those are indexed, and what they find is
-    compared in full. Nothing is sampled, so nothing depends on a seed.
+    Two sets with a likeness of at least t share one of the first (1 - t)n + 1 of their n shingles in any fixed order
+    (prefix filtering; Chaudhuri et al., ICDE 2006; Bayardo et al., WWW 2007). So only those are indexed, and the
+    candidates that they give are compared in full. Nothing is sampled, so nothing depends on a random seed.
 
     Args:
-        likeness: the least likeness, above 0 and at most 1.
+        likeness: the least likeness of near-duplicates, above 0 and at most 1.
     """
 
     def __init__(self, likeness: float) -> None:
@@ -38,14 +38,14 @@ class NearDuplicates:
         self._sizes.append(len(shingles))
 
     def find(self, passage: Passage) -> Passage | None:
-        """The passage of another id that is most like this one, if one is alike enough; of equals the first."""
+        """The passage of another id with the highest likeness, if that is high enough; of equals the first."""
         wanted = _shingles(passage.text)
-        near = {number: None for shingle in self._prefix(wanted) for number in self._index.get(shingle, ())}
+        candidates = {number for shingle in self._prefix(wanted) for number in self._index.get(shingle, ())}
         best, found = 0.0, None
-        for number in sorted(near):
+        for number in sorted(candidates):
             other = self._passages[number]
-            fits = self.likeness * len(wanted) <= self._sizes[number] <= len(wanted) / self.likeness
-            if not fits or normalised(other.id) == normalised(passage.id):
+            similar_size = self.likeness * len(wanted) <= self._sizes[number] <= len(wanted) / self.likeness
+            if not similar_size or normalise_id(other.id) == normalise_id(passage.id):
                 continue
             likeness = _jaccard(wanted, _shingles(other.text))
             if likeness >= self.likeness and likeness > best:
@@ -53,6 +53,7 @@ class NearDuplicates:
         return found
 
     def _prefix(self, shingles: frozenset[int]) -> list[int]:
+        """The shingles to index, smallest hash first."""
         kept = int((1 - self.likeness) * len(shingles) + 1e-9) + 1
         return sorted(shingles)[:kept]
 

@@ -1,4 +1,4 @@
-"""`metrics=prefix_reuse`: what share of the prompt tokens that were sent is a beginning sent before."""
+"""`metrics=prefix_reuse`: the share of prompt tokens that belong to a prefix sent before."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from weakref import WeakSet
 from convrag import LLM, Metrics, Prompt, Run, TurnRecord, hookimpl
 from convrag_dedup.radix_tree import RadixTree
 
-_NAME = "prefix_reuse"
+_OPTION = "prefix_reuse"
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])|\s+\Z")
-_watching: WeakSet[PrefixReuse] = WeakSet()
+_metrics: WeakSet[PrefixReuse] = WeakSet()
 
 
-class Sent(NamedTuple):
-    """Tokens of a turn's prompts, and how many of them were a prefix sent before."""
+class PromptTokens(NamedTuple):
+    """How many tokens prompts have, and how many of them belong to a prefix sent before."""
 
-    tokens: float
+    total: float
     reused: float
 
 
 class PrefixReuse(Metrics):
-    """The share of prompt tokens that a prefix cache could serve, on the requests that were really sent.
+    """The share of prompt tokens that a prefix cache could serve, measured on the requests that were really sent.
 
-    All requests of a conversation go into a radix tree over words, signs and the borders of messages; what of a
-    request lies on a path that is there is a prefix seen before in that conversation. The llm counts the tokens of that
-    prefix and of the whole. Words, since a stage has no tokens to show, only their number: a real cache cuts in the
-    middle of a word at most once per request, and in blocks (vLLM: 16 tokens). What conversations share among each
-    other (the system prompt) counts from a conversation's second request on. Turns that sent nothing are left out.
+    All requests of a conversation go into a radix tree over words, punctuation and the borders of messages, which gives
+    the longest prefix that an earlier request of the conversation has. The llm counts the tokens of that prefix and of
+    the whole. The tree holds words, since a stage does not know the tokens, only their number: a real cache ends
+    within a word at most once per request, and works in blocks (vLLM: 16 tokens). What conversations have in common
+    (the system prompt) counts from a conversation's second request on. Turns that sent nothing are left out.
 
     Args:
         llm: counts the tokens.
@@ -40,93 +40,98 @@ class PrefixReuse(Metrics):
     def __init__(self, *, llm: LLM, tasks: list[str] = []) -> None:  # noqa: B006 - read only
         self.llm = llm
         self.tasks = list(tasks)
-        self._here = threading.local()
-        _watching.add(self)
+        self._local = threading.local()
+        _metrics.add(self)
 
-    def begin(self) -> None:
-        """A run begins, or is over, in this thread."""
-        self._here.turns = {}
-        self._here.trees = {}
+    def clear(self) -> None:
+        """Forget this thread's run: one begins, or is over."""
+        self._local.turns = {}
+        self._local.trees = {}
 
-    def watch(self, record: TurnRecord) -> None:
-        """A turn of this thread's run is over; its requests are at hand only now. Conversations come one by one."""
-        if record.conversation_id not in self._here.trees:
-            self._here.trees.clear()
-        if sent := self._measured(record, self._here.trees):
-            self._here.turns[record.conversation_id, record.turn_id] = sent
+    def add_turn(self, record: TurnRecord) -> None:
+        """Count the requests of a finished turn, which only now are at hand. Conversations come one by one."""
+        if record.conversation_id not in self._local.trees:
+            self._local.trees.clear()
+        if tokens := self._count_turn(record, self._local.trees):
+            self._local.turns[record.conversation_id, record.turn_id] = tokens
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """Of the turns of this thread's run; or of records that hold their requests themselves."""
+        """The turns of this thread's run, or records that hold their requests themselves."""
         trees: dict[str, RadixTree] = {}
         values = {}
         for record in records:
-            if sent := self._measured(record, trees) or self._turns().get((record.conversation_id, record.turn_id)):
-                values[record.turn_id] = {"prefix_reuse": sent.reused / sent.tokens, "prompt_tokens": sent.tokens}
+            counted = self._count_turn(record, trees) or self._turns().get((record.conversation_id, record.turn_id))
+            if counted:
+                values[record.turn_id] = {
+                    "prefix_reuse": counted.reused / counted.total,
+                    "prompt_tokens": counted.total,
+                }
         return values
 
-    def pooled(self) -> dict[str, Sent]:
+    def tokens_by_conversation(self) -> dict[str, PromptTokens]:
         """Conversation id -> all tokens that this thread's run has sent in it."""
-        sums: dict[str, Sent] = {}
-        for (conversation_id, _), sent in self._turns().items():
-            before = sums.get(conversation_id, Sent(0.0, 0.0))
-            sums[conversation_id] = Sent(before.tokens + sent.tokens, before.reused + sent.reused)
+        sums: dict[str, PromptTokens] = {}
+        for (conversation_id, _), tokens in self._turns().items():
+            earlier = sums.get(conversation_id, PromptTokens(0.0, 0.0))
+            sums[conversation_id] = PromptTokens(earlier.total + tokens.total, earlier.reused + tokens.reused)
         return sums
 
-    def _turns(self) -> Mapping[tuple[str, str], Sent]:
-        turns: Mapping[tuple[str, str], Sent] = getattr(self._here, "turns", {})
+    def _turns(self) -> Mapping[tuple[str, str], PromptTokens]:
+        turns: Mapping[tuple[str, str], PromptTokens] = getattr(self._local, "turns", {})
         return turns
 
-    def _measured(self, record: TurnRecord, trees: dict[str, RadixTree]) -> Sent | None:
+    def _count_turn(self, record: TurnRecord, trees: dict[str, RadixTree]) -> PromptTokens | None:
+        """The tokens of a turn's requests, which go into the conversation's tree; None if the turn sent nothing."""
         prompts = [prompt for prompt, _ in record.replies if not self.tasks or prompt.task in self.tasks]
         tree = trees.setdefault(record.conversation_id, RadixTree())
-        counted = [self._count(prompt, tree) for prompt in prompts]
-        tokens, reused = sum(sent.tokens for sent in counted), sum(sent.reused for sent in counted)
-        return Sent(tokens, reused) if tokens else None
+        counted = [self._count_request(prompt, tree) for prompt in prompts]
+        total, reused = sum(tokens.total for tokens in counted), sum(tokens.reused for tokens in counted)
+        return PromptTokens(total, reused) if total else None
 
-    def _count(self, prompt: Prompt, tree: RadixTree) -> Sent:
-        """Count a request as the llm does, message by message; the message in which it leaves the tree, up to there."""
-        messages = [list(_pieces(role, content)) for role, content in prompt.messages]
+    def _count_request(self, prompt: Prompt, tree: RadixTree) -> PromptTokens:
+        """The tokens of a request, counted message by message; the last message of the prefix is counted in part."""
+        messages = [list(_split_message(role, content)) for role, content in prompt.messages]
         left = tree.add([piece for pieces in messages for piece in pieces])
-        tokens = reused = 0
+        total = reused = 0
         for pieces, message in zip(messages, prompt.messages, strict=True):
             whole = self.llm.count_tokens(message.content)
-            tokens += whole
+            total += whole
             if left >= len(pieces):
                 reused += whole
             elif left > 0:
                 reused += min(self.llm.count_tokens("".join(pieces[1:left])), whole)
             left = max(left - len(pieces), 0)
-        return Sent(float(tokens), float(reused))
+        return PromptTokens(float(total), float(reused))
 
 
 @hookimpl
 def convrag_run_started(run: Run) -> None:
-    """Let the metric of this run, if it has one, know."""
-    for metric in chosen(run):
-        metric.begin()
+    """Prepare the run's metric, if it has one."""
+    for metric in find_metrics(run):
+        metric.clear()
 
 
 @hookimpl
 def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
-    """Hand it the turn, whose requests the files of a run do not keep."""
-    for metric in chosen(run):
-        metric.watch(record)
+    """Count the turn's requests, which the files of a run do not keep."""
+    for metric in find_metrics(run):
+        metric.add_turn(record)
 
 
 @hookimpl
 def convrag_run_finished(run: Run) -> None:
     """Forget the run: its turns must not pass for those of records that are measured later."""
-    for metric in chosen(run):
-        metric.begin()
+    for metric in find_metrics(run):
+        metric.clear()
 
 
-def chosen(run: Run) -> list[PrefixReuse]:
+def find_metrics(run: Run) -> list[PrefixReuse]:
     """The metric of this run, if it has one."""
-    fingerprint = run.fingerprints.get(f"metrics.{_NAME}")
-    return [metric for metric in list(_watching) if fingerprint and metric.fingerprint == fingerprint]
+    fingerprint = run.fingerprints.get(f"metrics.{_OPTION}")
+    return [metric for metric in list(_metrics) if fingerprint and metric.fingerprint == fingerprint]
 
 
-def _pieces(role: str, content: str) -> Iterator[str]:
-    """A message as tokens: its role, and words and signs with the space before them, which joined are the content."""
+def _split_message(role: str, content: str) -> Iterator[str]:
+    """A message's role, then its words and punctuation, each with the space before it: joined, they are the content."""
     yield f"<|{role}|>"
     yield from _PIECE.findall(content)

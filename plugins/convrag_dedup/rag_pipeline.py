@@ -1,4 +1,4 @@
-"""`RAGPipeline`: the seed's conversation API over convrag's pipeline."""
+"""`RAGPipeline`: RAGBoost's conversation API over convrag's pipeline."""
 
 from __future__ import annotations
 
@@ -7,40 +7,39 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
 from convrag.turn.session import to_turn
 from convrag.turn.turn import Plan
-from convrag_dedup.deduplication import joined
-from convrag_dedup.inference_config import InferenceConfig, quoted
-from convrag_dedup.locks import Locks
-from convrag_dedup.stats import Ledger
-from convrag_dedup.totals import totals_of_all
+from convrag_dedup.deduplication import join_context
+from convrag_dedup.inference_config import InferenceConfig, quote_override
+from convrag_dedup.stats import ConversationStats, pooled_stats
 
 _QUERY_KEYS = ("text", "query", "question")
 
 
 class RAGPipeline:
-    """Conversations over a corpus, turn by turn, with what was shown before replaced by hints.
+    """Conversations over a corpus, turn by turn, with hints in place of documents shown before.
 
-    A turn that is not generated hands its context to the caller, who keeps it: there a hint points at a context that an
-    earlier turn has given. A turn that is generated gets hints only at text in the messages that are sent with it.
-    Callable from any thread; the turns of one conversation follow each other. A turn that fails raises ConvragError and
-    leaves its conversation as it was.
+    A turn without an answer gives its context to the caller, who keeps it: its hints point at contexts that earlier
+    turns gave. The hints of a turn with an answer point only at text in the messages that are sent with it.
+    Thread-safe; the turns of one conversation run one after the other. A turn that fails raises ConvragError and leaves
+    its conversation as it was.
 
     Args:
         retriever: the name of a retriever ("bm25", "dense", "hybrid", ...).
         corpus_path: JSONL file of passages, as dataset=jsonl reads it.
         use_ragboost: False never deduplicates, whatever a turn asks for.
         inference: the model that answers; None quotes sentences of the passages (llm=extractive).
-        top_k: documents of a turn that does not say how many.
-        rewriter: makes the retrieval query. The seed joins the last messages, as last_n does; rewriters that ask a
-            model find better passages, of which fewer are the same.
+        top_k: how many documents a turn retrieves unless it says otherwise.
+        rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does; rewriters that ask a
+            model find better passages, and fewer duplicates.
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
-        folder: keeps conversations on disk, from which they go on after a restart; None keeps them in memory.
-        max_conversations: how many are held in memory; the one used longest ago goes first.
-        ttl: seconds after which one that was not used is dropped from memory.
+        folder: keeps conversations on disk, where they continue after a restart; None keeps them in memory.
+        max_conversations: how many are held in memory; the least recently used is dropped first.
+        ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
         ConfigError: something cannot be chosen or set.
@@ -66,7 +65,7 @@ class RAGPipeline:
             raise ConfigError("RAGPipeline needs corpus_path: a JSONL file of passages")
         self._overrides = [
             "dataset=jsonl",
-            f"dataset.corpus={quoted(corpus_path)}",
+            f"dataset.corpus={quote_override(corpus_path)}",
             f"retriever={retriever}",
             f"rewriter={rewriter}",
             f"generator={generator}",
@@ -78,11 +77,12 @@ class RAGPipeline:
         self.use_ragboost = use_ragboost
         self.top_k = top_k
         self._max_tokens = inference.max_tokens if inference else None
-        place = None if folder is None else Path(folder)
-        self.conversations = Conversations(place, limit=max_conversations, ttl=ttl)
-        self._ledger = Ledger(place)
-        self._turns = Locks()
-        self._guard = threading.Lock()
+        kept_in = None if folder is None else Path(folder)
+        self.conversations = Conversations(kept_in, limit=max_conversations, ttl=ttl)
+        self._stats = ConversationStats(kept_in)
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._locks_guard = threading.Lock()
+        self._pipelines_guard = threading.Lock()
         self._pipelines: dict[tuple[str, ...], Pipeline] = {}
         self._pipeline(deduplicate=True, generate=False, max_tokens=None)
 
@@ -95,81 +95,86 @@ class RAGPipeline:
         generate_response: bool = False,
         max_tokens: int | None = None,
     ) -> dict[str, Any]:
-        """Ask the next question of a conversation; the result is the seed's (see docs/dedup.md).
+        """Ask the next question of a conversation; the result has RAGBoost's fields (see docs/dedup.md).
 
         Args:
             conversation_id: any name; a new one begins a conversation.
             query: the user's words, or a mapping that has them as "text", "query" or "question".
             top_k: documents to retrieve, and to show.
-            enable_deduplication: False shows everything in full, and keeps count all the same.
+            enable_deduplication: False shows everything in full, and updates history and statistics all the same.
             generate_response: whether to answer.
             max_tokens: the longest answer of this turn.
         """
-        text = _text(query)
+        text = _text_of(query)
         deduplicate = enable_deduplication and self.use_ragboost
         pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
         plan = Plan(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
-        with self._turns.hold(conversation_id):
+        with self._lock(conversation_id):
             conversation = self.conversations.open(conversation_id, "default")
             with conversation.lock:
                 record = pipeline.answer(conversation.question(text), plan)
                 if record.error:
                     raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
-                totals = self._ledger.add(conversation, record.evidence.trace)
+                stats = self._stats.add_turn(conversation, record.evidence.trace)
                 conversation.add(to_turn(record))
                 try:
                     self.conversations.save(conversation)
                 except BaseException:
                     conversation.history.pop()
                     raise
-        result = _described(record) | {"conversation_stats": totals}
-        return result | _generated(record) if generate_response else result
+        result = _describe_turn(record) | {"conversation_stats": stats}
+        return result | _describe_answer(record) if generate_response else result
 
     def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
-        """The totals of a conversation, or None for an unknown one; without an id, those of all together."""
+        """The statistics of a conversation, None for an unknown one; without an id, those of all together."""
         if conversation_id is None:
             found = [stats for name in self.conversations.ids() if (stats := self.get_conversation_stats(name))]
-            return totals_of_all(found)
-        with self._turns.hold(conversation_id):
+            return pooled_stats(found)
+        with self._lock(conversation_id):
             conversation = self.conversations.get(conversation_id)
             if conversation is None or not conversation.history:
                 return None
             with conversation.lock:
-                return self._ledger.stats(conversation)
+                return self._stats.read(conversation)
 
     def reset_conversation(self, conversation_id: str) -> None:
-        """Forget a conversation; an unknown one is nothing to forget."""
-        with self._turns.hold(conversation_id):
+        """Forget a conversation; an unknown one changes nothing."""
+        with self._lock(conversation_id):
             self.conversations.reset(conversation_id)
-            self._ledger.reset(conversation_id)
+            self._stats.reset(conversation_id)
 
     def reset_all_conversations(self) -> None:
         """Forget all conversations."""
         for conversation_id in self.conversations.ids():
             self.reset_conversation(conversation_id)
 
+    def _lock(self, conversation_id: str) -> threading.Lock:
+        """The lock of a conversation, kept as long as a thread uses it."""
+        with self._locks_guard:
+            return self._locks.setdefault(conversation_id, threading.Lock())
+
     def _pipeline(self, *, deduplicate: bool, generate: bool, max_tokens: int | None) -> Pipeline:
-        """The pipeline for such a turn; all of them share their stages, but for what they differ in."""
+        """The pipeline for a turn with these options; the pipelines share all stages that do not depend on them."""
         wanted = [f"context.hints={str(deduplicate).lower()}", f"context.only_if_present={str(generate).lower()}"]
         longest = self._max_tokens if max_tokens is None else max_tokens
         if longest is not None:
             wanted.append(f"generator.max_tokens={longest}")
-        with self._guard:
+        with self._pipelines_guard:
             if (key := tuple(wanted)) not in self._pipelines:
                 self._pipelines[key] = Pipeline.compose(*self._overrides, *wanted)
             return self._pipelines[key]
 
 
-def _text(query: str | Mapping[str, Any]) -> str:
+def _text_of(query: str | Mapping[str, Any]) -> str:
     if isinstance(query, str):
         return query
     for key in _QUERY_KEYS:
         if isinstance(query.get(key), str):
             return str(query[key])
-    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}: {sorted(query)}")
+    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}")
 
 
-def _described(record: TurnRecord) -> dict[str, Any]:
+def _describe_turn(record: TurnRecord) -> dict[str, Any]:
     items, trace = record.evidence.items, record.evidence.trace
     return {
         "query": record.original_query,
@@ -178,19 +183,16 @@ def _described(record: TurnRecord) -> dict[str, Any]:
         "novel_docs": [item.passage.id for item in items if not item.hint],
         "deduplicated_docs": [item.passage.id for item in items if item.hint],
         "missing_docs": list(trace["missing"]),
-        "context": joined(item.text for item in items),
+        "context": join_context(item.text for item in items),
         "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
     }
 
 
-def _generated(record: TurnRecord) -> dict[str, Any]:
-    usage = asdict(record.usage.get("generator", Usage()))
-    return {
-        "response": record.answer.text,
-        "generation_metadata": {
-            "latency": record.timings["generator"],
-            "model": record.answer.trace.get("model", ""),
-            "citations": list(record.answer.citations),
-            **usage,
-        },
+def _describe_answer(record: TurnRecord) -> dict[str, Any]:
+    metadata = {
+        "latency": record.timings["generator"],
+        "model": record.answer.trace.get("model", ""),
+        "citations": list(record.answer.citations),
+        **asdict(record.usage.get("generator", Usage())),
     }
+    return {"response": record.answer.text, "generation_metadata": metadata}
