@@ -7,8 +7,8 @@ from pathlib import Path
 
 from convrag import Conversation, DataError, Turn
 from convrag_datasets.dialogue import exchanges
-from convrag_datasets.rows import Row, Unique, read_rows
-from convrag_datasets.tasks import turn_id
+from convrag_datasets.json_rows import Row, Unique, read_rows
+from convrag_datasets.turns import turn_id
 
 
 def read_conversations(path: Path, domain: str) -> tuple[Conversation, ...]:

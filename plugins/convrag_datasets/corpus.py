@@ -10,10 +10,10 @@ from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash
-from convrag_datasets.rows import Row, Unique, read_rows
+from convrag_datasets.json_rows import Row, Unique, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
-_CODE = [Path(__file__), Path(__file__).with_name("rows.py"), Path(user_files.__file__)]
+_CODE = [Path(__file__), Path(__file__).with_name("json_rows.py"), Path(user_files.__file__)]
 
 
 def read_passages(path: Path) -> Iterator[Passage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from convrag.sdk.utterances import USER
-from convrag_datasets.rows import Row
+from convrag_datasets.json_rows import Row
 
 _ASSISTANT = {"assistant", "agent"}
 _UNSPOKEN = {"system", "developer", "tool"}  # what a model was told beside the conversation

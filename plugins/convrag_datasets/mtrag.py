@@ -10,11 +10,11 @@ from pathlib import Path
 from convrag import Conversation, ConvragError, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
-from convrag_datasets.clone import Clone
 from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
+from convrag_datasets.mtrag_files import Clone
+from convrag_datasets.mtrag_reference import read_reference
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
-from convrag_datasets.reference import read_reference
 
 
 class MtragDataset(Dataset):

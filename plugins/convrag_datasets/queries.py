@@ -7,8 +7,8 @@ from pathlib import Path
 
 from convrag import Conversation, DataError, Turn
 from convrag.sdk.utterances import utterances
-from convrag_datasets.rows import read_rows
-from convrag_datasets.tasks import Task, assemble, split_id
+from convrag_datasets.json_rows import read_rows
+from convrag_datasets.turns import Task, assemble, split_id
 
 
 def read_queries(path: Path, domain: str, *, with_earlier: bool = False) -> tuple[Conversation, ...]:

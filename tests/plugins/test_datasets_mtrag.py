@@ -10,7 +10,7 @@ from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets import JsonlDataset, MtragDataset
-from convrag_datasets.reference import domain_of
+from convrag_datasets.mtrag_reference import domain_of
 
 COLLECTIONS = {
     "clapnq": "mt-rag-clapnq-elser-512-100-20240503",

@@ -8,8 +8,8 @@ from typing import Any
 
 from convrag import Conversation, DataError, Passage, Turn
 from convrag_datasets.dialogue import exchanges
-from convrag_datasets.rows import Row, read_rows
-from convrag_datasets.tasks import Task, assemble, split_id
+from convrag_datasets.json_rows import Row, read_rows
+from convrag_datasets.turns import Task, assemble, split_id
 
 _LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from convrag import Conversation, Turn
 from convrag_datasets.dialogue import Exchange
-from convrag_datasets.rows import Row
+from convrag_datasets.json_rows import Row
 
 SEPARATOR = "<::>"
 
