@@ -1,4 +1,4 @@
-"""JSON objects of a file, with fields that are checked as they are taken."""
+"""JSONL files of data sets: rows whose fields are checked when they are read, with file and line in each error."""
 
 from __future__ import annotations
 
@@ -12,73 +12,86 @@ from convrag.sdk.jsonl import json_type, read_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A JSON object and where it stands; `place` tells objects within one line apart ("turn 2: ")."""
+class JsonRow:
+    """A JSON object and its place in a file; `prefix` tells the objects within one line apart ("turn 2: ")."""
 
     data: Mapping[str, Any]
     path: Path
     line: int
-    place: str = ""
+    prefix: str = ""
 
     def error(self, message: str) -> DataError:
-        """What is wrong with this object."""
-        return DataError(f"{self.place}{message}", path=self.path, line=self.line)
+        """A DataError that names file, line and object."""
+        return DataError(f"{self.prefix}{message}", path=self.path, line=self.line)
 
-    def text(self, *names: str, blank: bool = False) -> str:
-        """The string under the first of these names that is there. One must be, not blank unless allowed."""
+    def require_text(self, *names: str, blank: bool = False) -> str:
+        """The string of the first of these fields that is there. Raises DataError if it is blank, unless allowed."""
         for name in names:
             if name in self.data:
-                value = self._string(name, self.data[name])
+                value = self._check_string(name, self.data[name])
                 if not blank and not value.strip():
                     raise self.error(f"{name!r} is empty")
                 return value
         raise self.error(f"there is no {' or '.join(map(repr, names))}")
 
-    def optional(self, *names: str) -> str:
-        """The string under the first of these names that has a value; empty where none has."""
+    def optional_text(self, *names: str) -> str:
+        """The string of the first of these fields that has a value; empty where none has. Raises DataError."""
         name = next((name for name in names if self.data.get(name) is not None), "")
-        return self._string(name, self.data[name]) if name else ""
+        return self._check_string(name, self.data[name]) if name else ""
 
-    def rows(self, name: str, place: str) -> list[Row]:
-        """The objects of the list under this name, which may be empty; `place` is what to call one of them."""
+    def require_rows(self, name: str, item: str) -> list[JsonRow]:
+        """The objects of the list in this field, which may be empty. Raises DataError.
+
+        Args:
+            name: the field.
+            item: what an object of the list is called in errors.
+        """
         if name not in self.data:
             raise self.error(f"there is no {name!r}")
         items = self.data[name]
         if not isinstance(items, list):
             raise self.error(f"{name!r} must be a list, not {json_type(items)}")
-        for number, item in enumerate(items, 1):
-            if not isinstance(item, dict):
-                raise self.error(f"{place} {number} must be an object, not {json_type(item)}")
-        return [Row(item, self.path, self.line, f"{self.place}{place} {n}: ") for n, item in enumerate(items, 1)]
+        for number, data in enumerate(items, 1):
+            if not isinstance(data, dict):
+                raise self.error(f"{item} {number} must be an object, not {json_type(data)}")
+        return [JsonRow(data, self.path, self.line, f"{self.prefix}{item} {n}: ") for n, data in enumerate(items, 1)]
 
-    def others(self, *names: str) -> dict[str, Any]:
-        """The fields but for these."""
+    def optional_rows(self, name: str, item: str) -> list[JsonRow]:
+        """The objects of the list in this field; none where it is absent or empty. Raises DataError."""
+        return self.require_rows(name, item) if self.data.get(name) else []
+
+    def other_fields(self, *names: str) -> dict[str, Any]:
+        """All fields except these."""
         return {name: value for name, value in self.data.items() if name not in names}
 
-    def _string(self, name: str, value: Any) -> str:
+    def _check_string(self, name: str, value: Any) -> str:
         if not isinstance(value, str):
             raise self.error(f"{name!r} must be a string, not {json_type(value)}")
         return value
 
 
-class Unique:
-    """Ids seen so far, with the line of each."""
+class UniqueIds:
+    """The ids of a file read so far, with the line of each.
 
-    def __init__(self, what: str) -> None:
-        self.what = what
+    Args:
+        kind: what they are the ids of, for errors.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
         self._lines: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._lines)
 
-    def add(self, name: str, row: Row) -> None:
-        """Raise DataError where the id has been seen before."""
+    def add(self, name: str, row: JsonRow) -> None:
+        """Add the id of a row. Raises DataError where another row has it."""
         if name in self._lines:
-            raise row.error(f"the {self.what} {name!r} occurs twice (first in line {self._lines[name]})")
+            raise row.error(f"the {self.kind} id {name!r} occurs twice (first in line {self._lines[name]})")
         self._lines[name] = row.line
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_json_rows(path: Path) -> Iterator[JsonRow]:
     """Stream the JSON objects of a file, one a line. Raises DataError."""
     for line in read_lines(path):
-        yield Row(line.json(), line.path, line.number)
+        yield JsonRow(line.json(), line.path, line.number)
