@@ -371,10 +371,10 @@ class TestFingerprints:
         assert before[1] != after[1]
 
     def test_a_file_that_cannot_be_opened_is_named(self, talk, passages, monkeypatch):
-        def refuse(path):
+        def refuse(path, size, modified):
             raise PermissionError(13, "Permission denied")
 
-        monkeypatch.setattr("convrag_datasets.corpus.file_hash", refuse)
+        monkeypatch.setattr("convrag_datasets.corpus._hash_file", refuse)
         dataset = JsonlDataset(conversations=talk, corpus=passages)
         with pytest.raises(DataError, match="cannot be read: .*Permission denied") as caught:
             dataset.corpus_fingerprint("default")

@@ -1,4 +1,4 @@
-"""Rewriters that only put together what was said."""
+"""Rewriters without a model: the query is the question, alone or concatenated with earlier utterances."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class NoRewriter(Rewriter):
 
 
 class AllQuestionsRewriter(Rewriter):
-    """Search for all of the user's questions until now, as one query."""
+    """Search for all questions of the conversation, concatenated into one query."""
 
     def rewrite(self, question: Question) -> Rewrite:
         """The earlier questions and this one, a line each."""
-        return _joined((turn.question for turn in question.history), question, question.history)
+        return _concatenate((turn.question for turn in question.history), question, question.history)
 
 
 class LastNRewriter(Rewriter):
-    """Search for the questions of the last n exchanges and this one, as one query.
+    """Search for the question and those of the last n exchanges, concatenated into one query.
 
     Args:
-        n: how many exchanges; more brings in topics that may have been left. The default joins what a pronoun
-            mostly points to, and the exchange before it.
+        n: how many exchanges; more of them may add topics that the conversation has left. Pronouns mostly refer to the
+            last exchange; the default adds the one before it.
         answers: add the assistant's answers too: more context, and far longer queries.
 
     Raises:
@@ -45,9 +45,10 @@ class LastNRewriter(Rewriter):
         """The last exchanges, oldest first, and the question, a line each."""
         turns = question.history[-self.n :]
         texts = (text for turn in turns for text in (turn.question, turn.answer if self.answers else ""))
-        return _joined(texts, question, turns)
+        return _concatenate(texts, question, turns)
 
 
-def _joined(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
+def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
+    """The texts that are not empty and the question, a line each; the trace names the turns."""
     lines = [" ".join(text.split()) for text in texts]
     return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])

@@ -1,4 +1,4 @@
-"""Options that leave a stage out."""
+"""The options `none` of generator, ranker, clusterer and tracker: the stage does nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class NoGenerator(Generator):
-    """Do not answer: for experiments that end with retrieval."""
+    """Generate no answer: for experiments that end with retrieval."""
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """An empty answer."""
@@ -21,10 +21,10 @@ class NoGenerator(Generator):
 
 
 class NoRanker(Ranker):
-    """Keep the order as it is: all scores are equal."""
+    """Keep the order: all scores are 0."""
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Zeros, one for each text."""
+        """Zeros, shape (texts,)."""
         import numpy as np
 
         return np.zeros(len(texts), dtype=np.float64)
@@ -34,11 +34,11 @@ class NoClusterer(Clusterer):
     """Put each text into a cluster of its own."""
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """The labels 0 to n - 1."""
+        """The labels 0 to n - 1 for n texts."""
         import numpy as np
 
         return np.arange(len(texts), dtype=np.int64)
 
 
 class NoTracker(Tracker):
-    """Keep no record of runs beside the files that each run writes."""
+    """Track no runs: only the files that each run writes are kept."""

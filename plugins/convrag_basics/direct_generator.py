@@ -1,4 +1,4 @@
-"""One prompt, one answer."""
+"""`generator=direct`: one prompt with everything, and one answer."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from convrag.sdk.citations import check_citations
 class DirectGenerator(Generator):
     """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
 
-    Without evidence the LLM is asked all the same: it is told that nothing was found. The trace says how many
-    citations were removed since no passage has their number (`citations_removed`).
+    Without evidence the prompt says that no passage was found. The trace counts the citations that were removed because
+    no passage has their number (`citations_removed`).
 
     Args:
         llm: the language model that answers.
         max_tokens: the longest answer, in tokens; None leaves it to the llm.
-        temperature: 0 gives the likeliest answer, more gives more varied ones; None leaves it to the llm.
+        temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
             `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text` and `title`).
 
@@ -35,7 +35,7 @@ class DirectGenerator(Generator):
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
 
     def content_hash(self) -> str:
-        """The wording of the prompt."""
+        """A hash of the prompt's template."""
         return self.template.hash
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
