@@ -31,13 +31,9 @@ class BlendRewriter(Rewriter):
 
     def __init__(self, *, weight: float = 0.5, decay: float = 0.5, exchanges: int = 4) -> None:
         if weight <= 0:
-            raise ConfigError(
-                f"rewriter.weight={weight}: it must be above 0; rewriter=none searches for the question alone"
-            )
+            raise ConfigError(f"rewriter.weight={weight}: it must be above 0; rewriter=none leaves the history out")
         if not 0 < decay <= 1:
-            raise ConfigError(
-                f"rewriter.decay={decay}: it must be above 0 and at most 1, where all exchanges weigh the same"
-            )
+            raise ConfigError(f"rewriter.decay={decay}: it must be above 0 and at most 1 (equal weights)")
         if exchanges < 1:
             raise ConfigError(f"rewriter.exchanges={exchanges}: it must be at least 1")
         self.weight = weight
@@ -47,10 +43,8 @@ class BlendRewriter(Rewriter):
     def rewrite(self, question: Question) -> Rewrite:
         """The question, then the utterances, newest exchange first."""
         turns = question.history[: -self.exchanges - 1 : -1]
-        utterances = [
-            (text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)
-        ]
-        utterances = [(text, share) for text, share in utterances if _vector_length(text)]
+        aged = [(text, age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
+        utterances = [(text, self.decay**age) for text, age in aged if _vector_length(text)]
         total = sum(share for _, share in utterances)
         length = _vector_length(question.text) or 1.0
         blended = (

@@ -18,7 +18,7 @@ class FullHistoryRewriter(Rewriter):
         llm: the language model that rewrites.
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
             list of `user` and `assistant`, oldest first).
-        temperature: 0 gives the likeliest rewrite, and the same one each time; None leaves it to the llm.
+        temperature: 0 gives the likeliest rewrite; None leaves it to the llm.
         max_tokens: the longest reply, in tokens, far more than a question needs; None leaves it to the llm.
 
     Raises:
