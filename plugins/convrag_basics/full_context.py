@@ -21,7 +21,7 @@ class FullContext(Context):
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown, with its title."""
-        distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}
+        distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}  # the best-ranked copy is set last
         ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
         old = _first_positions(question.history) if self.order == "stable" else {}
         ordered = arrange(ranked, self.order, [old.get(passage.id) for passage in ranked])

@@ -23,9 +23,11 @@ class ShownVersions(Generic[T]):
 
     def add(self, key: str, content: str | bytes | None, entry: T) -> None:
         """Note that a content was shown, after all others of its id."""
-        versions = self._versions.setdefault(key, {})
-        versions.pop(content, None)
-        versions[content] = entry
+        if (versions := self._versions.get(key)) is None:
+            self._versions[key] = {content: entry}
+        else:
+            versions.pop(content, None)
+            versions[content] = entry
 
     def find(self, key: str, content: str | bytes | None) -> T | None:
         """The entry with this content; with content None, the one shown last."""

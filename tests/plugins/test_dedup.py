@@ -193,21 +193,21 @@ def test_near_duplicates() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=12), max_size=8), st.floats(0.1, 1.0))
-def test_near_duplicates_overlook_nothing(texts: list[list[str]], likeness: float) -> None:
+def test_all_near_duplicates_are_found(texts: list[list[str]], likeness: float) -> None:
     def grams(words: list[str]) -> set[str]:
         return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 3, 0) + 1)}
 
     index = NearDuplicates(likeness)
     for number, words in enumerate(texts):
-        alike = []
+        likenesses = []
         for other in texts[:number]:
             one, two = grams(words), grams(other)
-            alike.append(len(one & two) / len(one | two))
+            likenesses.append(len(one & two) / len(one | two))
         found = index.find(Passage(f"q{number}", " ".join(words)))
-        best = max(alike, default=0.0)
+        best = max(likenesses, default=0.0)
         assert (found is not None) == (best >= likeness)
         if found is not None:
-            assert found.id == f"p{alike.index(best)}"
+            assert found.id == f"p{likenesses.index(best)}"
         index.add(Passage(f"p{number}", " ".join(words)))
 
 
