@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Literal
 
 from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
-from convrag_dhrag.summarising import TopicLine
+from convrag_dhrag.topic_summary import TopicLine
 
 if TYPE_CHECKING:
-    from convrag_dhrag.triples import Database
+    from convrag_dhrag.database import Database
 
 
 class DHRagRewriter(Rewriter):
@@ -103,7 +103,7 @@ class DHRagRewriter(Rewriter):
         """Embeddings for what was not embedded before, and one call of the LLM; neither for a first turn."""
         if not question.history:
             return Rewrite.of(question.text, system="dhrag", available=0, selected=[], reasons=[], chain=0, chains=[0])
-        from convrag_dhrag.matching import Tiers
+        from convrag_dhrag.hierarchical_matching import Tiers
         from convrag_dhrag.scoring import Weights
         from convrag_dhrag.selection import select
 
@@ -123,7 +123,7 @@ class DHRagRewriter(Rewriter):
 
     def _database(self, question: Question) -> Database:
         """The triples of the conversation until now; what is there from earlier turns is added to."""
-        from convrag_dhrag.triples import Bounds, Database
+        from convrag_dhrag.database import Bounds, Database
 
         memory = question.state(self)
         database: Database | None = memory.get("database")

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import Turn
-from convrag_dhrag.matching import Path, Tiers, match
+from convrag_dhrag.database import Database
+from convrag_dhrag.hierarchical_matching import Path, Tiers, match
 from convrag_dhrag.scoring import Score, Weights, recencies, score
-from convrag_dhrag.triples import Database
 
 
 @dataclass(frozen=True, slots=True)

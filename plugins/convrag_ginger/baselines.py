@@ -8,7 +8,7 @@ from pathlib import Path
 
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag_ginger.citing import checked
-from convrag_ginger.length import Length, word_count
+from convrag_ginger.length_limit import Length, word_count
 
 _MARK = re.compile(r"^[\s*#]*(?:final\s+)?answer\s*:[\s*]*", re.IGNORECASE | re.MULTILINE)
 

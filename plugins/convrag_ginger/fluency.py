@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from convrag import LLM, LLMError, PromptTemplate
-from convrag_ginger.summarizing import bare
+from convrag_ginger.summarizer import bare
 
 
 class Rephrased(NamedTuple):

@@ -24,13 +24,13 @@ from convrag import (
     Summarizer,
 )
 from convrag.sdk.sentences import first_sentence
+from convrag_ginger.attribution import Judge
 from convrag_ginger.citing import cite, numbers_of
+from convrag_ginger.clusters import Policy, groups
+from convrag_ginger.duplicates import Finding, merged
 from convrag_ginger.fluency import Editor
-from convrag_ginger.grouping import Policy, groups
-from convrag_ginger.length import Length, clipped, joined, word_count
-from convrag_ginger.merging import Finding, merged
+from convrag_ginger.length_limit import Length, clipped, joined, word_count
 from convrag_ginger.statements import Checker, Statement
-from convrag_ginger.support import Judge
 
 SEPARATOR = ";\n"
 """Between the nuggets of a cluster, where it is ranked as one text: one on each line, which ranker=size counts."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from convrag import Nugget
 from convrag.sdk.sentences import first_sentence
-from convrag_ginger.length import word_count
-from convrag_ginger.support import Judge, support, supporters
+from convrag_ginger.attribution import Judge, support, supporters
+from convrag_ginger.length_limit import word_count
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from convrag import Turn
-from convrag_mmr.extraction import Sentence
+from convrag_mmr.history import Sentence
 
 
 def exchanges(selected: Sequence[Sentence], turns: Sequence[Turn]) -> list[dict[str, Any]]:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from convrag.registry.parameters import use
+
 from convrag import (
     LLM,
     Clusterer,
@@ -19,12 +21,11 @@ from convrag import (
     Question,
     Rewrite,
     Rewriter,
-    use,
 )
 from convrag.sdk.llm_rewriter import LLMRewriter
+from convrag_mmr.caching_embedder import Remembering
 from convrag_mmr.context import exchanges, lines
-from convrag_mmr.extraction import Sentence, extract
-from convrag_mmr.memory import Remembering
+from convrag_mmr.history import Sentence, extract
 from convrag_mmr.polishing import polish
 
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag.sdk.sentences import sentences
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
 from convrag_offline.rewriting import Exchange, lacking_words
-from convrag_offline.words import content_words
+from convrag_offline.tokens import content_words
 
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from convrag import LLM, Completion, Dataset, Prompt, Store
 
 if TYPE_CHECKING:
-    from convrag_offline.frequencies import Frequencies
+    from convrag_offline.document_frequencies import Frequencies
 
 
 class ExtractiveLLM(LLM):
@@ -36,7 +36,7 @@ class ExtractiveLLM(LLM):
     @property
     def tasks(self) -> frozenset[str]:
         """What it has a rule for; a language model has no such list."""
-        from convrag_offline.tasks import NAMES
+        from convrag_offline.prompt_tasks import NAMES
 
         return NAMES
 
@@ -50,7 +50,7 @@ class ExtractiveLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """Answer from the inputs. Raises LLMError for a task or inputs that it does not know."""
-        from convrag_offline.tasks import perform
+        from convrag_offline.prompt_tasks import perform
 
         start = time.perf_counter()
         text = perform(prompt.task, prompt.inputs, self._counted())
@@ -60,7 +60,7 @@ class ExtractiveLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """Words and punctuation marks."""
-        from convrag_offline.words import count_tokens
+        from convrag_offline.tokens import count_tokens
 
         return count_tokens(text)
 
@@ -68,7 +68,7 @@ class ExtractiveLLM(LLM):
         with self._lock:
             if self._frequencies is None:
                 from convrag_offline.corpora import corpora
-                from convrag_offline.frequencies import frequencies
+                from convrag_offline.document_frequencies import frequencies
 
                 self._frequencies = frequencies(corpora(self.dataset, self.store), self.store)
             return self._frequencies

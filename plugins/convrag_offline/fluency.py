@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
 
 
 def fluency(text: str, frequencies: Frequencies) -> str:

@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from convrag.sdk.sentences import without_citations
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.words import ANAPHORS, carries_content, content_words, words
+from convrag_offline.document_frequencies import Frequencies
+from convrag_offline.tokens import ANAPHORS, carries_content, content_words, words
 
 ENOUGH = 3
 """Content words of a question that stands by itself."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from convrag.sdk.sentences import sentences
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
+from convrag_offline.tokens import content_words
 from convrag_offline.weighing import weights
-from convrag_offline.words import content_words
 
 _CLAUSE_END = re.compile(r"[,;:](?=\s)")
 _FINISHED = (".", "!", "?", "…")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
 
 
 def weights(stems: Iterable[str], frequencies: Frequencies) -> dict[str, float]:

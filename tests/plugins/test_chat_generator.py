@@ -23,7 +23,7 @@ from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_offline.answering import answer
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
 from convrag_retrieval.bm25 import BM25Retriever
 
 READY = "Okay, I understand. I'm ready to begin."

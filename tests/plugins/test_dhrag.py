@@ -29,9 +29,9 @@ from convrag_datasets import SampleDataset
 from convrag_dhrag import DHRagRewriter, convrag_report
 from convrag_dhrag.chains import continued
 from convrag_dhrag.clusters import clusters
+from convrag_dhrag.database import Bounds, Database
 from convrag_dhrag.kmeans import kmeans
-from convrag_dhrag.triples import Bounds, Database
-from convrag_dhrag.vectoriser import Vectoriser, stop_words
+from convrag_dhrag.tfidf import Vectoriser, stop_words
 from convrag_offline import LsaEmbedder
 
 ROOT = Path(__file__).parents[2]

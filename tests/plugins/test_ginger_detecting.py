@@ -19,7 +19,7 @@ from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
-from convrag_ginger.locating import Source
+from convrag_ginger.alignment import Source
 from convrag_ginger.splitting import parts
 from convrag_ginger.tags import outermost, tagged
 
@@ -326,7 +326,7 @@ class TestTaskContract(TaskContract):
 
 
 def test_detect_nuggets_writes_jsonl(here: Path) -> None:
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     passages = [{"id": "a", "text": TEXT}, {"id": "b", "text": "Tea.", "title": "T"}, {"id": "c", "text": TEXT}]
     rows = [
@@ -357,7 +357,7 @@ def test_detect_nuggets_writes_jsonl(here: Path) -> None:
     ],
 )
 def test_a_broken_file_is_named(here: Path, line: str) -> None:
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     Path("queries.jsonl").write_text('{"turn_id": "1", "query": "q", "passages": []}\n' + line)
     with pytest.raises(DataError, match=r"queries\.jsonl, line 2"):
@@ -367,7 +367,7 @@ def test_a_broken_file_is_named(here: Path, line: str) -> None:
 
 
 def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     Path("queries.jsonl").write_text("\n")
     with pytest.raises(DataError, match=r"queries\.jsonl: there is no query in it"):
@@ -376,7 +376,7 @@ def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
 
 def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
     """JSON needs not escape them, and real passages have them."""
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     text = "A kettle whistles\u2028because of\x85steam. \u2029A kettle is hot."
     row = {"turn_id": "1", "query": "kettle?", "passages": [{"id": "p", "text": text}]}
@@ -389,7 +389,7 @@ def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
 
 
 def test_a_detector_that_fails_leaves_no_half_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag.config.compose import compose
+    from convrag.config import compose
 
     def fail(*_: Any) -> None:
         raise LLMError("down")

@@ -40,11 +40,11 @@ from convrag_ginger import (
     SizeRanker,
     convrag_report,
 )
+from convrag_ginger.attribution import support, supporters
 from convrag_ginger.citing import checked, cite
-from convrag_ginger.grouping import Policy, groups
-from convrag_ginger.length import Length, clipped, joined, word_count
-from convrag_ginger.merging import merged
-from convrag_ginger.support import support, supporters
+from convrag_ginger.clusters import Policy, groups
+from convrag_ginger.duplicates import merged
+from convrag_ginger.length_limit import Length, clipped, joined, word_count
 
 
 class Fixed(LLM):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
-from convrag.config.compose import compose
+from convrag.config import compose
 from convrag.run.records import from_json, to_json
 from convrag.run.writers import beir_line
 from convrag.sdk.sentences import sentences
@@ -23,8 +23,8 @@ from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
-from convrag_mmr.extraction import extract, is_filler
-from convrag_mmr.memory import Remembering
+from convrag_mmr.caching_embedder import Remembering
+from convrag_mmr.history import extract, is_filler
 from convrag_mmr.polishing import polish
 from convrag_mmr.selection import mmr, representatives
 
@@ -161,7 +161,7 @@ def test_lines_end_sentences_and_citations_go() -> None:
 def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     real = sentences
-    monkeypatch.setattr("convrag_mmr.extraction.sentences", lambda text: seen.append(text) or real(text))
+    monkeypatch.setattr("convrag_mmr.history.sentences", lambda text: seen.append(text) or real(text))
     stage, memory = rewriter(), {}
     for turns in (1, 2, 3, 3):
         stage.rewrite(ask(history=MOON[:turns], stage_state=memory))

@@ -22,7 +22,7 @@ from convrag.testing.samples import TEXTS
 from convrag_offline import ExtractiveLLM, LsaEmbedder
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
 from convrag_offline.rewriting import lacking_words, rewrite
 
 MOON = [

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from convrag.sdk.sentences import sentence_spans
 from convrag_offline.answering import FEWEST_WORDS
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import Frequencies
+from convrag_offline.tokens import content_words
 from convrag_offline.weighing import weights
-from convrag_offline.words import content_words
 
 OPEN, CLOSE = "<IN>", "</IN>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from convrag import ConfigError, Detector, Nugget, Passage
 from convrag.sdk.sentences import sentence_spans
-from convrag_ginger.words import stems
+from convrag_ginger.tokens import stems
 
 
 class SentencesDetector(Detector):

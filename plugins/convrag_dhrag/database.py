@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from convrag import Embedder, Turn
 from convrag_dhrag.chains import continued
 from convrag_dhrag.scoring import recencies
-from convrag_dhrag.vectoriser import Terms, Vectoriser
+from convrag_dhrag.tfidf import Terms, Vectoriser
 
 _DIGITS = 6  # of similarities: what is beyond differs between machines and decides nothing
 

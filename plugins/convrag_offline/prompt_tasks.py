@@ -7,10 +7,10 @@ from typing import Any
 
 from convrag import LLMError
 from convrag_offline.answering import answer
+from convrag_offline.document_frequencies import Frequencies
 from convrag_offline.fluency import fluency
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.judging import assign, importance, nuggetise
-from convrag_offline.nuggets import nuggets
+from convrag_offline.nugget_detection import nuggets
+from convrag_offline.nugget_evaluation import assign, importance, nuggetise
 from convrag_offline.rewriting import rewrite
 from convrag_offline.summarizing import summarize
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from convrag import LLM, LLMError, PromptTemplate
 from convrag_ginger.citing import without
-from convrag_ginger.words import facts, is_number, stems, words
+from convrag_ginger.tokens import facts, is_number, stems, words
 
 
 class Support(NamedTuple):

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
-from convrag_ginger.locating import Source
+from convrag_ginger.alignment import Source
 from convrag_ginger.splitting import parts
 from convrag_ginger.tags import outermost, tagged
 

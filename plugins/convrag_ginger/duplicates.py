@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convrag import Nugget
-from convrag_ginger.words import facts, stems, words
+from convrag_ginger.tokens import facts, stems, words
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convrag_offline.answering import MATCH
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.nuggets import CLOSE, OPEN
-from convrag_offline.nuggets import nuggets as tagged
+from convrag_offline.document_frequencies import Frequencies
+from convrag_offline.nugget_detection import CLOSE, OPEN
+from convrag_offline.nugget_detection import nuggets as tagged
 from convrag_offline.rewriting import Exchange, lacking_words
+from convrag_offline.tokens import content_words
 from convrag_offline.weighing import weights
-from convrag_offline.words import content_words
 
 _TAGGED = re.compile(f"{OPEN}(.*?){CLOSE}", re.DOTALL)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from convrag import Store
 from convrag.sdk.corpus import Corpus
 from convrag.store.fingerprint import digest, source_hash
-from convrag_offline.words import content_words
+from convrag_offline.tokens import content_words
 
 _FILE = "frequencies.json"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from convrag_dhrag.clusters import Group, clusters, summaries
-from convrag_dhrag.triples import Database
+from convrag_dhrag.database import Database
 
 _DIGITS = 6  # of a triple's similarity
 _FINER = 9  # of a group's: the mean of many triples of which one matches is still a match

@@ -9,7 +9,7 @@ from pathlib import Path
 from convrag import LLM, Nugget, PromptTemplate, Summarizer
 from convrag.sdk.sentences import first_sentence
 from convrag_ginger.citing import without
-from convrag_ginger.length import clipped
+from convrag_ginger.length_limit import clipped
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
