@@ -1,4 +1,4 @@
-"""Finds a text that a model copied in the passage that it was copied from."""
+"""Reads the spans that a model tagged in its copy of a passage, and aligns them with the passage."""
 
 from __future__ import annotations
 
@@ -6,67 +6,105 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+from convrag.sdk.sentences import first_sentence
+
+_TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
-_NEAR = 4  # beginnings, and ends, of words near a fuzzy place that are tried
+_BOUNDARIES = 4  # word beginnings, and word ends, around a fuzzy match that are tried as its boundaries
 _LOOKALIKES = str.maketrans("‘’‚‛′“”„‟″«»‐‑‒–—―−", "'''''" + '"' * 7 + "-" * 7)
 
 
-class Located(NamedTuple):
-    """Where a copy stands in its source, in characters, and how it was found."""
+def read_tagged_texts(reply: str) -> list[str]:
+    """The texts between <IN> and </IN>, in order, without the tags inside them.
+
+    Of nested ones the outermost counts. Empty ones, and closing tags without an opening one, are ignored. A text
+    without a closing tag ends with its sentence, or at the next tag.
+    """
+    tags = list(_TAG.finditer(reply))
+    spans: list[tuple[int, int]] = []
+    opened: list[int] = []
+    for index, tag in enumerate(tags):
+        if not tag[1]:
+            opened.append(index)
+        elif opened:
+            spans.append((tags[opened.pop()].end(), tag.start()))
+    for index in opened:
+        start = tags[index].end()
+        end = tags[index + 1].start() if index + 1 < len(tags) else len(reply)
+        sentence = first_sentence(reply[start:end])
+        spans.append((start, start + reply[start:end].find(sentence) + len(sentence)))
+    texts = (_TAG.sub("", reply[start:end]).strip() for start, end in keep_outermost(spans))
+    return [text for text in texts if text]
+
+
+def keep_outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The spans in order, without those that lie within another one."""
+    kept: list[tuple[int, int]] = []
+    for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not kept or end > kept[-1][1]:
+            kept.append((start, end))
+    return kept
+
+
+class Alignment(NamedTuple):
+    """Where a copied text stands in the passage, in characters, and which kind of match it is."""
 
     start: int
     end: int
-    how: Literal["exact", "normalised", "fuzzy"]
+    match: Literal["exact", "normalised", "fuzzy"]
 
 
-class Source:
-    """A text to find copies in: exact ones, then those that differ in case, white space, quotes or dashes, then others.
+class Aligner:
+    """Aligns copied texts with the text that they were copied from.
+
+    A match is exact, or it differs in case, white space, quotation marks or dashes (normalised), or it is similar
+    (fuzzy: edit distance, by rapidfuzz).
 
     Args:
-        text: the source.
-        fuzzy: the least similarity of other copies, 0 to 1.
+        text: the passage.
+        fuzzy: the least similarity of a fuzzy match, 0 to 1.
     """
 
     def __init__(self, text: str, fuzzy: float) -> None:
         self.text = text
         self.fuzzy = fuzzy
-        self._normal, self._places = _normalised(text)
+        self._normalised, self._offsets = _normalise(text)
 
-    def locate(self, copy: str, after: int = 0) -> Located | None:
-        """The first place behind `after`, else the first of all, where whole words are the same; maybe none.
+    def align(self, copy: str, after: int = 0) -> Alignment | None:
+        """The first match of whole words from offset `after` on, else the first in the text, else none.
 
-        A fuzzy place begins and ends where words do.
+        A fuzzy match begins and ends where words do.
         """
-        if span := _whole_words(copy, self.text, after):
-            return Located(*span, "exact")
-        normal = _normalised(copy)[0].strip()
-        if not normal:
+        if span := _find_whole_words(copy, self.text, after):
+            return Alignment(*span, "exact")
+        normalised = _normalise(copy)[0].strip()
+        if not normalised:
             return None
-        behind = next((index for index, place in enumerate(self._places) if place >= after), 0)
-        if span := _whole_words(normal, self._normal, behind):
-            return Located(*self._original(*span), "normalised")
-        return self._nearest(normal)
+        first = next((index for index, offset in enumerate(self._offsets) if offset >= after), 0)
+        if span := _find_whole_words(normalised, self._normalised, first):
+            return Alignment(*self._original_span(*span), "normalised")
+        return self._align_fuzzily(normalised)
 
-    def _nearest(self, normal: str) -> Located | None:
+    def _align_fuzzily(self, copy: str) -> Alignment | None:
         from rapidfuzz.fuzz import partial_ratio_alignment, ratio
 
-        if len(normal) > len(self._normal) / self.fuzzy:  # then the source would be found in the copy
+        if len(copy) > len(self._normalised) / self.fuzzy:  # rapidfuzz would look for the passage in the copy
             return None
-        found = partial_ratio_alignment(normal, self._normal, score_cutoff=100 * self.fuzzy)
-        words = list(_WORD.finditer(self._normal))
+        found = partial_ratio_alignment(copy, self._normalised, score_cutoff=100 * self.fuzzy)
+        words = list(_WORD.finditer(self._normalised))
         if found is None or not words:
             return None
-        starts = sorted((word.start() for word in words), key=lambda at: abs(at - found.dest_start))[:_NEAR]
-        ends = sorted((word.end() for word in words), key=lambda at: abs(at - found.dest_end))[:_NEAR]
+        starts = sorted((word.start() for word in words), key=lambda at: abs(at - found.dest_start))[:_BOUNDARIES]
+        ends = sorted((word.end() for word in words), key=lambda at: abs(at - found.dest_end))[:_BOUNDARIES]
         spans = [(start, end) for start in starts for end in ends if start < end]
-        best = max(spans, key=lambda span: ratio(normal, self._normal[slice(*span)]), default=None)
-        return Located(*self._original(*best), "fuzzy") if best else None
+        best = max(spans, key=lambda span: ratio(copy, self._normalised[slice(*span)]), default=None)
+        return Alignment(*self._original_span(*best), "fuzzy") if best else None
 
-    def _original(self, start: int, end: int) -> tuple[int, int]:
-        return self._places[start], self._places[end - 1] + 1
+    def _original_span(self, start: int, end: int) -> tuple[int, int]:
+        return self._offsets[start], self._offsets[end - 1] + 1
 
 
-def _whole_words(part: str, text: str, after: int) -> tuple[int, int] | None:
+def _find_whole_words(part: str, text: str, after: int) -> tuple[int, int] | None:
     if not part.strip():
         return None
     before, behind = r"(?<!\w)" if part[0].isalnum() else "", r"(?!\w)" if part[-1].isalnum() else ""
@@ -75,15 +113,15 @@ def _whole_words(part: str, text: str, after: int) -> tuple[int, int] | None:
     return found.span() if found else None
 
 
-def _normalised(text: str) -> tuple[str, list[int]]:
-    """A text in one case, with single spaces and plain quotes and dashes, and the place of each of its characters."""
+def _normalise(text: str) -> tuple[str, list[int]]:
+    """A text in one case, with single spaces and plain quotes and dashes, and the offset of each of its characters."""
     characters: list[str] = []
-    places: list[int] = []
-    for place, character in enumerate(text.translate(_LOOKALIKES)):
+    offsets: list[int] = []
+    for offset, character in enumerate(text.translate(_LOOKALIKES)):
         plain = unicodedata.normalize("NFKC", character).casefold()
         plain = " " if plain.isspace() else plain
         if plain == " " and characters and characters[-1] == " ":
             continue
         characters += plain
-        places += [place] * len(plain)
-    return "".join(characters), places
+        offsets += [offset] * len(plain)
+    return "".join(characters), offsets

@@ -1,4 +1,4 @@
-"""What a run with GINGER came to: how many turns had an answer, and how many sentences their nuggets do not support."""
+"""The report of a run with GINGER: how many turns had an answer, and how many sentences are unsupported."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLE = "ginger"
 
 @hookimpl
 def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
-    """Count outcomes; nothing where another generator, or none, answered."""
+    """Count outcomes, nuggets and sentences over the run; None where another generator, or none, answered."""
     if (run.config.get("generator") or {}).get(OPTION_KEY) != "ginger":
         return None
     counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
@@ -26,7 +26,7 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
             counts["sentences"] += len(sentences)
             counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
     if not counts["answered"] + counts["single"] + counts["unanswerable"]:
-        return None  # turns that were given, not asked
+        return None  # no turn was answered by this generator, as where answers come from a file
     line = (
         f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
         f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "

@@ -1,4 +1,4 @@
-"""`summarizer=llm`: a cluster of nuggets in one sentence."""
+"""`summarizer=llm`: one sentence for each cluster of nuggets."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag import LLM, Nugget, PromptTemplate, Summarizer
-from convrag.sdk.sentences import first_sentence
-from convrag_ginger.citing import without
-from convrag_ginger.length_limit import clipped
+from convrag.sdk.sentences import first_sentence, without_citations
+from convrag_ginger.length_limit import truncate_sentence
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
-_WRAPPED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
+_QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
 
 
 class LlmSummarizer(Summarizer):
     """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
 
-    A reply of several sentences is cut to the first; one that is too long ends with a clause within the limit. Where
-    the reply is empty, the first sentence of the first nugget is quoted.
+    Only the first sentence of a reply counts. It is cut to the limit, at the end of a clause if possible. Where the
+    reply is empty, the first sentence of the first nugget is quoted.
 
     Args:
         llm: the language model that summarises.
@@ -50,23 +49,23 @@ class LlmSummarizer(Summarizer):
         return self.template.hash
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
-        """One call of the LLM; none without nuggets, of which there is nothing to say. Raises LLMError."""
-        texts = [" ".join(without(nugget.text).split()) for nugget in nuggets]
+        """One call of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
+        texts = [" ".join(without_citations(nugget.text).split()) for nugget in nuggets]
         if not texts:
             return ""
         prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)
-        sentence = first_sentence(bare(self.llm.complete(prompt).text))
-        return clipped(sentence or first_sentence(texts[0]), words)
+        sentence = first_sentence(clean_sentence(self.llm.complete(prompt).text))
+        return truncate_sentence(sentence or first_sentence(texts[0]), words)
 
 
-def bare(reply: str) -> str:
-    """The first line of a reply that says anything, without label, bullet, quotation marks around it, and citations."""
+def clean_sentence(reply: str) -> str:
+    """The first line of a reply that has text, without its label, bullet, quotation marks and citations."""
     for line in reply.splitlines():
         text = _LABEL.sub("", _BULLET.sub("", line.strip()))
         if text.startswith("```"):
             continue
-        if wrapped := _WRAPPED.match(text):
-            text = wrapped["inner"]
-        if text := without(text).strip():
+        if quoted := _QUOTED.match(text):
+            text = quoted["inner"]
+        if text := without_citations(text).strip():
             return text
     return ""
