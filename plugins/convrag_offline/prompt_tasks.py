@@ -1,4 +1,4 @@
-"""The tasks that are done without a language model, and what each of them reads of a prompt's inputs."""
+"""The tasks of prompts that are done without a language model, and which of a prompt's inputs each of them reads."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ from typing import Any
 
 from convrag import LLMError
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import Frequencies
-from convrag_offline.fluency import fluency
-from convrag_offline.nugget_detection import nuggets
-from convrag_offline.nugget_evaluation import assign, importance, nuggetise
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.nugget_detection import tag_nuggets
+from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_importance
 from convrag_offline.rewriting import rewrite
 from convrag_offline.summarizing import summarize
+
+
+def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
+    """Task "fluency" without a language model: the text as it is."""
+    return text
+
 
 _TASKS: dict[str, Callable[..., str]] = {
     "answer": answer,
     "rewrite": rewrite,
-    "nuggets": nuggets,
+    "nuggets": tag_nuggets,
     "summarize": summarize,
-    "fluency": fluency,
+    "fluency": keep_wording,
     "nuggetise": nuggetise,
-    "importance": importance,
-    "assign": assign,
+    "importance": rate_importance,
+    "assign": assign_support,
 }
 _INPUTS = {
     "answer": ("question", "history", "evidence"),
@@ -36,22 +41,22 @@ _INPUTS = {
 }
 _OPTIONAL = {"rewrite": ("question_weight",), "nuggets": ("title",)}
 
-NAMES = frozenset(_TASKS)
+TASK_NAMES = frozenset(_TASKS)
 
 
-def perform(task: str, inputs: Mapping[str, Any], frequencies: Frequencies) -> str:
-    """Do a task from its inputs. Raises LLMError for a task or inputs that are not known here."""
+def perform_task(task: str, inputs: Mapping[str, Any], frequencies: DocumentFrequencies) -> str:
+    """Do a task with a prompt's inputs. Raises LLMError for an unknown task or missing inputs."""
     if task not in _TASKS:
-        raise _failure(
+        raise _error(
             f"knows the tasks {', '.join(_TASKS)}, not {task!r}: choose a language model for it "
             "(llm=litellm llm.model=...)"
         )
-    if lacking := [name for name in _INPUTS[task] if name not in inputs]:
-        raise _failure(f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(lacking)}")
+    if missing := [name for name in _INPUTS[task] if name not in inputs]:
+        raise _error(f"reads a prompt's inputs, and this one for {task!r} lacks {', '.join(missing)}")
     known = (*_INPUTS[task], *_OPTIONAL.get(task, ()))
     given = {name: inputs[name] for name in known if name in inputs}
     return _TASKS[task](**given, frequencies=frequencies)
 
 
-def _failure(what: str) -> LLMError:
-    return LLMError(f"llm=extractive is no language model: it {what}", provider="convrag", model="extractive")
+def _error(message: str) -> LLMError:
+    return LLMError(f"llm=extractive is no language model: it {message}", provider="convrag", model="extractive")

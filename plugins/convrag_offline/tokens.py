@@ -1,18 +1,18 @@
-"""Words as this package compares them: which carry content, and which are forms of one another."""
+"""Words of a text as this package compares them: their stems, and which of them are content words."""
 
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from convrag.sdk.stemming import stem_words
+
 _WORD = re.compile(r"[^\W_]+(?:[-'’.][^\W_]+)*")
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-_local = threading.local()
 
-_FUNCTION = """
+_FUNCTION_WORDS = """
 a about above across after again against all almost alone along already also although always am among an and any
 anybody anyone anything are aren't around as ask at away back be became because become been before began behind being
 below between both but by came can can't cannot come could couldn't did didn't do does doesn't doing don't done down
@@ -27,19 +27,22 @@ thus to together too toward towards under until up upon us used using various ve
 went were weren't what what's whatever when where whereas whether which while who who's whom whose why will with
 within without won't would wouldn't yes yet you your yours yourself
 """
-_ANAPHORS = (
+_PRONOUNS = (
     "it its it's they them their theirs he him his she her hers this that these those one ones other others another"
 )
-# What people say to an assistant, and it to them, whatever they talk about.
-_TALK = """
+# Frequent in what users and assistants say to each other, whatever the topic.
+_CHAT_WORDS = """
 according available based certain consult context currently describe detail details document documents example
 examples explain find hello help hi include included includes including info information interesting know mentioned
 note ok okay passage passages provide provided provides question questions related sorry speaking specific
 specifically sure talk tell thank thanks think understand want wonder
 """
 
-ANAPHORS = frozenset(_ANAPHORS.split())
-STOP_WORDS = frozenset(_FUNCTION.split()) | ANAPHORS | frozenset(_TALK.split())
+ANAPHORS = frozenset(_PRONOUNS.split())
+"""Words that refer back to something said before."""
+
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split()) | ANAPHORS | frozenset(_CHAT_WORDS.split())
+"""Words that do not tell what a text is about."""
 
 
 class Word(NamedTuple):
@@ -49,32 +52,33 @@ class Word(NamedTuple):
     stem: str
 
 
-def words(text: str) -> Iterator[Word]:
+def find_words(text: str) -> Iterator[Word]:
     """All words of a text, in order."""
     for match in _WORD.finditer(text):
-        yield Word(match[0], stem(match[0].lower()))
+        yield Word(match[0], _stem(match[0].lower()))
 
 
-def content_words(text: str) -> Iterator[Word]:
-    """Those that say what a text is about."""
-    return (word for word in words(text) if carries_content(word.text))
+def find_content_words(text: str) -> Iterator[Word]:
+    """The content words of a text, in order."""
+    return (word for word in find_words(text) if is_content_word(word.text))
 
 
-def carries_content(word: str) -> bool:
-    """Whether a word says what a text is about; single letters and function words do not."""
+def stem_content_words(text: str) -> set[str]:
+    """The distinct stems of a text's content words."""
+    return {word.stem for word in find_content_words(text)}
+
+
+def is_content_word(word: str) -> bool:
+    """Whether a word is neither a stop word nor a single character."""
     return len(word) > 1 and word.lower().replace("’", "'") not in STOP_WORDS
 
 
 @lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
-    """The English stem of a lower-case word; words of other scripts stay as they are."""
-    import Stemmer
-
-    if not hasattr(_local, "stemmer"):  # a stemmer is not thread-safe
-        _local.stemmer = Stemmer.Stemmer("english")
-    return str(_local.stemmer.stemWord(word.replace("’", "'").removesuffix("'s")))
+def _stem(word: str) -> str:
+    """The English stem of a word in lower case."""
+    return stem_words([word.replace("’", "'").removesuffix("'s")])[0]
 
 
 def count_tokens(text: str) -> int:
-    """Words and punctuation marks."""
+    """The number of words and punctuation marks of a text."""
     return sum(1 for _ in _TOKEN.finditer(text))

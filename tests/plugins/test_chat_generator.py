@@ -23,7 +23,7 @@ from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
 from convrag_condense.meta import HeldBack, is_meta
 from convrag_offline.answering import answer
-from convrag_offline.document_frequencies import Frequencies
+from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_retrieval.bm25 import BM25Retriever
 
 READY = "Okay, I understand. I'm ready to begin."
@@ -392,7 +392,7 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     inputs = llm.prompts[-1].inputs
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
     assert inputs["evidence"] == [{"number": 3, "title": "Title 5", "authors": "", "text": "Text 5."}]
-    assert answer(**{**inputs, "question": "Which text is it, number 5?"}, frequencies=Frequencies()) != ""
+    assert answer(**{**inputs, "question": "Which text is it, number 5?"}, frequencies=DocumentFrequencies()) != ""
 
 
 # The seed's manual test cases, end to end --------------------------------------------------------------------------
