@@ -1,4 +1,4 @@
-"""What one conversation has embedded and split already: its part of a rewriter's scratch."""
+"""An embedder that embeds each text once in a conversation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class Remembering(Embedder):
-    """An embedder that embeds each text once per conversation.
+class CachingEmbedder(Embedder):
+    """Embeds new texts only, and takes the others' vectors from a conversation's memory.
 
-    To whoever is given it, a clusterer say, it is the embedder itself, down to the fingerprint.
+    It has the fingerprint of the embedder, so that what a clusterer computes with either is the same to the store.
 
     Args:
-        embedder: embeds what is new.
-        vectors: what was embedded before; what is new is added.
+        embedder: embeds new texts.
+        vectors: text -> vector of what was embedded before; new ones are added.
     """
 
     def __init__(self, embedder: Embedder, vectors: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ class Remembering(Embedder):
         self.fingerprint = embedder.fingerprint
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Rows as the embedder gives them; queries are not kept."""
+        """The embedder's rows, (n, d) float32; queries are embedded each time."""
         import numpy as np
 
         if query or not texts:
