@@ -1,4 +1,4 @@
-"""DH-RAG: a dynamic database of the conversation's history, matched by cluster, summary and chain."""
+"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary and chain."""
 
 from __future__ import annotations
 
