@@ -78,9 +78,9 @@ class DHRagRewriter(Rewriter):
             top_k=top_k, max_clusters=max_clusters, min_triples=min_triples, summaries=summaries, capacity=capacity
         )
         if not 0 <= alpha <= 1:
-            raise ConfigError(f"rewriter.alpha={alpha}: a share lies between 0 and 1")
+            raise ConfigError(f"rewriter.alpha={alpha}: between 0 (recency only) and 1 (relevance only)")
         if not 0 < chain_threshold <= 1:
-            raise ConfigError(f"rewriter.chain_threshold={chain_threshold}: a cosine above 0, and at most 1")
+            raise ConfigError(f"rewriter.chain_threshold={chain_threshold}: above 0, at most 1")
         self.embedder = embedder
         self.alpha = alpha
         self.top_k = top_k
@@ -139,4 +139,4 @@ class DHRagRewriter(Rewriter):
 def _check_at_least_one(**parameters: int) -> None:
     for name, value in parameters.items():
         if value < 1:
-            raise ConfigError(f"rewriter.{name}={value}: it must be at least 1")
+            raise ConfigError(f"rewriter.{name}={value}: at least 1")

@@ -41,7 +41,7 @@ class ExtractiveLLM(LLM):
 
     def prepare(self) -> None:
         """Count the words of the corpus, once for each corpus."""
-        self._count_words()
+        self._load_frequencies()
 
     def note(self) -> str:
         """Says that it is no language model, and what it does instead."""
@@ -52,7 +52,7 @@ class ExtractiveLLM(LLM):
         from convrag_offline.prompt_tasks import perform_task
 
         start = time.perf_counter()
-        text = perform_task(prompt.task, prompt.inputs, self._count_words())
+        text = perform_task(prompt.task, prompt.inputs, self._load_frequencies())
         read = sum(self.count_tokens(message.content) for message in prompt.messages)
         seconds = time.perf_counter() - start
         return Completion(text, read, self.count_tokens(text), cost_usd=0.0, seconds=seconds, model="extractive")
@@ -63,7 +63,7 @@ class ExtractiveLLM(LLM):
 
         return count_tokens(text)
 
-    def _count_words(self) -> DocumentFrequencies:
+    def _load_frequencies(self) -> DocumentFrequencies:
         with self._lock:
             if self._frequencies is None:
                 from convrag_offline.document_frequencies import count_document_frequencies, open_corpora
