@@ -44,7 +44,7 @@ class ExtractiveLLM(LLM):
         self._load_frequencies()
 
     def note(self) -> str:
-        """Says that it is no language model, and what it does instead."""
+        """A sentence for the run's summary: this is no language model."""
         return "no language model: questions get words of the history added, answers are sentences quoted from passages"
 
     def complete(self, prompt: Prompt) -> Completion:
