@@ -55,7 +55,7 @@ class DedupContext(Context):
         self.llm = llm
         self.only_if_present = only_if_present
         self.hints = hints
-        self.content_hash = content_hash
+        self.compare_content = content_hash
         self.near_duplicate = near_duplicate
         self.order = order
 
@@ -68,7 +68,7 @@ class DedupContext(Context):
             earlier,
             messages if self.only_if_present else None,
             len(question.history),
-            compare_content=self.content_hash,
+            compare_content=self.compare_content,
         )
         turn = deduplicate(
             passages,
@@ -95,7 +95,7 @@ class DedupContext(Context):
         sent_again = [
             item.text
             for item in items
-            if not item.hint and earlier.find_same(item.passage, compare_content=self.content_hash)
+            if not item.hint and earlier.find_same(item.passage, compare_content=self.compare_content)
         ]
         return turn_stats(turn) | {
             "num_sent_again": len(sent_again),

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from convrag.registry.parameters import use
-
 from convrag import (
     LLM,
     Clusterer,
@@ -22,6 +20,7 @@ from convrag import (
     Rewrite,
     Rewriter,
 )
+from convrag.registry.parameters import use
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import Sentence, extract_sentences, group_by_turn, list_utterances
