@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from convrag import Dataset, Metrics, TurnRecord, operational
+from convrag.registry.parameters import operational
+
+from convrag import Dataset, Metrics, TurnRecord
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Job
 from convrag_metrics.references import References
 from convrag_metrics.texts import Citations, evidence_texts, lacks, scored_text

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from convrag import Dataset, Metrics, TurnRecord, operational
+from convrag.registry.parameters import operational
+
+from convrag import Dataset, Metrics, TurnRecord
 from convrag_metrics.bert_scorer import REQUIRES, BertScorer, Scored
 from convrag_metrics.bertscore import jobs
 from convrag_metrics.conditioning import conditioned

@@ -29,10 +29,10 @@ from convrag.api.types import (
     TurnRecord,
 )
 from convrag.testing import MetricsContract, TaskContract
-from convrag_judging import AgreementTask, JudgeMetrics, alpha, convrag_report
-from convrag_judging.agreement import agreement, kendall
-from convrag_judging.forms import on_scale
-from convrag_judging.opinions import grouped, read_opinions
+from convrag_judging import AgreementTask, JudgeMetrics, convrag_report, krippendorff_alpha
+from convrag_judging.agreement import kendall_tau_b, measure_agreement
+from convrag_judging.ratings import group_ratings, read_ratings
+from convrag_judging.reply_forms import parse_score
 from convrag_judging.rubric import read_rubric, rubric_path
 
 NA = None
@@ -53,13 +53,13 @@ def units(observers: list[list[Any]]) -> list[list[float]]:
 
 @pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_of_four_observers(level: Any, published: float) -> None:
-    found = alpha(units(FOUR), level)
+    found = krippendorff_alpha(units(FOUR), level)
     assert found is not None
     assert round(found, 3) == published
 
 
 def test_alpha_of_two_observers() -> None:
-    found = alpha(units(TWO), "nominal")
+    found = krippendorff_alpha(units(TWO), "nominal")
     assert found is not None
     assert round(found, 3) == 0.095
 
@@ -82,7 +82,7 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
     observed = sum(
         2 * sum(difference(a, b) for a, b in combinations(unit, 2)) / (len(unit) - 1) for unit in pairable
     ) / len(everything)
-    assert alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
+    assert krippendorff_alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
 
 
 @settings(deadline=None)  # the first one imports numpy
@@ -91,16 +91,16 @@ def test_alpha_asks_neither_who_nor_which_scale_of_ranks(judged: list[list[float
     shuffled = [random.sample(unit, len(unit)) for unit in judged]
     random.shuffle(shuffled)
     stretched = [[value**3 for value in unit] for unit in shuffled]
-    found, again = alpha(judged, "ordinal"), alpha(stretched, "ordinal")
+    found, again = krippendorff_alpha(judged, "ordinal"), krippendorff_alpha(stretched, "ordinal")
     assert (found is None) == (again is None)
     assert found is None or found == pytest.approx(again)
 
 
 def test_alpha_that_is_undefined() -> None:
-    assert alpha([]) is None
-    assert alpha([[1.0], [2.0]]) is None
-    assert alpha([[3.0, 3.0], [3.0, 3.0]]) is None
-    assert alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
+    assert krippendorff_alpha([]) is None
+    assert krippendorff_alpha([[1.0], [2.0]]) is None
+    assert krippendorff_alpha([[3.0, 3.0], [3.0, 3.0]]) is None
+    assert krippendorff_alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
 
 
 @settings(deadline=None)  # the first one imports scipy
@@ -109,7 +109,7 @@ def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in combinations(pairs, 2)]
     untied = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
-    found, _ = kendall([float(a) for a in first], [float(b) for b in second])
+    found, _ = kendall_tau_b([float(a) for a in first], [float(b) for b in second])
     if not all(untied):
         assert found is None
     else:
@@ -119,11 +119,11 @@ def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
 def test_agreement_of_a_judge_with_two_people() -> None:
     human = {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0, "y": 3.0}, "c": {"x": 5.0}, "d": {"x": 1.0}}
     scores = {"a": {"judge": 2.0}, "b": {"judge": 4.0}, "c": {"judge": 5.0}, "e": {"judge": 1.0}}
-    found = agreement(scores, human, "interval")
+    found = measure_agreement(scores, human, "interval")
     assert (found.turns, found.annotators, found.tau_b) == (3, 2, pytest.approx(1.0))
-    assert found.alpha_humans == alpha([[1.0, 2.0], [3.0, 3.0], [5.0]], "interval")
-    assert found.alpha == alpha([[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 5.0]], "interval")
-    assert "over 3 turns with scores of 2 annotators" in found.sentence("faithfulness")
+    assert found.alpha_humans == krippendorff_alpha([[1.0, 2.0], [3.0, 3.0], [5.0]], "interval")
+    assert found.alpha == krippendorff_alpha([[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 5.0]], "interval")
+    assert "over 3 turns with scores of 2 annotators" in found.describe("faithfulness")
 
 
 # The judge -----------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
     numbers = report_of(stage, tmp_path).numbers["judge"]
     assert numbers["judges"]["second_llm"]["faithfulness"] == 3.0
     assert numbers["alpha_among_judges"]["appropriateness"] == 1.0
-    assert numbers["alpha_among_judges"]["faithfulness"] == alpha([[5.0, 4.0], [1.0, 2.0]])
+    assert numbers["alpha_among_judges"]["faithfulness"] == krippendorff_alpha([[5.0, 4.0], [1.0, 2.0]])
 
 
 def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
     report = report_of(stage, tmp_path)
     found = report.numbers["judge"]["agreement"]["faithfulness"]
     assert (found["turns"], found["annotators"], found["tau_b"]) == (2, 2, pytest.approx(1.0))
-    assert found["alpha"] == alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
+    assert found["alpha"] == krippendorff_alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
     assert any("people scored humour, which nobody judged here" in line for line in report.lines)
 
 
@@ -313,7 +313,7 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
     ],
 )
 def test_scores_on_the_scale(value: Any, expected: int | None) -> None:
-    assert on_scale(value, 1, 5) == expected
+    assert parse_score(value, 1, 5) == expected
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
     path = tmp_path / "Ada.jsonl"
     rows = [{"turn_id": 1, "scores": {"a": 1, "b": 2.5}}, {"qid": "1", "criterion": "a", "score": 3, "annotator": 7}]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert grouped(read_opinions([path])) == {"a": {"1": {"Ada": 1.0, "7": 3.0}}, "b": {"1": {"Ada": 2.5}}}
+    assert group_ratings(read_ratings([path])) == {"a": {"1": {"Ada": 1.0, "7": 3.0}}, "b": {"1": {"Ada": 2.5}}}
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_what_is_wrong_with_scores(tmp_path: Path, rows: list[Any], message: str
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_opinions([path])
+        read_ratings([path])
 
 
 # The command ---------------------------------------------------------------------------------------------------------
@@ -416,7 +416,7 @@ def test_the_task_compares_files(here: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads((here / "out" / "agreement.json").read_text(encoding="utf-8"))["quality"]
     assert (written["turns"], written["annotators"], written["tau_b"]) == (3, 2, pytest.approx(1.0))
-    assert written["alpha_humans"] == alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
+    assert written["alpha_humans"] == krippendorff_alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
     assert "quality: Kendall's tau-b 1.000" in done.stdout
     done = convrag(*files, "task.measure=RB_ag")
     assert "Did you mean 'RB_agg'?" in done.stderr
@@ -431,7 +431,7 @@ def test_no_language_model_cannot_judge(here: Path) -> None:
 
 def test_a_served_model_judges_and_its_calls_count_as_the_metrics(here: Path) -> None:
     pytest.importorskip("litellm")
-    from convrag.config.compose import compose
+    from convrag.config import compose
     from convrag.run.runner import run
     from llm_server import Server, said
 

@@ -26,11 +26,11 @@ from convrag.api.types import (
     Turn,
     TurnRecord,
 )
-from convrag.config.compose import compose
+from convrag.config import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
 from convrag_judging import NuggetMetrics, convrag_report
-from convrag_judging.words import answer_words, cut
+from convrag_judging.answers import split_words, truncate_answer
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
 
@@ -187,10 +187,10 @@ def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
 
 
 def test_words_and_cutting() -> None:
-    assert answer_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
-    assert cut("a b [1] c", 3) == "a b [1] c"
-    assert cut("a  b [1] c", 2) == "a b"
-    assert cut("a b", None) == "a b"
+    assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
+    assert truncate_answer("a b [1] c", 3) == "a b [1] c"
+    assert truncate_answer("a  b [1] c", 2) == "a b"
+    assert truncate_answer("a b", None) == "a b"
 
 
 def test_an_empty_answer_scores_nothing_and_asks_nobody(store: Store) -> None:

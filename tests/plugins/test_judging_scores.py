@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import ScoreNuggetsTask, scores
-from convrag_judging.given import read_labels, read_nuggets
-from convrag_judging.labels import assignment_of, importance_of
-from convrag_judging.scoring import Labels
+from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.nugget_scores import LabelPairs, parse_assignment, parse_importance
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])
 ASSIGNMENT = st.sampled_from(["support", "partial", "none"])
@@ -59,7 +58,7 @@ def test_the_scores_are_those_of_the_definition(pairs: list[tuple[str, str]]) ->
 def test_lists_of_unequal_length_pair_up(pairs: list[Any], more: list[str], others: list[str]) -> None:
     importance = [importance for importance, _ in pairs] + more
     assignment = [label for _, label in pairs] + others
-    labels = Labels.of(importance, assignment)
+    labels = LabelPairs.from_labels(importance, assignment)
     assert labels.unpaired == abs(len(more) - len(others))
     assert len(labels.pairs) == len(pairs) + min(len(more), len(others))
 
@@ -109,19 +108,19 @@ def test_nothing_vital_and_nothing_at_all() -> None:
     ],
 )
 def test_labels_of_support(label: str, meaning: str | None) -> None:
-    assert assignment_of(label) == meaning
+    assert parse_assignment(label) == meaning
 
 
 @pytest.mark.parametrize(("label", "meaning"), [("VITAL", "vital"), ("Okay", "okay"), ("ok", "okay"), ("failed", None)])
 def test_labels_of_importance(label: str, meaning: str | None) -> None:
-    assert importance_of(label) == meaning
+    assert parse_importance(label) == meaning
 
 
 def test_labels_that_cannot_be_read_earn_nothing_and_are_counted() -> None:
-    labels = Labels.of(["vital", "failed", "vital"], ["failed", "support", "support"])
+    labels = LabelPairs.from_labels(["vital", "failed", "vital"], ["failed", "support", "support"])
     assert labels.unknown == 2
-    assert labels.scores()["strict_vital"] == 1 / 2
-    assert labels.scores()["strict_all"] == 2 / 3
+    assert labels.compute_scores()["strict_vital"] == 1 / 2
+    assert labels.compute_scores()["strict_all"] == 2 / 3
 
 
 def write(path: Path, *rows: Any) -> Path:
@@ -154,7 +153,7 @@ def test_files_of_the_nuggetizer_and_ours(tmp_path: Path) -> None:
         },
         {"turn_id": 7, "importance": [], "assignment": []},
     )
-    found = read_labels([theirs, ours])
+    found = read_nugget_labels([theirs, ours])
     assert list(found) == ["q1", "7"]
     assert [labels.assessor for labels in found["q1"]] == ["gpt", "claude"]
     assert found["q1"][0].texts[2] == "Python was made in 1991"
@@ -164,13 +163,13 @@ def test_files_of_the_nuggetizer_and_ours(tmp_path: Path) -> None:
 
 def test_without_a_length_the_words_of_the_answer_are_counted(tmp_path: Path) -> None:
     row = {name: value for name, value in NUGGETIZER.items() if name != "response_length"}
-    (labels,) = read_labels([write(tmp_path / "a.jsonl", row)])["q1"]
+    (labels,) = read_nugget_labels([write(tmp_path / "a.jsonl", row)])["q1"]
     assert labels.words == 5
 
 
 def test_several_assessors_in_one_file(tmp_path: Path) -> None:
     rows = [{"turn_id": "t", "assessor": who, "importance": ["vital"], "assignment": ["support"]} for who in "ab"]
-    assert [labels.assessor for labels in read_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
+    assert [labels.assessor for labels in read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
 
 
 def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
@@ -179,7 +178,7 @@ def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
     for path in paths:
         path.parent.mkdir()
         write(path, row)
-    assert [labels.assessor for labels in read_labels(paths)["t"]] == list(map(str, paths))
+    assert [labels.assessor for labels in read_nugget_labels(paths)["t"]] == list(map(str, paths))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +202,13 @@ def test_what_is_wrong_with_a_file_of_judgements(
     tmp_path: Path, rows: list[Any], line: int | None, message: str
 ) -> None:
     with pytest.raises(DataError, match=message) as raised:
-        read_labels([write(tmp_path / "x.jsonl", *rows)])
+        read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])
     assert raised.value.line == line
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nope\.jsonl: this file does not exist"):
-        read_labels([tmp_path / "nope.jsonl"])
+        read_nugget_labels([tmp_path / "nope.jsonl"])
 
 
 def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
