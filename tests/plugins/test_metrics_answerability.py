@@ -9,7 +9,7 @@ from convrag.api.types import Answer, Conversation, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import AnswerabilityMetrics
-from convrag_metrics.conditioning import conditioned
+from convrag_metrics.idk import condition_on_answerability
 
 DUNNO = "I do not know."
 
@@ -67,11 +67,19 @@ def test_scores_are_conditioned_as_mtrag_does() -> None:
 
 def test_conditioning_case_by_case() -> None:
     for label in ("UNANSWERABLE", "CONVERSATIONAL"):
-        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [1.0, 0.0, 0.0]
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
+            1.0,
+            0.0,
+            0.0,
+        ]
     for label in ("ANSWERABLE", "PARTIAL"):
-        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [0.0, 0.3, 0.3]
-    assert conditioned(0.3, "", "yes") == 0.3
-    assert conditioned(0.3, "UNDERSPECIFIED", "no") is None
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
+            0.0,
+            0.3,
+            0.3,
+        ]
+    assert condition_on_answerability(0.3, "", "yes") == 0.3
+    assert condition_on_answerability(0.3, "UNDERSPECIFIED", "no") is None
 
 
 def test_without_cases_there_is_no_rate() -> None:

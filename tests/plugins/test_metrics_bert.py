@@ -200,17 +200,17 @@ def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("favoured", "share"), [(1, 1.0), (2, 0.0)])
 def test_an_nli_model_judges_the_cited_sentences(nli_folder: Path, favoured: int, share: float) -> None:
-    from convrag_metrics.nli import Nli
-    from convrag_metrics.support import Case
+    from convrag_metrics.citation_support import SupportCase
+    from convrag_metrics.nli import EntailmentModel
 
     metrics = GroundingMetrics(support="nli", model=str(nli_folder))
     assert list(metrics.check()) == []
-    nli = Nli(str(nli_folder), "cpu")
+    nli = EntailmentModel(str(nli_folder), "cpu")
     with torch.no_grad():
         nli.model.classifier.weight.zero_()
         nli.model.classifier.bias.copy_(torch.eye(3)[favoured])
-    case: Case = ("Laika flew.", ["a " * 500, "b"])
-    assert nli.supports(case) is bool(share)
+    case: SupportCase = ("Laika flew.", ["a " * 500, "b"])
+    assert nli.is_supported(case) is bool(share)
     values = metrics.measure([record("Laika flew [1]. It was so [2]. Why?", "Laika.", "So.")])["tea<::>1"]
     assert values["grounding_judged"] == 2.0
 

@@ -13,8 +13,13 @@ from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passag
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import GroundingMetrics
-from convrag_metrics.claims import Claim, _segmented, _sentences, claims
-from convrag_metrics.support import lexical
+from convrag_metrics.citation_support import has_lexical_support
+from convrag_metrics.cited_sentences import (
+    CitedSentence,
+    segment_by_pysbd,
+    segment_sentences,
+    split_cited_sentences,
+)
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
 
@@ -71,7 +76,7 @@ class TestContract(MetricsContract):
     ],
 )
 def test_sentences_and_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert claims(answer) == [Claim(*each) for each in expected]
+    assert split_cited_sentences(answer) == [CitedSentence(*each) for each in expected]
 
 
 def test_the_quick_way_finds_the_sentences_that_pysbd_finds(mtrag_path: Path) -> None:
@@ -79,7 +84,8 @@ def test_the_quick_way_finds_the_sentences_that_pysbd_finds(mtrag_path: Path) ->
     texts = [json.loads(line)["targets"][0]["text"] for line in lines]
     paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
     alike = sum(
-        [part.strip() for part in _sentences(each)] == [part.strip() for part in _segmented(each) if part.strip()]
+        [part.strip() for part in segment_sentences(each)]
+        == [part.strip() for part in segment_by_pysbd(each) if part.strip()]
         for each in paragraphs
     )
     assert alike >= 0.98 * len(paragraphs)
@@ -122,12 +128,12 @@ def test_what_needs_no_citation_is_left_out() -> None:
     ],
 )
 def test_lexical_support(sentence: str, threshold: float, expected: bool) -> None:
-    assert lexical((sentence, [PASSAGES[1]]), threshold) is expected
+    assert has_lexical_support((sentence, [PASSAGES[1]]), threshold) is expected
 
 
 def test_lexical_support_may_come_from_several_passages() -> None:
-    assert lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES), 0.7)
-    assert not lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES[1:]), 0.7)
+    assert has_lexical_support(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES), 0.7)
+    assert not has_lexical_support(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES[1:]), 0.7)
 
 
 def test_an_llm_is_asked_about_each_cited_sentence() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.types import Answer, TurnRecord
-from convrag_metrics.unknowing import answered, unknowing
+from convrag_metrics.idk import detect_idk, detect_idk_answer
 
 NOT_KNOWING = [
     "I don't know.",
@@ -53,42 +53,40 @@ PARTLY = [
 
 @pytest.mark.parametrize("text", NOT_KNOWING)
 def test_what_says_that_it_does_not_know(text: str) -> None:
-    assert unknowing(text) == "yes"
+    assert detect_idk(text) == "yes"
 
 
 @pytest.mark.parametrize("text", KNOWING)
 def test_what_says_no_such_thing(text: str) -> None:
-    assert unknowing(text) == "no"
+    assert detect_idk(text) == "no"
 
 
 @pytest.mark.parametrize("text", PARTLY)
 def test_what_says_so_of_a_part(text: str) -> None:
-    assert unknowing(text) == "partly"
+    assert detect_idk(text) == "partly"
 
 
 @given(st.text())
 def test_any_text_has_a_verdict_whatever_its_case_and_spaces(text: str) -> None:
-    assert unknowing(text) in ("no", "partly", "yes")
+    assert detect_idk(text) in ("no", "partly", "yes")
 
 
 @pytest.mark.parametrize("text", NOT_KNOWING + PARTLY)
 def test_case_does_not_matter(text: str) -> None:
-    assert unknowing(text.upper()) == unknowing(text.lower()) == unknowing(text)
+    assert detect_idk(text.upper()) == detect_idk(text.lower()) == detect_idk(text)
 
 
 def test_a_generators_own_word_counts() -> None:
-    trace = {"generator": {"outcome": "unanswerable"}}
-    assert answered(TurnRecord("c", "t", "d", 1, "?", answer=Answer("Leider nein."), trace=trace)) == "yes"
-    answer = Answer("It is far.")
-    assert (
-        answered(TurnRecord("c", "t", "d", 1, "?", answer=answer, trace={"generator": {"outcome": "single"}})) == "no"
-    )
+    for outcome, text, expected in [("unanswerable", "Leider nein.", "yes"), ("single", "It is far.", "no")]:
+        trace = {"generator": {"outcome": outcome}}
+        record = TurnRecord("c", "t", "d", 1, "?", answer=Answer(text), trace=trace)
+        assert detect_idk_answer(record) == expected
 
 
 def test_answers_that_people_approved_are_told_apart(mtrag_path: Path) -> None:
     lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    counts = Counter((row["Answerability"][0], unknowing(row["targets"][0]["text"])) for row in rows)
+    counts = Counter((row["Answerability"][0], detect_idk(row["targets"][0]["text"])) for row in rows)
     assert counts["ANSWERABLE", "yes"] == 0
     assert counts["ANSWERABLE", "no"] >= 0.98 * sum(n for (label, _), n in counts.items() if label == "ANSWERABLE")
     assert counts["UNANSWERABLE", "yes"] >= 0.9 * sum(n for (label, _), n in counts.items() if label == "UNANSWERABLE")

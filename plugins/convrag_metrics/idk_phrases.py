@@ -1,6 +1,6 @@
-"""English phrases with which answers say that they do not know, as patterns over plain text in any case.
+"""Patterns of English phrases in answers that say "I do not know".
 
-The text has plain apostrophes and single spaces.
+They match in any case, and expect plain apostrophes and single spaces.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from functools import cache
 
 
 def _any(words: str) -> str:
-    """One of these words, which are separated by white space; an underscore is a space within one."""
+    """A pattern of any of these words, which white space separates; an underscore is a space within one."""
     return "(?:" + "|".join(word.replace("_", " ") for word in words.split()) + ")"
 
 
 def _gap(most: int) -> str:
-    """Up to so many words."""
+    """A pattern of at most `most` words."""
     return rf"(?:[\w',()-]+ ){{0,{most}}}"
 
 
@@ -91,29 +91,27 @@ _COURTESIES = (
     r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
 )
 _ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")
-
-
 _ABOUT_SOURCES = (
     rf"^(?:however, |instead, )?(?:the|these|this|they|it|all) {_gap(5)}(?:only|primarily|mainly|mostly) {_ABOUT}",
     rf"^\W*{_any('although though even_though while whilst')} {_gap(3)}{_SOURCE} {_gap(2)}{_ABOUT}",
 )
 
 
-def disclaims(clause: str) -> bool:
-    """Whether in a clause the speaker, or the documents, do not have what was asked for."""
-    return bool(_either(_DISCLAIMERS).search(clause))
+def is_disclaimer(clause: str) -> bool:
+    """Whether a clause says that the speaker, or the documents, do not have what was asked for."""
+    return bool(_compile(_DISCLAIMERS).search(clause))
 
 
 def is_courtesy(clause: str) -> bool:
-    """Whether a clause neither knows nor does not: regrets, offers, and whom to ask instead."""
-    return bool(_either(_COURTESIES).search(clause))
+    """Whether a clause is a courtesy, which answers nothing: a regret, an offer, or whom to ask instead."""
+    return bool(_compile(_COURTESIES).search(clause))
 
 
 def is_about_sources(clause: str) -> bool:
-    """Whether a clause is about what the documents are about instead."""
-    return bool(_either(_ABOUT_SOURCES).search(clause))
+    """Whether a clause says what the documents are about instead."""
+    return bool(_compile(_ABOUT_SOURCES).search(clause))
 
 
-@cache  # compiled at their first use: it takes as long as importing all other metrics
-def _either(patterns: tuple[str, ...]) -> re.Pattern[str]:
+@cache  # compiled at the first use: it takes as long as importing all other metrics
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
