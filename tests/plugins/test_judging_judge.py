@@ -1,4 +1,4 @@
-"""metrics=judge and task=agreement: rubrics, judges, and how far they agree with people."""
+"""metrics=judge and task=agreement: rubrics, judges, and their agreement with people."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FOUR = [
     [NA, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NA],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NA],
 ]
-# The same, example A: two observers of ten units, a binary variable without missing values.
+# Example A there: two observers of ten units, a binary variable without missing values.
 TWO = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
 
 
@@ -87,7 +87,7 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
 
 @settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.randoms(use_true_random=False))
-def test_alpha_asks_neither_who_nor_which_scale_of_ranks(judged: list[list[float]], random: Any) -> None:
+def test_ordinal_alpha_depends_on_ranks_and_not_on_annotators(judged: list[list[float]], random: Any) -> None:
     shuffled = [random.sample(unit, len(unit)) for unit in judged]
     random.shuffle(shuffled)
     stretched = [[value**3 for value in unit] for unit in shuffled]
@@ -105,7 +105,7 @@ def test_alpha_that_is_undefined() -> None:
 
 @settings(deadline=None)  # the first one imports scipy
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12))
-def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
+def test_tau_b_is_that_of_its_definition(pairs: list[tuple[int, int]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in combinations(pairs, 2)]
     untied = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
@@ -176,7 +176,7 @@ class TestJudgeMetricsContract(MetricsContract):
         return judge(Scripted(reply(3, 3, 3)))
 
 
-def test_a_judge_sees_what_it_must_and_gives_scores() -> None:
+def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
     llm = Scripted(reply(5, 4, 2))
     evidence = Evidence((EvidenceItem(1, Passage("p", "Pots are hot.", title="Pots"), "Pots are hot."),))
     values = judge(llm).measure([record(2, "In a hot pot [1].", evidence=evidence)])
@@ -206,7 +206,7 @@ def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
     assert numbers["alpha_among_judges"]["faithfulness"] == krippendorff_alpha([[5.0, 4.0], [1.0, 2.0]])
 
 
-def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
+def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
     path = tmp_path / "people.jsonl"
     rows = [
         {"turn_id": f"t<::>{n}", "criterion": name, "score": score, "annotator": who}
@@ -228,11 +228,11 @@ def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
     assert any("people scored humour, which nobody judged here" in line for line in report.lines)
 
 
-def test_what_judges_gave_can_be_read_back(tmp_path: Path) -> None:
+def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
     stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Scripted(reply(3, 3, 3)))
     records = [record(1, "x"), record(2, "y")]
     values = stage.measure(records)
-    path = tmp_path / "said.jsonl"
+    path = tmp_path / "judgements.jsonl"
     path.write_text(report_of(stage, tmp_path).files["judgements.jsonl"], encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
     again = judge(Scripted(), judgements=[path])
@@ -261,7 +261,7 @@ def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
         (["no"], {}, "there is no JSON in it"),
     ],
 )
-def test_replies_as_models_give_them(
+def test_replies_that_break_the_form(
     replies: list[str], scores: dict[str, float], complaint: str, tmp_path: Path
 ) -> None:
     llm = Scripted(*replies)
@@ -312,20 +312,20 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_scores_on_the_scale(value: Any, expected: int | None) -> None:
+def test_parse_score(value: Any, expected: int | None) -> None:
     assert parse_score(value, 1, 5) == expected
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-def test_our_own_rubric() -> None:
+def test_the_default_rubric() -> None:
     rubric = read_rubric(rubric_path(None))
     assert (rubric.lowest, rubric.highest, rubric.names) == (1, 5, CRITERIA)
     assert all(set(criterion.levels) == {1, 3, 5} for criterion in rubric.criteria)
 
 
-def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_rubric(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it short?\n", encoding="utf-8")
     llm = Scripted('{"reason": "", "scores": {"brevity": 9}}')
@@ -350,7 +350,7 @@ def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
         ("lowest: [", "cannot be read"),
     ],
 )
-def test_what_is_wrong_with_a_rubric(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_in_a_rubric(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
     (problem,) = judge(Scripted(), rubric=path).check()
@@ -358,7 +358,7 @@ def test_what_is_wrong_with_a_rubric(tmp_path: Path, text: str, message: str) ->
     assert "own.yaml" in problem
 
 
-def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
+def test_ratings_by_line_and_by_criterion(tmp_path: Path) -> None:
     path = tmp_path / "Ada.jsonl"
     rows = [{"turn_id": 1, "scores": {"a": 1, "b": 2.5}}, {"qid": "1", "criterion": "a", "score": 3, "annotator": 7}]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -377,7 +377,7 @@ def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
         ([{"turn_id": "t", "criterion": "a", "score": 4, "annotator": None}], "an annotator is"),
     ],
 )
-def test_what_is_wrong_with_scores(tmp_path: Path, rows: list[Any], message: str) -> None:
+def test_errors_in_a_file_of_ratings(tmp_path: Path, rows: list[Any], message: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with pytest.raises(DataError, match=message):
@@ -422,14 +422,14 @@ def test_the_task_compares_files(here: Path) -> None:
     assert "Did you mean 'RB_agg'?" in done.stderr
 
 
-def test_no_language_model_cannot_judge(here: Path) -> None:
+def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
     assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_served_model_judges_and_its_calls_count_as_the_metrics(here: Path) -> None:
+def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config import compose
     from convrag.run.runner import run

@@ -1,4 +1,4 @@
-"""metrics=nuggets: nuggets made, weighed and looked for by models, and what becomes of replies that are no good."""
+"""metrics=nuggets: nuggets created, labelled and assigned by models, files of nuggets, and unusable replies."""
 
 from __future__ import annotations
 
@@ -158,8 +158,8 @@ def test_the_qrels_name_the_passages_of_a_turn_that_has_none(store: Store) -> No
     assert prompt.inputs["question"] == "And how?"
 
 
-def test_nuggets_are_made_without_a_look_at_the_system(store: Store) -> None:
-    """Two systems that found and said different things are asked for the same nuggets, with the same prompt."""
+def test_nuggets_do_not_depend_on_the_system(store: Store) -> None:
+    """For two systems with different passages and answers, the prompt that creates nuggets is the same."""
     evidence = Evidence((EvidenceItem(1, Passage("e", "something else"), "something else"),))
     llms = [model(), model()]
     metric(store, llms[0]).measure([record(1, "one answer")])
@@ -177,7 +177,7 @@ def test_nuggets_from_the_evidence(store: Store) -> None:
     assert [each["text"] for each in llm.asked("nuggetise")[0].inputs["passages"]] == ["shown text", "full text"]
 
 
-def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
+def test_a_longer_answer_is_truncated_before_it_is_judged(store: Store) -> None:
     llm = model()
     answer = f"Well [1]. {FACTS[0]}. {FACTS[1]}."
     values = metric(store, llm, max_words=6).measure([record(1, answer)])["t<::>1"]
@@ -186,22 +186,22 @@ def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
     assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
 
 
-def test_words_and_cutting() -> None:
+def test_splitting_and_truncating_answers() -> None:
     assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
     assert truncate_answer("a b [1] c", 3) == "a b [1] c"
     assert truncate_answer("a  b [1] c", 2) == "a b"
     assert truncate_answer("a b", None) == "a b"
 
 
-def test_an_empty_answer_scores_nothing_and_asks_nobody(store: Store) -> None:
+def test_an_empty_answer_scores_0_without_a_call(store: Store) -> None:
     llm = model()
     values = metric(store, llm).measure([record(1, "", error="generator: down")])["t<::>1"]
     assert values["nuggets_all"] == values["nuggets_words"] == 0.0
     assert not llm.asked("assign")
 
 
-def test_turns_without_answers_are_no_turns_to_judge(store: Store) -> None:
-    """task=evaluate of a ranking: nobody answered."""
+def test_turns_without_answers_are_not_judged(store: Store) -> None:
+    """task=evaluate of a ranking has no answers."""
     stage = metric(store, model())
     assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
 
@@ -214,7 +214,7 @@ def report_of(stage: NuggetMetrics, tmp_path: Path) -> Any:
     return report
 
 
-def test_too_few_detected_nuggets_are_left_out_and_said(store: Store, tmp_path: Path) -> None:
+def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_path: Path) -> None:
     records = [record(1, "x", trace={"generator": {"nuggets": [{"text": "one"}]}}), record(2, "x"), record(3, "x")]
     stage = metric(store, model(), min_nuggets=2)
     assert list(stage.measure(records)) == ["t<::>2"]
@@ -225,7 +225,7 @@ def test_too_few_detected_nuggets_are_left_out_and_said(store: Store, tmp_path: 
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 
 
-def test_that_none_had_too_few_is_said_too(store: Store, tmp_path: Path) -> None:
+def test_the_number_of_turns_with_too_few_nuggets_is_reported_if_0(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(), min_nuggets=2)
     stage.measure([record(1, "x")])
     assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(stage, tmp_path).lines[1]
@@ -249,7 +249,7 @@ def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
     assert "third_llm 1.000 (3.0 nuggets a turn, 3.0 vital)" in report.lines[1]
 
 
-def test_what_models_said_can_be_read_back(store: Store, tmp_path: Path) -> None:
+def test_written_labels_can_be_read_back(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(), second_llm=model(importance=json.dumps({"labels": ["okay"] * 3})))
     records = [record(1, FACTS[1], trace={}), record(2, FACTS[20])]
     values = stage.measure(records)
@@ -260,10 +260,10 @@ def test_what_models_said_can_be_read_back(store: Store, tmp_path: Path) -> None
     assert again.measure(records) == values
 
 
-# Replies that are no good --------------------------------------------------------------------------------------------
+# Unusable replies --------------------------------------------------------------------------------------------
 
 
-def test_a_reply_is_asked_for_again_with_what_was_wrong(store: Store) -> None:
+def test_an_unreadable_reply_is_asked_for_again_with_the_error(store: Store) -> None:
     replies = iter(['{"labels": ["vital"]}', '{"labels": ["Vital", "OK", "okay"]}'])
     llm = model(importance=lambda prompt: next(replies))
     values = metric(store, llm).measure([record(1, FACTS[0])])["t<::>1"]
@@ -271,7 +271,7 @@ def test_a_reply_is_asked_for_again_with_what_was_wrong(store: Store) -> None:
     assert "there must be 3 labels, not 1" in llm.asked("importance")[1].messages[-1].content
 
 
-def test_labels_that_are_missing_for_good_leave_their_nuggets_out(store: Store, tmp_path: Path) -> None:
+def test_nuggets_without_a_label_are_left_out(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(assign='{"labels": ["support", "perhaps"]}'))
     values = stage.measure([record(1, "x")])["t<::>1"]
     assert (values["nuggets_count"], values["nuggets_strict_all"]) == (1.0, 1.0)
@@ -281,7 +281,7 @@ def test_labels_that_are_missing_for_good_leave_their_nuggets_out(store: Store, 
     assert any("1 replies could not be used as they were, and 2 labels are missing" in line for line in report.lines)
 
 
-def test_a_turn_that_nobody_judged_is_left_out(store: Store, tmp_path: Path) -> None:
+def test_a_turn_without_a_judgement_is_left_out(store: Store, tmp_path: Path) -> None:
     def down(prompt: Prompt) -> str:
         raise LLMError("the server is down")
 
@@ -292,20 +292,20 @@ def test_a_turn_that_nobody_judged_is_left_out(store: Store, tmp_path: Path) -> 
     assert "the server is down" in report.lines[-1]
 
 
-def test_an_assessor_that_fails_does_not_take_the_others_along(store: Store) -> None:
+def test_a_failing_assessor_does_not_affect_the_others(store: Store) -> None:
     stage = metric(store, model(), second_llm=model(importance="I cannot say."))
     values = stage.measure([record(1, FACTS[0])])["t<::>1"]
     assert (values["nuggets_strict_vital"], values["nuggets_count"]) == (1.0, 3.0)
 
 
 @pytest.mark.parametrize("reply", ["I am sorry.", '{"nuggets": []}', '{"nuggets": "none"}'])
-def test_a_window_that_brings_nothing_leaves_the_list_as_it_is(store: Store, reply: str) -> None:
+def test_an_unreadable_or_empty_reply_leaves_the_nuggets_as_they_are(store: Store, reply: str) -> None:
     llm = model(nuggetise=lambda prompt: reply if prompt.inputs["nuggets"] else reading(prompt))
     values = metric(store, llm, Talks(passages=12)).measure([record(1, "x")])
     assert values["t<::>1"]["nuggets_count"] == 10.0
 
 
-def test_nuggets_that_keep_no_limit_are_dropped(store: Store) -> None:
+def test_nuggets_beyond_the_limits_are_dropped(store: Store) -> None:
     long = " ".join(["word"] * 13)
     many = [long, "", "One fact", "one  fact", *(f"fact {n}" for n in range(40))]
     llm = model(nuggetise=listed(*many))
@@ -342,7 +342,7 @@ def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
 # Files, options, the whole run ---------------------------------------------------------------------------------------
 
 
-def test_given_nuggets_are_not_made_and_weighed_again(store: Store, tmp_path: Path) -> None:
+def test_nuggets_from_a_file_are_not_created_or_labelled_again(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
     nuggets = [{"text": FACTS[0], "importance": "Vital"}, {"text": FACTS[1], "importance": "okay"}]
     path.write_text(json.dumps({"qid": "t<::>3", "query": "?", "nuggets": nuggets}), encoding="utf-8")
@@ -352,7 +352,7 @@ def test_given_nuggets_are_not_made_and_weighed_again(store: Store, tmp_path: Pa
     assert [prompt.task for prompt in llm.prompts] == ["assign"]
 
 
-def test_judgements_of_turns_that_are_not_there_are_counted(store: Store, tmp_path: Path) -> None:
+def test_judgements_of_turns_that_the_run_lacks_are_counted(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     rows = [{"turn_id": name, "importance": ["vital"], "assignment": ["support"]} for name in ("t<::>1", "u", "v")]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
@@ -376,7 +376,7 @@ def test_judgements_of_turns_that_are_not_there_are_counted(store: Store, tmp_pa
         ({"judgements": [Path("x")], "nuggets": Path("y")}, r"metrics\.nuggets\.nuggets is for answers"),
     ],
 )
-def test_options_that_cannot_be(store: Store, options: dict[str, Any], message: str) -> None:
+def test_invalid_options(store: Store, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         metric(store, model(), **options)
 
@@ -386,13 +386,13 @@ class Bare(Dataset):
         yield Conversation("t", (Turn("t<::>1", "Why?"),))
 
 
-def test_nothing_to_make_nuggets_from_is_said_before_the_first_turn(store: Store) -> None:
+def test_check_reports_that_there_are_no_passages(store: Store) -> None:
     (problem,) = metric(store, model(), Bare()).check()
     assert "metrics.nuggets.passages=evidence" in problem
     assert list(metric(store, model(), Bare(), passages="evidence").check()) == []
 
 
-def test_qrels_without_a_corpus_are_nothing_to_make_nuggets_from(store: Store) -> None:
+def test_check_reports_qrels_without_a_corpus(store: Store) -> None:
     class Judged(Bare):
         def qrels(self) -> Mapping[str, Mapping[str, int]]:
             return {"t<::>1": {"p": 1}}
@@ -400,7 +400,7 @@ def test_qrels_without_a_corpus_are_nothing_to_make_nuggets_from(store: Store) -
     assert "neither reference passages nor qrels with a corpus" in next(iter(metric(store, model(), Judged()).check()))
 
 
-def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
+def test_a_rule_based_model_must_have_rules_for_the_tasks(store: Store) -> None:
     class Rules(Scripted):
         tasks = frozenset({"assign"})
 
@@ -410,7 +410,7 @@ def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
     assert metric(store, model()).note() == ""
 
 
-def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> None:
+def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "own.jinja"
     path.write_text("Facts of {{ question }}, please.", encoding="utf-8")
     llm = model()
@@ -428,7 +428,7 @@ def run_sample(here: Path, *overrides: str) -> Any:
     return summary
 
 
-def test_a_run_without_a_language_model(here: Path) -> None:
+def test_a_run_with_a_rule_based_model(here: Path) -> None:
     summary = run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
     assert 0 < summary.overall["nuggets_all"] <= 1
     assert summary.overall["nuggets_words"] > 10
@@ -454,7 +454,7 @@ def test_the_command_line(here: Path) -> None:
     assert "max_wrods" in done.stderr
 
 
-def test_what_a_run_left_is_evaluated_without_it(here: Path) -> None:
+def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]

@@ -1,4 +1,4 @@
-"""Nugget scores: the definitions, labels as others write them, and files of judgements."""
+"""Nugget scores: their definitions, spellings of labels, and files of labels and nuggets."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_worked_example() -> None:
     }
 
 
-def test_nothing_vital_and_nothing_at_all() -> None:
+def test_scores_without_vital_nuggets_and_without_nuggets() -> None:
     assert scores(["okay"], ["support"]) == {
         "strict_vital": 0.0,
         "vital": 0.0,
@@ -116,7 +116,7 @@ def test_labels_of_importance(label: str, meaning: str | None) -> None:
     assert parse_importance(label) == meaning
 
 
-def test_labels_that_cannot_be_read_earn_nothing_and_are_counted() -> None:
+def test_unknown_labels_earn_nothing_and_are_counted() -> None:
     labels = LabelPairs.from_labels(["vital", "failed", "vital"], ["failed", "support", "support"])
     assert labels.unknown == 2
     assert labels.compute_scores()["strict_vital"] == 1 / 2
@@ -172,7 +172,7 @@ def test_several_assessors_in_one_file(tmp_path: Path) -> None:
     assert [labels.assessor for labels in read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
 
 
-def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
+def test_files_of_the_same_name_are_different_assessors(tmp_path: Path) -> None:
     row = {"turn_id": "t", "importance": ["vital"], "assignment": ["support"]}
     paths = [tmp_path / folder / "labels.jsonl" for folder in "ab"]
     for path in paths:
@@ -198,9 +198,7 @@ def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
         ([], None, "empty"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_judgements(
-    tmp_path: Path, rows: list[Any], line: int | None, message: str
-) -> None:
+def test_errors_in_a_file_of_labels(tmp_path: Path, rows: list[Any], line: int | None, message: str) -> None:
     with pytest.raises(DataError, match=message) as raised:
         read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])
     assert raised.value.line == line
@@ -228,7 +226,7 @@ def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
         ([NUGGETIZER, NUGGETIZER], "already"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_nuggets(tmp_path: Path, rows: list[Any], message: str) -> None:
+def test_errors_in_a_file_of_nuggets(tmp_path: Path, rows: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_nuggets(write(tmp_path / "n.jsonl", *rows))
 
@@ -238,7 +236,7 @@ class TestScoreNuggetsContract(TaskContract):
         return ScoreNuggetsTask(judgements=[Path("labels.jsonl")])
 
 
-def test_no_file_is_a_mistake() -> None:
+def test_the_task_needs_a_file() -> None:
     with pytest.raises(ConfigError, match=r"task\.judgements=\[FILE\]"):
         ScoreNuggetsTask(judgements=[])
 

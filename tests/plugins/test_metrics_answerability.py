@@ -82,7 +82,7 @@ def test_conditioning_case_by_case() -> None:
     assert condition_on_answerability(0.3, "UNDERSPECIFIED", "no") is None
 
 
-def test_without_cases_there_is_no_rate() -> None:
+def test_a_rate_without_cases_is_left_out() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, "So."))
     assert found["idk_accuracy"] == 1.0
     assert not {"idk_precision", "idk_recall", "idk_F1"} & found.keys()
@@ -90,11 +90,11 @@ def test_without_cases_there_is_no_rate() -> None:
     assert "idk_F1" not in overall(Labelled(("UNDERSPECIFIED", "So.")), record(1, "Which one?"))
 
 
-def test_a_failed_turn_has_not_said_that_it_does_not_know() -> None:
+def test_a_failed_turn_is_not_idk() -> None:
     found = overall(Labelled(("UNANSWERABLE", DUNNO)), record(1, "", error="down"))
     assert found == {"idk_recall": 0.0, "idk_F1": 0.0, "idk_accuracy": 0.0, "token_F1_idk": 0.0, "ROUGE-L_idk": 0.0}
 
 
-def test_the_records_own_label_counts_first() -> None:
+def test_the_label_of_the_record_counts_first() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, DUNNO, answerability="unanswerable"))
     assert found["idk_accuracy"] == 1.0

@@ -60,7 +60,7 @@ def test_token_scores_are_those_of_squad() -> None:
     assert [values[f"token_{name}"] for name in ("precision", "recall", "F1")] == [0.75, 0.75, 0.75]
 
 
-def test_normalisation_is_in_squads_order() -> None:
+def test_squad_tokenizes_in_this_order() -> None:
     tokens = tokenize_squad("It's a U.S. state-of-the-art “the” thing")
     assert tokens == [
         "its",
@@ -95,7 +95,7 @@ def test_k_precision_is_the_share_of_tokens_that_all_passages_together_have() ->
     assert "K-precision" not in measured("red", "x")
 
 
-def test_marks_are_taken_out_and_lengths_are_words() -> None:
+def test_citations_are_stripped_and_lengths_are_words() -> None:
     values = measured("Steam escapes [1] fast [2, 3].[1]", "Steam escapes fast.", "Steam")
     assert values["token_F1"] == values["ROUGE-L"] == 1.0
     assert values["words"] == 3.0
@@ -105,7 +105,7 @@ def test_marks_are_taken_out_and_lengths_are_words() -> None:
     assert strip_citations("see [Figure 1] and [1999]") == "see [Figure 1] and [1999]"
 
 
-def test_answers_are_cut_to_one_length_after_the_marks_are_gone() -> None:
+def test_answers_are_truncated_after_citations_are_stripped() -> None:
     values = measured("One [1] two  three four", "one two", max_words=2)
     assert (values["token_F1"], values["words"], values["scored_words"]) == (1.0, 4.0, 2.0)
     assert truncate_words("a\n b  c", 2) == "a\n b"
@@ -158,7 +158,7 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     assert first["BLEU"] == 0.0
 
 
-def test_chinese_is_taken_apart_by_characters_where_asked() -> None:
+def test_chinese_is_tokenized_by_characters_with_zh() -> None:
     pytest.importorskip("sacrebleu")
     assert measured("我喜欢猫", "我喜欢狗", bleu_tokenize="zh")["sentence_BLEU"] > 0
     assert measured("我喜欢猫", "我喜欢狗")["sentence_BLEU"] == 0
@@ -194,7 +194,7 @@ def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:
         assert measure_rouge_l(answer, reference) == pytest.approx(scorer.score(reference, answer)["rougeL"].fmeasure)
 
 
-def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
+def test_measures_of_different_metrics_have_different_names() -> None:
     given = record("Red [1].", 1, "Red.", labels={"answerability": "ANSWERABLE"}, queries=(Query("?"),))
     dataset = Answered("Red.")
     together = [
@@ -209,7 +209,7 @@ def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
 
 
-def test_turns_of_few_nuggets_can_be_left_out_and_their_share_is_said() -> None:
+def test_turns_with_few_nuggets_are_left_out_and_their_share_is_reported() -> None:
     trace = {"generator": {"nuggets": [{"text": "tea"}]}}
     records = [record("Green tea.", 1, trace=trace), record("Green tea.", 2), record("Tea.", 3, trace=trace)]
     metric = AnswerMetrics(dataset=Answered("Green tea.", "Green tea.", "Coffee."), min_nuggets=2)

@@ -79,7 +79,7 @@ def test_sentences_and_what_they_cite(answer: str, expected: list[tuple[str, tup
     assert split_cited_sentences(answer) == [CitedSentence(*each) for each in expected]
 
 
-def test_the_quick_way_finds_the_sentences_that_pysbd_finds(mtrag_path: Path) -> None:
+def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> None:
     lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["targets"][0]["text"] for line in lines]
     paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
@@ -106,7 +106,7 @@ def test_shares_are_of_all_sentences_together() -> None:
     assert overall(first, second)["cited_sentences"] == 2 / 5
 
 
-def test_what_needs_no_citation_is_left_out() -> None:
+def test_turns_that_need_no_citation_are_left_out() -> None:
     assert overall(record("I do not know.")) == {}
     assert overall(record("")) == {}
     assert overall(record("It is far.")) == {"cited_sentences": 0.0}
@@ -146,13 +146,13 @@ def test_an_llm_is_asked_about_each_cited_sentence() -> None:
     assert PASSAGES[0] in asked["The Moon is far."].messages[-1].content
 
 
-def test_sentences_on_which_the_llm_gives_no_verdict_are_counted() -> None:
+def test_sentences_without_a_verdict_are_counted() -> None:
     found = overall(record("The Moon is far [1]. Laika flew [2]."), support="llm", llm=Judge("", "no idea"))
     assert found["unjudged_sentences"] == 2.0
     assert "supported_sentences" not in found
 
 
-def test_what_is_missing_is_said_before_anything_runs() -> None:
+def test_check_reports_a_missing_model() -> None:
     assert "+llm@metrics.grounding.llm" in "".join(GroundingMetrics(support="llm").check())
     assert "metrics.grounding.model=FOLDER" in "".join(GroundingMetrics(support="nli").check())
     assert list(GroundingMetrics().check()) == []

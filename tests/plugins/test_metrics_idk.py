@@ -52,22 +52,22 @@ PARTLY = [
 
 
 @pytest.mark.parametrize("text", NOT_KNOWING)
-def test_what_says_that_it_does_not_know(text: str) -> None:
+def test_idk_answers(text: str) -> None:
     assert detect_idk(text) == "yes"
 
 
 @pytest.mark.parametrize("text", KNOWING)
-def test_what_says_no_such_thing(text: str) -> None:
+def test_other_answers(text: str) -> None:
     assert detect_idk(text) == "no"
 
 
 @pytest.mark.parametrize("text", PARTLY)
-def test_what_says_so_of_a_part(text: str) -> None:
+def test_partly_idk_answers(text: str) -> None:
     assert detect_idk(text) == "partly"
 
 
 @given(st.text())
-def test_any_text_has_a_verdict_whatever_its_case_and_spaces(text: str) -> None:
+def test_any_text_has_a_result(text: str) -> None:
     assert detect_idk(text) in ("no", "partly", "yes")
 
 
@@ -76,14 +76,14 @@ def test_case_does_not_matter(text: str) -> None:
     assert detect_idk(text.upper()) == detect_idk(text.lower()) == detect_idk(text)
 
 
-def test_a_generators_own_word_counts() -> None:
+def test_the_outcome_of_the_generator_counts() -> None:
     for outcome, text, expected in [("unanswerable", "Leider nein.", "yes"), ("single", "It is far.", "no")]:
         trace = {"generator": {"outcome": outcome}}
         record = TurnRecord("c", "t", "d", 1, "?", answer=Answer(text), trace=trace)
         assert detect_idk_answer(record) == expected
 
 
-def test_answers_that_people_approved_are_told_apart(mtrag_path: Path) -> None:
+def test_mtrags_reference_answers_are_told_apart(mtrag_path: Path) -> None:
     lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     counts = Counter((row["Answerability"][0], detect_idk(row["targets"][0]["text"])) for row in rows)
