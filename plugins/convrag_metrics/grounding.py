@@ -32,7 +32,7 @@ _SHARES = {
 
 
 class GroundingMetrics(Metrics):
-    """Share of sentences with a citation, of citations that exist, and of cited sentences that what they cite supports.
+    """Share of sentences with a citation, of citations that exist, and of cited sentences that their passages support.
 
     Citations are marks like [1] or [1, 2], which name passages of the evidence by number. The shares are of all
     sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only says
@@ -41,7 +41,7 @@ class GroundingMetrics(Metrics):
 
     Args:
         support: how a sentence is compared with the passages that it cites: lexical (enough of its words, and all of
-            its numbers), nli (a model that knows entailment; extra `neural`) or llm.
+            its numbers), nli (an entailment model; extra `neural`) or llm.
         threshold: lexical: the share of a sentence's content words that the passages must have.
         model: nli: folder of a cross-encoder with a class called entailment, or a name in the local cache of the
             Hugging Face hub; nothing is downloaded.

@@ -82,7 +82,7 @@ def _parse_measure(name: str) -> Measure:
     if not known:
         raise _unknown_measure(name, "trec_eval has no such mean per turn")
     limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
-    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code takes the process down
+    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code would crash the process
         raise _unknown_measure(name, "a cutoff or grade must be at least 1")
     return measure
 

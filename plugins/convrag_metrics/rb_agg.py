@@ -11,7 +11,7 @@ from convrag_metrics.token_overlap import measure_rouge_l
 
 
 class RbAggMetrics(BertMetrics):
-    """MTRAG's RB_agg: the harmonic mean of ROUGE-L, BERT recall and BERT K-precision, conditioned.
+    """MTRAG's RB_agg: the harmonic mean of ROUGE-L, BERT recall and BERT K-precision, conditioned on answerability.
 
     The two BERTScores are mapped from [-1, 1] to [0, 1]. RB_agg is 0 where an answer wrongly says that it does not
     know (or an unanswerable question is answered), and 1 where it rightly says so; RB_agg_unconditioned is the plain
