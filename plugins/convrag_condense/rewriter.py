@@ -8,18 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from convrag import (
-    LLM,
-    ConfigError,
-    Embedder,
-    PromptTemplate,
-    Question,
-    Retriever,
-    Rewrite,
-    Rewriter,
-    Store,
-    operational,
-)
+from convrag.registry.parameters import operational
+
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter, Store
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag.store.fingerprint import digest
 from convrag_condense.gate import reasons

@@ -7,7 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage, operational
+from convrag.registry.parameters import operational
+
+from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage
 from convrag.store.usage import add_usage
 from convrag_litellm import providers
 from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
