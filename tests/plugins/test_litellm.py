@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -389,11 +390,22 @@ for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(name).info("an info")
     logging.getLogger(name).warning("a warning")
     logging.getLogger(name).warning("a warning")
-assert _litellm.library() is _litellm.library()
+assert _litellm.load_library() is _litellm.load_library()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert done.stderr.splitlines() == ["ROOT a warning"] * 3
+
+
+def test_litellm_is_told_before_its_import_to_look_nothing_up() -> None:
+    settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    environment = {name: value for name, value in os.environ.items() if name not in settings}
+    code = f"import os, convrag_litellm; print([os.environ.get(name) for name in {list(settings)}])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(list(settings.values()))
+    environment["LITELLM_MODE"] = "DEV"  # a user's own value stays
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(["True", "DEV"])
 
 
 @needs_extra

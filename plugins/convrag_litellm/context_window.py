@@ -1,13 +1,16 @@
-"""By how many tokens a prompt is too long, from what servers say about it in their different ways."""
+"""Requests that exceed a model's context window: how servers report them, and the token counts that they report."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 
+from convrag_litellm.http_errors import read_status
+
+_MENTION = re.compile(r"context[\s_-]*(length|window|size|limit)|(prompt|input) is too long", re.IGNORECASE)
 _NUMBER = r"(\d[\d,]*)"
 
-_ASKED = [
+_REQUESTED = [
     # OpenAI, vLLM: "However, you requested 5000 tokens (4488 in the messages, 512 in the completion)"
     rf"requested (?:a total of )?{_NUMBER} tokens",
     # OpenAI: "However, your messages resulted in 9000 tokens."
@@ -43,20 +46,37 @@ _BOTH: list[tuple[str, Callable[[Sequence[int]], tuple[int, int]]]] = [
 ]
 
 
-def asked_and_limit(said: str) -> tuple[int, int] | None:
-    """The tokens that a request asked for, its reply's included, and those that the model takes; None if not said."""
+def exceeds_context_window(error: BaseException) -> bool:
+    """Whether an error says that the request is longer than the model's context window.
+
+    litellm recognises some servers' messages, and this the others'; they come with any status but 429, whose messages
+    count tokens as well.
+    """
+    if type(error).__name__ == "ContextWindowExceededError":
+        return True
+    message = str(error)
+    return read_status(error) != 429 and bool(_MENTION.search(message) or parse_token_counts(message))
+
+
+def parse_token_counts(message: str) -> tuple[int, int] | None:
+    """The tokens that were requested (prompt and reply) and the most that the model takes, from a server's message.
+
+    None where the message lacks either number, or the request is within the limit.
+    """
     for pattern, pick in _BOTH:
-        if found := re.search(pattern, said, re.IGNORECASE | re.DOTALL):
-            asked, limit = pick([_int(number) for number in found.groups()])
-            return (asked, limit) if asked > limit else None
-    asked_, limit_ = _first(_ASKED, said), _first(_LIMIT, said)
-    return (asked_, limit_) if asked_ and limit_ and asked_ > limit_ else None
+        if found := re.search(pattern, message, re.IGNORECASE | re.DOTALL):
+            requested, limit = pick([_parse_int(number) for number in found.groups()])
+            return (requested, limit) if requested > limit else None
+    first_requested, first_limit = _find_number(_REQUESTED, message), _find_number(_LIMIT, message)
+    if first_requested and first_limit and first_requested > first_limit:
+        return first_requested, first_limit
+    return None
 
 
-def _first(patterns: list[str], said: str) -> int | None:
-    found = (re.search(pattern, said, re.IGNORECASE) for pattern in patterns)
-    return next((_int(match[1]) for match in found if match), None)
+def _find_number(patterns: list[str], message: str) -> int | None:
+    found = (re.search(pattern, message, re.IGNORECASE) for pattern in patterns)
+    return next((_parse_int(match[1]) for match in found if match), None)
 
 
-def _int(number: str) -> int:
+def _parse_int(number: str) -> int:
     return int(number.replace(",", ""))
