@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from convrag.registry.parameters import operational
 
-from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter, Store
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.store.fingerprint import digest
 from convrag_condense.gate import reasons
 from convrag_condense.guard import known_share
 from convrag_condense.recent import recent
@@ -28,8 +25,7 @@ class CondenseRewriter(Rewriter):
     The record says for each turn what the gate decided and why: `first_turn`; `pronoun`, `ellipsis`, `comparison`,
     `short` or `standalone`; `always` or `never`; `wordless`, `continues` or `new_topic`. The user's own words are
     searched for where the gate lets a question through, where the LLM or its reply fails, and where the guard rejects
-    the rewrite. What was condensed is remembered, also for a follow-up to the same conversation that differs only in
-    case, spaces or punctuation around words.
+    the rewrite. A rewrite depends on its question and the history alone.
 
     Args:
         llm: the language model that condenses; it also counts the tokens of the history.
@@ -64,7 +60,6 @@ class CondenseRewriter(Rewriter):
         llm: LLM,
         embedder: Embedder,
         retriever: Retriever,
-        store: Store,
         gate: Literal["heuristic", "always", "never", "embedding"] = "heuristic",
         short: int = 8,
         similarity: float = 0.3,
@@ -87,7 +82,6 @@ class CondenseRewriter(Rewriter):
         self.llm = llm
         self.embedder = embedder
         self.retriever = retriever
-        self.store = store
         self.gate = gate
         self.short = short
         self.similarity = similarity
@@ -143,17 +137,7 @@ class CondenseRewriter(Rewriter):
 
     def _ask(self, question: Question, trace: dict[str, Any]) -> Rewrite:
         history = recent(question.history, self.history_tokens, self.llm.count_tokens)
-        asked = replace(question, text=self._wording(question.text, history))
-        return self.asker.rewrite(asked, trace | {"exchanges": len(history)}, history=history)
-
-    def _wording(self, question: str, history: Iterable[dict[str, str]]) -> str:
-        """The first wording in which this question was asked at this point: the store has the reply to that one."""
-        key = digest(["condensed wording", normalised(question), list(history)])
-        with self.store.lock([key]):
-            if (first := self.store.get([key]).get(key)) is not None:
-                return first.decode()
-            self.store.put("CondenseRewriter.wording", {key: question.encode()})
-            return question
+        return self.asker.rewrite(question, trace | {"exchanges": len(history)}, history=history)
 
     def _checked(self, question: Question, rewrite: Rewrite) -> Rewrite:
         """The user's own words where the rewrite is no better: it failed, says the same, or was invented."""

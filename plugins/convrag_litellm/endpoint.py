@@ -37,7 +37,7 @@ class Endpoint:
         return redact_address(address) if address else None
 
     def api_key(self) -> str | None:
-        """The key; None leaves it to litellm to read the provider's usual variable. Raises LLMError for an unset variable."""
+        """The key, or None, where litellm reads the usual variable. Raises LLMError where api_key_env is not set."""
         if self.api_key_env is None:
             return _PLACEHOLDER_KEY if self.is_self_hosted() else None
         if key := os.environ.get(self.api_key_env):

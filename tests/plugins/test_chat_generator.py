@@ -447,7 +447,7 @@ def chat(tmp_path: Path, llm: LLM) -> Pipeline:
     store = Store(tmp_path / "store")
     retriever = BM25Retriever(dataset=Library(), store=store)
     return Pipeline(
-        rewriter=CondenseRewriter(llm=llm, embedder=NoEmbedder(), retriever=retriever, store=store),
+        rewriter=CondenseRewriter(llm=llm, embedder=NoEmbedder(), retriever=retriever),
         retriever=retriever,
         reranker=NoRanker(),
         context=FullContext(),
