@@ -1,4 +1,4 @@
-"""`rewriter=condense`: gate, condense, guard."""
+"""`rewriter=condense`: follow-ups that pass a gate are condensed by an LLM, and checked for drift."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from convrag.registry.parameters import operational
 
 from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_condense.gate import reasons
-from convrag_condense.guard import known_share
-from convrag_condense.recent import recent
-from convrag_condense.speculation import search_ahead
-from convrag_condense.words import content_stems, normalised
+from convrag_condense.drift_check import replace_drifted_rewrite
+from convrag_condense.gate import find_reasons
+from convrag_condense.history_window import select_newest_exchanges
+from convrag_condense.speculative_search import start_search
+from convrag_condense.words import stem_content_words
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +105,9 @@ class CondenseRewriter(Rewriter):
             return Rewrite.of(question.text, **trace)
         log.info("turn %s: detected follow-up question (%s), condensing", question.turn_id, ", ".join(why))
         if self.speculate:
-            search_ahead(self.retriever, question, self.passages)
+            start_search(self.retriever, question, self.passages)
             trace["searched_ahead"] = True
-        rewrite = self._checked(question, self._ask(question, trace))
+        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
         standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
@@ -120,32 +120,21 @@ class CondenseRewriter(Rewriter):
         if not question.history:
             return False, ["first_turn"]
         if self.gate == "embedding":
-            return self._compare(question)
+            return self._compare_embeddings(question)
         if self.gate != "heuristic":
             return self.gate == "always", [self.gate]
-        found = reasons(question.text, self.short)
-        return bool(found), found or ["standalone"]
+        reasons = find_reasons(question.text, self.short)
+        return bool(reasons), reasons or ["standalone"]
 
-    def _compare(self, question: Question) -> tuple[bool, list[str]]:
-        """A question with a subject of its own is far from all that was said; one without content has no subject."""
-        if not content_stems(question.text):
+    def _compare_embeddings(self, question: Question) -> tuple[bool, list[str]]:
+        """Condense a question that is similar to an earlier text, and one that has no content words."""
+        if not stem_content_words(question.text):
             return True, ["wordless"]
-        said = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
-        asked = self.embedder.embed([question.text], query=True)[0]
-        near = bool(said) and float((self.embedder.embed(said) @ asked).max()) >= self.similarity
+        earlier = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
+        vector = self.embedder.embed([question.text], query=True)[0]
+        near = bool(earlier) and float((self.embedder.embed(earlier) @ vector).max()) >= self.similarity
         return near, ["continues" if near else "new_topic"]
 
-    def _ask(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        history = recent(question.history, self.history_tokens, self.llm.count_tokens)
+    def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
+        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
         return self.asker.rewrite(question, trace | {"exchanges": len(history)}, history=history)
-
-    def _checked(self, question: Question, rewrite: Rewrite) -> Rewrite:
-        """The user's own words where the rewrite is no better: it failed, says the same, or was invented."""
-        if rewrite.fallback or normalised(rewrite.text) == normalised(question.text):
-            return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-        share = known_share(rewrite.text, question.text, question.history)
-        trace = {**rewrite.trace, "known_share": round(share, 4)}
-        if share < self.guard:
-            reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
-            return Rewrite.of(question.text, fallback=reason, **trace, rejected=rewrite.text)
-        return Rewrite.of(rewrite.text, **trace)

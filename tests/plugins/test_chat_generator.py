@@ -21,7 +21,7 @@ from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
-from convrag_condense.meta import HeldBack, is_meta
+from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_retrieval.bm25 import BM25Retriever
@@ -272,7 +272,7 @@ def test_only_known_numbers_stay(parts: list[str]) -> None:
     ],
 )
 def test_meta_responses_are_known(reply: str) -> None:
-    assert is_meta(reply)
+    assert is_meta_response(reply)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_meta_responses_are_known(reply: str) -> None:
     ],
 )
 def test_answers_are_no_meta_responses(reply: str) -> None:
-    assert not is_meta(reply)
+    assert not is_meta_response(reply)
 
 
 def test_a_meta_response_is_asked_again_once() -> None:
@@ -328,7 +328,7 @@ def test_nobody_hears_a_meta_response_that_is_asked_again(replies: list[str], he
 
 def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
     pieces: list[str] = []
-    held = HeldBack(pieces.append)
+    held = MetaResponseFilter(pieces.append)
     for piece in ("Okay", ". ", "Steam", " does it", ". ", "And", " more"):
         held(piece)
     assert pieces == ["Okay. Steam does it. ", "And", " more"]
@@ -337,7 +337,7 @@ def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
 @given(st.text(max_size=80), st.integers(1, 7))
 def test_nothing_is_lost_on_the_way(text: str, size: int) -> None:
     pieces: list[str] = []
-    held = HeldBack(pieces.append)
+    held = MetaResponseFilter(pieces.append)
     for start in range(0, len(text), size):
         held(text[start : start + size])
     held.release()
@@ -484,7 +484,7 @@ def test_the_seeds_manual_cases(tmp_path: Path, questions: list[str], searched: 
     assert found in [item.passage.id for item in last.evidence.items]
     assert last.answer.text == RECORDED["answer", questions[-1]]
     assert last.answer.citations
-    assert not is_meta(last.answer.text)
+    assert not is_meta_response(last.answer.text)
     assert last.trace["generator"]["citations_removed"] == 0
     question, _, note = llm.prompts[-1].messages[-1].content.partition("\n\n---\n")
     assert question == questions[-1]

@@ -20,10 +20,10 @@ from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_condense import CondenseRewriter
-from convrag_condense.gate import reasons
-from convrag_condense.guard import known_share
-from convrag_condense.recent import beginning, recent
-from convrag_condense.words import content_stems, normalised
+from convrag_condense.drift_check import compute_known_share
+from convrag_condense.gate import find_reasons
+from convrag_condense.history_window import select_newest_exchanges, truncate_text
+from convrag_condense.words import normalise_question, stem_content_words
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
 
@@ -122,7 +122,7 @@ class TestContract(RewriterContract):
     ],
 )
 def test_the_gate_finds_a_reason(question: str, code: str) -> None:
-    assert code in reasons(question, 8)
+    assert code in find_reasons(question, 8)
 
 
 @pytest.mark.parametrize(
@@ -135,13 +135,13 @@ def test_the_gate_finds_a_reason(question: str, code: str) -> None:
     ],
 )
 def test_the_gate_looks_at_whole_words(question: str) -> None:
-    assert reasons(question, 8) == []
+    assert find_reasons(question, 8) == []
 
 
 def test_short_is_a_matter_of_words() -> None:
-    assert reasons("Who wrote the opera Carmen in Paris?", 8) == ["short"]
-    assert reasons("Who wrote the opera Carmen in Paris?", 7) == []
-    assert reasons("?!", 8) == ["short"]
+    assert find_reasons("Who wrote the opera Carmen in Paris?", 8) == ["short"]
+    assert find_reasons("Who wrote the opera Carmen in Paris?", 7) == []
+    assert find_reasons("?!", 8) == ["short"]
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_failed_exchange_is_shown_without_an_answer() -> None:
 def test_the_history_is_filled_newest_first() -> None:
     talk = history("one a | 1 2 3", "two b | 4 5 6", "three c | 7 8 9")
     count = lambda text: len(text.split())  # noqa: E731
-    sizes = {budget: recent(talk, budget, count) for budget in (0, 2, 4, 5, 7, 8, 9, 10, 100)}
+    sizes = {budget: select_newest_exchanges(talk, budget, count) for budget in (0, 2, 4, 5, 7, 8, 9, 10, 100)}
     assert [exchange["user"] for exchange in sizes[100]] == ["one a", "two b", "three c"]
     assert sizes[0] == sizes[2] == [{"user": "three c", "assistant": ""}]
     assert sizes[4] == [{"user": "three c", "assistant": "7 8"}]
@@ -209,8 +209,8 @@ def test_the_history_is_filled_newest_first() -> None:
 
 
 @given(st.text(alphabet="ab \n", max_size=40), st.integers(0, 20))
-def test_a_beginning_fits(text: str, budget: int) -> None:
-    found = beginning(text, budget, lambda part: len(part.split()))
+def test_a_truncated_text_fits(text: str, budget: int) -> None:
+    found = truncate_text(text, budget, lambda part: len(part.split()))
     assert len(found.split()) == min(budget, len(text.split()))
     assert text.split()[: len(found.split())] == found.split()
 
@@ -263,12 +263,12 @@ def test_a_rewrite_depends_on_its_own_question_and_history_alone(store: Store, t
     ],
 )
 def test_what_counts_as_the_same_question(one: str, other: str, same: bool) -> None:
-    assert (normalised(one) == normalised(other)) == same
+    assert (normalise_question(one) == normalise_question(other)) == same
 
 
 @given(st.text(max_size=60))
 def test_normalising_is_stable(text: str) -> None:
-    assert normalised(normalised(text)) == normalised(text)
+    assert normalise_question(normalise_question(text)) == normalise_question(text)
 
 
 # The guard -------------------------------------------------------------------------------------------------------
@@ -299,11 +299,13 @@ def test_the_guard_rejects_inventions(reply: str) -> None:
 
 
 def test_the_guard_knows_inflections_and_other_scripts() -> None:
-    assert known_share("Are the kettle's whistles louder?", "loud?", history("Kettles | A whistling kettle")) < 1
-    assert known_share("Do kettles whistle?", "why", history("the kettle's whistling | ...")) == 1
-    assert known_share("緑茶は何度ですか", "何度ですか", history("緑茶は | 八十度")) == 1
-    assert known_share("", "", ()) == 1
-    assert content_stems("What's the state-of-the-art?") == ["state", "art"]
+    assert (
+        compute_known_share("Are the kettle's whistles louder?", "loud?", history("Kettles | A whistling kettle")) < 1
+    )
+    assert compute_known_share("Do kettles whistle?", "why", history("the kettle's whistling | ...")) == 1
+    assert compute_known_share("緑茶は何度ですか", "何度ですか", history("緑茶は | 八十度")) == 1
+    assert compute_known_share("", "", ()) == 1
+    assert stem_content_words("What's the state-of-the-art?") == ["state", "art"]
 
 
 # Searching ahead -------------------------------------------------------------------------------------------------
@@ -400,7 +402,7 @@ def test_the_guard_accepts_mtrags_own_rewrites(mtrag_path: Path) -> None:
         for question in questions(MtragDataset(path=mtrag_path, domain=domain)):
             if question.history:
                 total += 1
-                rejected += known_share(rewrites[question.turn_id], question.text, question.history) < 0.5
+                rejected += compute_known_share(rewrites[question.turn_id], question.text, question.history) < 0.5
     assert total == 343
     assert rejected / total <= 0.02
 

@@ -1,12 +1,12 @@
-"""Replies about the reply: "Okay, I understand. I'm ready to begin." answers nothing."""
+"""Meta-responses: replies such as "Okay, I understand. I'm ready to begin." that answer nothing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-LONGEST = 60
-"""Words of a meta-response; what is longer says something."""
+MAX_WORDS = 60
+"""The longest meta-response; a longer reply says something."""
 
 _OPENING = (
     r"(?:(?:ok(?:ay)?|sure|certainly|of course|great|all ?right|alright|absolutely|yes|thanks|thank you|hello|hi)"
@@ -33,49 +33,49 @@ _CITATION = re.compile(r"\[\d+")
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-def is_meta(reply: str) -> bool:
-    """Whether a reply only announces that its writer has understood or is ready. A question back alone does not."""
+def is_meta_response(reply: str) -> bool:
+    """Whether a reply only announces that the model has understood or is ready; a mere question back does not."""
     sentences = _SENTENCE_END.split(reply.strip())
-    return _may_be_meta(reply, sentences) and any(_ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences)
+    return _may_be_meta_response(reply, sentences) and any(_ANNOUNCEMENT.fullmatch(sentence) for sentence in sentences)
 
 
-class HeldBack:
-    """Passes the pieces of a reply on as soon as it can be no meta-response any more.
+class MetaResponseFilter:
+    """Holds the pieces of a streamed reply back until it can no longer be a meta-response, then passes them on.
 
     Args:
-        hear: takes the pieces.
+        listener: takes the pieces.
     """
 
-    def __init__(self, hear: Callable[[str], None]) -> None:
-        self.hear = hear
+    def __init__(self, listener: Callable[[str], None]) -> None:
+        self.listener = listener
         self.text = ""
-        self.passing = False
+        self.released = False
 
     def __call__(self, piece: str) -> None:
-        """The next piece of the reply."""
-        if self.passing:
-            self.hear(piece)
+        """Take the next piece of the reply."""
+        if self.released:
+            self.listener(piece)
             return
         self.text += piece
         *whole, _ = _SENTENCE_END.split(self.text.lstrip())
-        if not _may_be_meta(self.text, whole):
+        if not _may_be_meta_response(self.text, whole):
             self.release()
 
     def release(self) -> None:
-        """Hold nothing back, whatever it is."""
-        if not self.passing:
-            self.passing = True
+        """Pass on what was held back, and from now on every piece at once."""
+        if not self.released:
+            self.released = True
             if self.text:
-                self.hear(self.text)
+                self.listener(self.text)
 
 
-def _may_be_meta(reply: str, sentences: list[str]) -> bool:
-    if len(reply.split()) > LONGEST or _CITATION.search(reply):
+def _may_be_meta_response(reply: str, sentences: list[str]) -> bool:
+    if len(reply.split()) > MAX_WORDS or _CITATION.search(reply):
         return False
-    return all(_is_talk(sentence) for sentence in sentences if sentence)
+    return all(_is_filler(sentence) for sentence in sentences if sentence)
 
 
-def _is_talk(sentence: str) -> bool:
+def _is_filler(sentence: str) -> bool:
     if _OBJECTION.search(sentence):
         return False
     return bool(_ANNOUNCEMENT.fullmatch(sentence) or _FILLING.fullmatch(sentence))
