@@ -10,8 +10,7 @@ from pathlib import Path
 from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store, UnknownName
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.lazy import Lazy
-from convrag_replay.hashing import hash_files
-from convrag_replay.rankings import SUFFIXES, Rankings
+from convrag_replay.recorded_files import RANKING_SUFFIXES, RecordedRankings, hash_files
 
 
 class RunRetriever(Retriever):
@@ -33,14 +32,14 @@ class RunRetriever(Retriever):
         self.path = path
         self.dataset = dataset
         self.store = store
-        self._rankings = Lazy(partial(Rankings, path))
+        self._rankings = Lazy(partial(RecordedRankings, path))
         self._lock = threading.Lock()
         self._corpora: dict[str, Corpus | None] = {}
 
     def check(self) -> Iterator[str]:
         try:
             rankings = self._rankings()
-            if not rankings.passages and not self._any_in_corpus(rankings.without_text()):
+            if not rankings.passages and not self._is_any_in_corpora(rankings.ids_without_text()):
                 yield (
                     f"none of the passages in {self.path} is in the corpora of the data set "
                     f"({', '.join(self.dataset.domains())}). Choose the data set and domain that the run is about."
@@ -49,12 +48,12 @@ class RunRetriever(Retriever):
             yield str(error)
 
     def prepare(self) -> None:
-        if self._rankings().without_text():
+        if self._rankings().ids_without_text():
             for domain in self.dataset.domains():
-                self._corpus(domain)
+                self._open_corpus(domain)
 
     def content_hash(self) -> str:
-        return hash_files(self.path, *SUFFIXES)
+        return hash_files(self.path, *RANKING_SUFFIXES)
 
     def note(self) -> str:
         return f"The rankings are replayed from {self.path}; this run did not search."
@@ -62,23 +61,24 @@ class RunRetriever(Retriever):
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         if not queries or k < 1:
             return []
-        ranking = self._rankings().of(queries[0].turn_id)[:k]
-        passages = self._passages([passage_id for passage_id, _ in ranking], queries[0].domain)
+        ranking = self._rankings().find_ranking(queries[0].turn_id)[:k]
+        passages = self._find_passages([passage_id for passage_id, _ in ranking], queries[0].domain)
         return [Hit(passages.get(passage_id, Passage(passage_id, "")), score) for passage_id, score in ranking]
 
-    def _passages(self, ids: Sequence[str], domain: str) -> Mapping[str, Passage]:
+    def _find_passages(self, ids: Sequence[str], domain: str) -> Mapping[str, Passage]:
         recorded = self._rankings().passages
-        lacking = [passage_id for passage_id in ids if passage_id not in recorded]
-        corpus = self._corpus(domain) if lacking else None
-        found = corpus.by_id(lacking) if corpus is not None else []
-        return {passage.id: passage for passage in found} | {i: recorded[i] for i in ids if i in recorded}
+        missing = [passage_id for passage_id in ids if passage_id not in recorded]
+        corpus = self._open_corpus(domain) if missing else None
+        found = corpus.by_id(missing) if corpus is not None else []
+        return {passage.id: passage for passage in found} | {id_: recorded[id_] for id_ in ids if id_ in recorded}
 
-    def _any_in_corpus(self, ids: frozenset[str]) -> bool:
+    def _is_any_in_corpora(self, ids: frozenset[str]) -> bool:
+        """Whether one of the passages is in the data set; True where no ids are given."""
         return not ids or any(
             passage.id in ids for domain in self.dataset.domains() for passage in self.dataset.corpus(domain)
         )
 
-    def _corpus(self, domain: str) -> Corpus | None:
+    def _open_corpus(self, domain: str) -> Corpus | None:
         """The domain's passages; None where the data set has none, since a run can be scored without their texts."""
         if domain not in self.dataset.domains():
             raise UnknownName("domain", domain, self.dataset.domains())
