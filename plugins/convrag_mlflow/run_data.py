@@ -1,4 +1,4 @@
-"""What a run holds in MLflow: parameters, metrics and tags as plain names and values."""
+"""The parameters, metrics and tags of a run in MLflow, as plain names and values."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
 
 
-def parameters_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """The configuration flattened: `rewriter` is the option's name, `rewriter.alpha` a parameter."""
-    return {name.removesuffix("._option_"): str(value) for name, value in _flat(config)}
+def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
+    """A run's configuration as parameters: `rewriter` is the option's name, `rewriter.alpha` a parameter of it."""
+    return {name.removesuffix("._option_"): str(value) for name, value in _flatten(config)}
 
 
-def metrics_of(summary: RunSummary) -> list[tuple[str, float, int]]:
-    """(name, value, step): scores overall and per domain, the mean per turn position as steps, times and counts."""
+def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
+    """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the step); times, usage
+    and counts.
+    """
     found = [(name, value, 0) for name, value in summary.overall.items()]
     for domain, scores in summary.domains.items():
         found += [(f"{domain}/{name}", value, 0) for name, value in scores.items()]
@@ -39,8 +41,8 @@ def metrics_of(summary: RunSummary) -> list[tuple[str, float, int]]:
     return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
 
 
-def factors_of(sweep: Sweep) -> dict[str, str]:
-    """What a grid varies: factor -> its levels."""
+def find_factors(sweep: Sweep) -> dict[str, str]:
+    """The factors that a grid varies -> their levels, as one text."""
     levels: dict[str, dict[str, None]] = {}
     for override in (each for cell in sweep.cells for each in cell.overrides):
         key, _, value = override.lstrip("+").partition("=")
@@ -48,14 +50,14 @@ def factors_of(sweep: Sweep) -> dict[str, str]:
     return {key: ", ".join(found) for key, found in levels.items() if len(found) > 1}
 
 
-def short(name: str) -> str:
-    """A cell's name for a narrow column: of a stage only what was chosen (`mmr bm25 top_k=5`)."""
+def shorten_name(name: str) -> str:
+    """A cell's name for a narrow column, without the groups of its options: `mmr bm25 top_k=5`."""
     pairs = (override.partition("=") for override in name.split(" ") if override)
     return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
 
 
 @cache
-def _origin() -> tuple[tuple[str, str], ...]:
+def _read_versions() -> tuple[tuple[str, str], ...]:
     versions = {}
     for name in _LIBRARIES:
         try:
@@ -71,20 +73,20 @@ def _origin() -> tuple[tuple[str, str], ...]:
     return tuple(versions.items())
 
 
-def origin() -> dict[str, str]:
-    """Tags that say which code ran: versions of libraries, and the commit where convrag runs from a checkout."""
-    return dict(_origin())
+def version_tags() -> dict[str, str]:
+    """Tags with the versions of libraries, and with the commit where convrag runs from a git checkout."""
+    return dict(_read_versions())
 
 
-def clipped(text: str, length: int) -> str:
-    """At most so many characters; what is cut off is marked. The whole configuration is an artifact."""
+def clip_text(text: str, length: int) -> str:
+    """At most so many characters of a text; an ellipsis ends one that is cut off."""
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     for key, inner in value.items():
         name = f"{prefix}{key}"
         if isinstance(inner, Mapping):
-            yield from _flat(inner, f"{name}.")
+            yield from _flatten(inner, f"{name}.")
         else:
             yield name, inner
