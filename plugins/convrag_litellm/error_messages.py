@@ -21,7 +21,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else type(error).__name__
     original = " ".join(str(error).split()).rstrip(".")
-    message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advice(error, status, call, where)}"
+    message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
         redact(message, endpoint.api_key(), address=endpoint.address()),
         provider=str(getattr(error, "llm_provider", "") or endpoint.provider),
@@ -30,7 +30,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     )
 
 
-def _advice(error: Exception, status: int | None, call: Call, where: str) -> str:
+def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
     limits = call.limits
     if call.has_streamed:
         return "A part of it was shown already, so it was not asked again."

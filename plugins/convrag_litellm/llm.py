@@ -128,14 +128,14 @@ class LiteLLM(LLM):
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
         """The request as sent, without key, and without what in the address may be secret (user, password, query)."""
         address = self.endpoint.public_address()
-        return self._body(prompt) | ({"api_base": address} if address else {})
+        return self._build_request(prompt) | ({"api_base": address} if address else {})
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
         from convrag_litellm.call import Call
         from convrag_litellm.error_messages import explain_error
 
-        body = self._body(prompt)
+        body = self._build_request(prompt)
         if self.cache_prompts:
             body["messages"] = format_messages(prompt.messages, cache_control=True)
         call = Call(body, prompt.messages, self.endpoint, self.limits)
@@ -147,7 +147,7 @@ class LiteLLM(LLM):
         except Exception as error:
             failure = explain_error(error, call)
         else:
-            return self._completion(reply, call, time.perf_counter() - start)
+            return self._make_completion(reply, call, time.perf_counter() - start)
         seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
         add_usage(
             Usage(calls=1, cost_usd=call.wasted_cost, spent_usd=call.wasted_cost, seconds=seconds, retries=retries)
@@ -160,13 +160,13 @@ class LiteLLM(LLM):
 
         return _litellm.count_tokens(self.model, text)
 
-    def _body(self, prompt: Prompt) -> dict[str, Any]:
+    def _build_request(self, prompt: Prompt) -> dict[str, Any]:
         sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
         params = translate_sampling(sampling, self.endpoint.provider, self.endpoint.is_self_hosted())
         messages = format_messages(prompt.messages)
         return {"model": self.model, "messages": messages, **copy.deepcopy(self.extra), **params}
 
-    def _completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
+    def _make_completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
         prompt_tokens, completion_tokens = reply.prompt_tokens, reply.completion_tokens
         if prompt_tokens is None:  # the server does not say
             prompt_tokens = self.count_tokens("\n".join(message.content for message in call.messages))

@@ -433,11 +433,11 @@ def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config import compose
     from convrag.run.runner import run
-    from llm_server import Server, said
+    from llm_server import Server, make_reply
 
     server = Server()
     try:
-        server.answers(said(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
+        server.plan_replies(make_reply(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
         chosen = "+llm@metrics.judge.llm=openai_compatible"
         at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
         config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")

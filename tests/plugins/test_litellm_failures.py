@@ -21,7 +21,7 @@ from convrag_litellm.redaction import (
     redact,
     redact_address,
 )
-from llm_server import Server, Step, failing, said
+from llm_server import Server, Step, make_error, make_reply
 
 KEY = "sk-planted-0123456789"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
@@ -45,7 +45,7 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
     return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters})
 
 
-SAID = [
+SERVER_MESSAGES = [
     (
         "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
         (9000, 8192),
@@ -82,7 +82,7 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("message", "numbers"), SAID)
+@pytest.mark.parametrize(("message", "numbers"), SERVER_MESSAGES)
 def test_servers_say_in_their_own_ways_how_long_a_prompt_is(message: str, numbers: Any) -> None:
     assert parse_token_counts(message) == numbers
 
@@ -90,18 +90,18 @@ def test_servers_say_in_their_own_ways_how_long_a_prompt_is(message: str, number
 @pytest.mark.integration
 class TestContextWindow:
     def test_the_excess_is_what_the_server_says(self, server: Server) -> None:
-        server.answers(failing(400, SAID[1][0], code="context_length_exceeded"))
+        server.plan_replies(make_error(400, SERVER_MESSAGES[1][0], code="context_length_exceeded"))
         with pytest.raises(LLMError, match=r"904 tokens too long \(5,000 of 4,096\)\. Send less"):
             client(server).complete(PROMPT)
 
     def test_else_it_is_counted_here(self, server: Server) -> None:
-        server.answers(failing(400, "context window exceeded", code="context_length_exceeded"))
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         long = Prompt("answer", (Message("user", "dog " * 9000),))
         with pytest.raises(LLMError, match=r"about \d[\d,]* tokens too long \(9,0\d\d of 8,192, counted here\)"):
             client(server, model="openai/gpt-4").complete(long)
 
     def test_else_it_is_not_said(self, server: Server) -> None:
-        server.answers(failing(400, "context window exceeded", code="context_length_exceeded"))
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         with pytest.raises(LLMError, match="context window exceeded. Send less"):
             client(server).complete(PROMPT)
 
@@ -115,7 +115,7 @@ class TestSecrets:
         caplog.set_level(logging.DEBUG)
         monkeypatch.setenv("MY_SERVER_KEY", KEY)
         stage = client(server, api_key_env="MY_SERVER_KEY", retries=1)
-        server.answers(failing(status, f"you sent Bearer {KEY}"))
+        server.plan_replies(make_error(status, f"you sent Bearer {KEY}"))
         with pytest.raises(LLMError, match=r"you sent Bearer \*\*\*") as raised:
             stage.complete(PROMPT)
         error: BaseException | None = raised.value
@@ -128,7 +128,7 @@ class TestSecrets:
     def test_an_address_with_credentials(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOME_TOKEN", "token-of-the-environment")
         sent = b64encode(b"user:hunter2hunter2").decode()
-        server.answers(failing(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
+        server.plan_replies(make_error(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
         stage = client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@"))
         with pytest.raises(LLMError, match=r"\*\*\* \*\*\* \*\*\* http://h/v1") as raised:
             stage.complete(PROMPT)
@@ -143,12 +143,12 @@ class TestSecrets:
         assert "at http://host/" in caplog.text
 
     def test_a_reply_without_anything_says_why(self, server: Server) -> None:
-        server.answers(said(None, "length"))
+        server.plan_replies(make_reply(None, "length"))
         with pytest.raises(LLMError, match=r"finish_reason: length\).*bigger llm\.max_tokens"):
             client(server, retries=0).complete(PROMPT)
 
     def test_a_bad_gateway_is_not_quoted_as_a_page(self, server: Server) -> None:
-        server.answers(Step(502, b"<html>\n<body>bad gateway</body></html>"))
+        server.plan_replies(Step(502, b"<html>\n<body>bad gateway</body></html>"))
         with pytest.raises(LLMError, match="status 502") as raised:
             client(server, retries=0).complete(PROMPT)
         assert "\n" not in str(raised.value)

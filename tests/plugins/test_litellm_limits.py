@@ -25,7 +25,7 @@ from convrag.store.usage import UsageMeter
 from convrag_litellm import LiteLLM, rate_limiter, retrying
 from convrag_litellm.budget import Budget
 from convrag_litellm.rate_limiter import RateLimiter
-from llm_server import Server, failing, said
+from llm_server import Server, make_error, make_reply
 
 CONF = Path(__file__).parents[2] / "conf" / "llm"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
@@ -64,13 +64,13 @@ class TestUsage:
         assert "input_cost_per_token" not in server.requests[-1]
 
     def test_empty_replies_cost_as_well(self, server: Server) -> None:
-        server.answers(said(""), said(None), said())
+        server.plan_replies(make_reply(""), make_reply(None), make_reply())
         completion = client(server).complete(PROMPT)
         assert completion.cost_usd == pytest.approx(3 * COST)
         assert completion.retries == 2
 
     def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server) -> None:
-        server.answers(said(""))
+        server.plan_replies(make_reply(""))
         meter = UsageMeter()
         with meter.stage("generator"), pytest.raises(LLMError):
             client(server, retries=2).complete(PROMPT)
@@ -130,12 +130,12 @@ class TestCostLimit:
         assert stage.complete(PROMPT).cost_usd == 0
 
     def test_tries_that_fail_set_nothing_aside_for_good(self, server: Server) -> None:
-        server.answers(failing(500))
+        server.plan_replies(make_error(500))
         stage = client(server, max_cost_usd=1, retries=0)
         for _ in range(30):
             with pytest.raises(LLMError):
                 stage.complete(PROMPT)
-        server.answers(said())
+        server.plan_replies(make_reply())
         assert stage.complete(PROMPT).text == "A dog."
 
     def test_a_try_that_times_out_may_have_cost_all(self, server: Server) -> None:
@@ -232,11 +232,11 @@ class TestRateLimiter:
         stage = client(server, concurrency=2)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: stage.complete(PROMPT), range(12)))
-        assert server.most == 2
+        assert server.max_concurrent == 2
 
     @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.4)
-        server.answers(failing(500), said())
+        server.plan_replies(make_error(500), make_reply())
         client(server, requests_per_minute=1).complete(PROMPT)
         assert server.times[1] - server.times[0] > 0.3
