@@ -32,13 +32,14 @@ class CondenseRewriter(Rewriter):
         embedder: compares the question with the history, for gate=embedding only.
         retriever: the run's own, for speculate=true only.
         gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the seed's); embedding on a
-            question that continues what was said, or is without content words; always and never do as they say.
+            question that continues what was said, or has no content words; always condenses every follow-up, never
+            none.
         short: words below which a question is short, for gate=heuristic (8: the seed's); 0 condenses no question for
             its length.
         similarity: the least cosine between the question and an earlier question or answer at which it continues
             that, for gate=embedding; depends on the embedder (.3: what the targeted rewriters of MTRAG select by).
-        guard: the least share of a rewrite's content words that must stand in the question or the history; half of
-            them, or it talks of something else. 0 lets all pass.
+        guard: the least share of a rewrite's content words that must stand in the question or the history; with
+            fewer it has drifted to something else. 0 accepts every rewrite.
         history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange first.
         speculate: search for the question as it is while the LLM condenses it: where that search is the turn's after
             all, it costs no time; where not, it was made for nothing.

@@ -67,7 +67,7 @@ def load_library() -> Any:
 
 
 def complete(request: Mapping[str, Any]) -> Any:
-    """Litellm's response to one request, without its own retries or its client's. Raises whatever litellm raises."""
+    """The response of litellm to one request, without its or its client's retries. Raises what litellm raises."""
     with _without_callbacks():
         return load_library().completion(**request, max_retries=0)
 
@@ -89,13 +89,13 @@ def _without_callbacks() -> Iterator[None]:
 
 @contextmanager
 def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
-    """Litellm's response to one request, as chunks while they arrive; the last one has the usage."""
+    """The response of litellm to one request, as chunks while they arrive; the last one has the usage."""
     chunks = complete({**request, "stream": True, "stream_options": {"include_usage": True}})
     try:
         yield chunks
     finally:
-        # Left to the garbage collector, the reply is closed in the midst of whatever this thread does then: where that
-        # is another request, it waits for its own lock for ever (measured).
+        # The garbage collector would close the response while this thread does something else: if that is another
+        # request, the thread waits for its own lock for ever (measured).
         for holder in (chunks.completion_stream, getattr(chunks.completion_stream, "response", None)):
             if callable(close := getattr(holder, "close", None)):
                 close()
@@ -114,7 +114,7 @@ def compute_cost(response: Any, model: str) -> float | None:
         return None if known is None else float(known)
     try:
         return float(load_library().completion_cost(completion_response=response, model=model))
-    except Exception:  # it raises all sorts for a model without a price
+    except Exception:  # litellm raises many kinds for a model without a price
         return None
 
 

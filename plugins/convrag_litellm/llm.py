@@ -25,7 +25,7 @@ class LiteLLM(LLM):
     """Ask a language model through litellm: a hosted one, or any server that speaks the OpenAI protocol.
 
     Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty replies) are repeated
-    with growing waits, or after as long as the server says. A stage that asks may override temperature, top_p,
+    with exponential backoff, or when the server says (Retry-After). A stage that asks may override temperature, top_p,
     max_tokens, seed and stop.
 
     Args:
@@ -47,11 +47,12 @@ class LiteLLM(LLM):
             a tenth for what it repeats, where that is 1,024 tokens or more (writing costs a quarter more). Others
             cache by themselves.
         timeout: seconds for each try, from the request to the last byte of the reply.
-        concurrency: requests on their way at a time; None does not limit them.
+        concurrency: requests in flight at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
-        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, and up to a second of
-            chance with each, outlast half a minute's trouble.
-        retry_seconds: seconds that a call may wait between its tries in all; a server that asks for more fails it.
+        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
+            of jitter, outlast an outage of half a minute.
+        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
+            asks for a longer wait.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
             kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 

@@ -13,7 +13,7 @@ _NOT_EXTRA = {
     **{name: f"set llm.{name}" for name in ("model", "temperature", "top_p", "max_tokens", "seed", "stop", "timeout")},
     **dict.fromkeys(("api_base", "base_url"), "set llm.api_base"),
     **dict.fromkeys(("num_retries", "max_retries"), "set llm.retries"),
-    **dict.fromkeys(("messages", "stream", "stream_options", "n", "caching"), "it is convrag's own affair"),
+    **dict.fromkeys(("messages", "stream", "stream_options", "n", "caching"), "convrag sets it itself"),
 }
 
 
