@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from weakref import WeakSet
 
-from convrag.registry.parameters import operational
-
 from convrag import LLM, ConfigError, Dataset, Metrics, PromptTemplate, Report, Run, TurnRecord
+from convrag.registry.parameters import operational
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
 from convrag.store.fingerprint import digest, file_hash

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 from weakref import WeakSet
 
-from convrag.registry.parameters import operational
-
 from convrag import LLM, ConfigError, ConvragError, Dataset, Metrics, PromptTemplate, Report, Run, Store, TurnRecord
+from convrag.registry.parameters import operational
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
 from convrag.store.fingerprint import digest, file_hash

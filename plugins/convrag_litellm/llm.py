@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from convrag.registry.parameters import operational
-
 from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage
+from convrag.registry.parameters import operational
 from convrag.store.usage import add_usage
 from convrag_litellm import providers
 from convrag_litellm.endpoint import Endpoint

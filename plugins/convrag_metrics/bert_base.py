@@ -9,10 +9,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
-from convrag.registry.parameters import operational
-
 from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord
 from convrag.registry.extras import missing_extra
+from convrag.registry.parameters import operational
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import file_hash
 from convrag_metrics.pretrained import EXTRAS, find_model

@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from convrag.registry.parameters import operational
-
 from convrag import LLM, ConfigError, Metrics, PromptTemplate, TurnRecord
 from convrag.registry.extras import missing_extra
+from convrag.registry.parameters import operational
 from convrag.sdk.parallel import map_parallel
 from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.cited_sentences import CitedSentence, split_cited_sentences
