@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from convrag import ConfigError, Dataset, Store, operational
+from convrag.registry.parameters import operational
+
+from convrag import ConfigError, Dataset, Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.endpoint import Endpoint
 from convrag_elasticsearch.settings import Fusing, OnFailure, Operation

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag import ConfigError, Dataset, Embedder, Store, operational
+from convrag.registry.parameters import operational
+
+from convrag import ConfigError, Dataset, Embedder, Store
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.dense import Dense, Vectors
 from convrag_elasticsearch.endpoint import Endpoint

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag import ConfigError, ConvragError, Ranker, operational
+from convrag.registry.parameters import operational
+
+from convrag import ConfigError, ConvragError, Ranker
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash
 from convrag_neural.once import scored_once

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from convrag import ConfigError, Ranker, operational, remembered, use
+from convrag.registry.parameters import operational, use
+
+from convrag import ConfigError, Ranker, remembered
 from convrag_neural.aggregation import Aggregation, aggregate
 from convrag_neural.loading import LocalModel
 from convrag_neural.models import files_hash, local_folder, missing_tokenizer

@@ -1,4 +1,4 @@
-"""`ranker=bm25`: texts by the query's words."""
+"""`ranker=bm25`: texts are scored by the words that they share with the query."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class BM25Ranker(Ranker):
     Args:
         variant: "plus" (Lv and Zhai 2011) gives every word a positive weight; "okapi", which the seed used, gives none
             to a word that half of the texts have, and among a few clusters that is most of the query.
-        k1: how slowly further occurrences of a word stop counting; above 0. Default: rank-bm25's own.
-        b: how much long texts are held back, from 0 (not at all) to 1 (in proportion). Default: rank-bm25's own.
+        k1: saturation of term frequency: the larger, the more repeated words count; above 0. Default: rank-bm25's own.
+        b: normalisation by text length, from 0 (none) to 1 (full). Default: rank-bm25's own.
 
     Raises:
         ConfigError: a number lies outside of its range.
@@ -39,19 +39,19 @@ class BM25Ranker(Ranker):
         self.b = b
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Summed word weights, one for each text."""
+        """Score each text: (n,) BM25 scores."""
         import numpy as np
 
         if not texts:
             return np.zeros(0)
         from rank_bm25 import BM25Okapi, BM25Plus
 
-        corpus = [words(text) or [""] for text in texts]  # rank-bm25 divides by lengths
+        corpus = [tokenize(text) or [""] for text in texts]  # rank-bm25 divides by lengths
         index = (BM25Plus if self.variant == "plus" else BM25Okapi)(corpus, k1=self.k1, b=self.b)
-        scores: NDArray[np.float64] = index.get_scores(words(query))
+        scores: NDArray[np.float64] = index.get_scores(tokenize(query))
         return scores
 
 
-def words(text: str) -> list[str]:
-    """The words by which query and texts meet, in order."""
+def tokenize(text: str) -> list[str]:
+    """Split a query or a text into lower-cased words, in order."""
     return _WORD.findall(text.lower())

@@ -1,4 +1,4 @@
-"""`ranker=embedding`: texts by the similarity of vectors."""
+"""`ranker=embedding`: texts are scored by the similarity of their vectors to the query's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EmbeddingRanker(Ranker):
         self.embedder = embedder
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Cosines; 0 for a text in which the embedder knows nothing."""
+        """Score each text: (n,) cosines; 0 for a text in which the embedder knows nothing."""
         import numpy as np
 
         if not texts:

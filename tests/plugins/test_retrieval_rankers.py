@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Embedder
 from convrag.testing import RankerContract
-from convrag_rankers import BM25Ranker, EmbeddingRanker
+from convrag_retrieval import BM25Ranker, EmbeddingRanker
 
 
 class Directions(Embedder):
@@ -116,6 +116,6 @@ def test_embeddings_score_by_cosine_with_the_query_as_a_query() -> None:
 
 
 def test_the_plugin_is_light_to_import() -> None:
-    code = "import sys, convrag_rankers; sys.exit(bool({'numpy', 'rank_bm25'} & sys.modules.keys()))"
+    code = "import sys, convrag_retrieval; sys.exit(bool({'numpy', 'rank_bm25'} & sys.modules.keys()))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
