@@ -37,7 +37,7 @@ class BM25Index:
 
     @staticmethod
     def build(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-        """Index the passages of a corpus by position, and save the index. Raises ConfigError where there are no words."""
+        """Index the passages of a corpus by position, and save the index. Raises ConfigError without words."""
         vocabulary: dict[str, int] = {}
         texts = (passage.content for passage in track(corpus, f"Indexing {corpus.domain}", total=len(corpus)))
         ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in found] for found in tokenize(texts, settings)]

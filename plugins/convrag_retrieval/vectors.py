@@ -45,7 +45,7 @@ class Vectors:
         return [(int(positions[index]), float(scores[index])) for index in order]
 
     def score(self, vector: NDArray[np.float64], positions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Multiply the rows at `positions` with a vector, summed in the same order for each: equal rows score exactly alike.
+        """Multiply the rows at `positions` with a vector, each summed in one order: equal rows score exactly alike.
 
         A product of matrix and vector does not promise that: BLAS may sum a row in an order that depends on its place.
         """

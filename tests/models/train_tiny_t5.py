@@ -130,7 +130,7 @@ def _prompt(example: Example) -> str:
     """What the rankers make of a query and its texts."""
     from convrag_neural import duot5, monot5
 
-    return (monot5 if len(example.texts) == 1 else duot5)._prompt(example.query, *example.texts)
+    return (monot5 if len(example.texts) == 1 else duot5)._build_prompt(example.query, *example.texts)
 
 
 def _hinted(example: Example) -> Iterator[tuple[str, float]]:
