@@ -31,12 +31,12 @@ from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
+from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.failures import ClusterError
-from convrag_elasticsearch.fusion import fuse
-from convrag_elasticsearch.names import alias_of, generation_of, index_of
-from convrag_elasticsearch.retrying import pause, told_to_wait
+from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.retries import backoff_seconds, parse_retry_after
+from convrag_elasticsearch.search import fuse_rankings
 from convrag_tasks.index import IndexTask
 from elasticsearch_server import Fault, Server, described, serving
 from elasticsearch_toys import Corpora, Hashed
@@ -52,7 +52,7 @@ QUERY = [Query("copper kettle")]
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ def test_variables_that_make_no_sense(
 def test_the_environment_becomes_the_clients_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "https://me:p%40ss@one/es/, http://two:81,http://[::1]")
     given = Connection.from_environment()
-    assert given.arguments() == {
+    assert given.client_arguments() == {
         "hosts": ["https://one:9200/es".replace("9200", "443"), "http://two:81", "http://[::1]:9200"],
         "basic_auth": ("me", "p@ss"),
     }
@@ -221,7 +221,7 @@ def test_it_waits_as_long_as_the_cluster_says(server: Server, store: Store) -> N
     assert 1.0 <= time.monotonic() - start < 3
 
 
-def test_a_cluster_that_asks_for_too_much_patience_is_not_waited_for(server: Server, store: Store) -> None:
+def test_a_cluster_that_asks_for_too_long_a_wait_is_not_waited_for(server: Server, store: Store) -> None:
     stage = indexed(store, retry_seconds=5)
     server.order(Fault("_msearch", times=9, status=503, headers={"Retry-After": "3600"}))
     with pytest.raises(ClusterError, match="503"):
@@ -370,12 +370,12 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
     assert not [place for place, content in places.items() for secret in secrets if secret.encode() in content]
 
 
-def test_an_error_that_repeats_a_key_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_repeats_a_key_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
     monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
-    scrub = Connection.from_environment().scrub
+    connection = Connection.from_environment()
     message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, Basic bWU6aHVudGVy, second%21"
-    assert scrub(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
+    assert connection.redact(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
 
 
 # Parts ------------------------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def asked(batcher: Batcher[int, int], wanted: Sequence[Sequence[int]]) -> list[A
     def ask(items: Sequence[int]) -> Any:
         ready.wait()
         try:
-            return batcher.ask(items)
+            return batcher.submit(items)
         except Exception as error:
             return error
 
@@ -402,8 +402,8 @@ def doubled(items: Sequence[int]) -> list[int | Exception]:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.integers(-3, 30), min_size=1, max_size=3), min_size=1, max_size=12), st.integers(1, 8))
-def test_everybody_gets_their_own_answers(wanted: list[list[int]], most: int) -> None:
-    answers = asked(Batcher(doubled, window=0.01, most=most), wanted)
+def test_everybody_gets_their_own_answers(wanted: list[list[int]], max_size: int) -> None:
+    answers = asked(Batcher(doubled, window=0.01, max_size=max_size), wanted)
     for items, answer in zip(wanted, answers, strict=True):
         bad = [item for item in items if item < 0]
         if bad:
@@ -415,7 +415,7 @@ def test_everybody_gets_their_own_answers(wanted: list[list[int]], most: int) ->
 
 def test_a_full_batch_goes_at_once() -> None:
     start = time.monotonic()
-    assert asked(Batcher(doubled, window=5, most=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
+    assert asked(Batcher(doubled, window=5, max_size=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
     assert time.monotonic() - start < 2
 
 
@@ -423,7 +423,7 @@ def test_a_batch_that_fails_as_a_whole_leaves_nobody_waiting() -> None:
     def broken(items: Sequence[int]) -> list[int | Exception]:
         raise OSError("broken")
 
-    answers = asked(Batcher(broken, window=0.05, most=64), [[n] for n in range(8)])
+    answers = asked(Batcher(broken, window=0.05, max_size=64), [[n] for n in range(8)])
     assert all(isinstance(answer, OSError) for answer in answers)
 
 
@@ -435,11 +435,11 @@ def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
         time.sleep(0.1)
         raise KeyboardInterrupt
 
-    batcher = Batcher(interrupt, window=0.1, most=64)
+    batcher = Batcher(interrupt, window=0.1, max_size=64)
 
     def ask(note: Callable[[BaseException], None]) -> None:
         try:
-            batcher.ask([1])
+            batcher.submit([1])
         except BaseException as error:
             note(error)
 
@@ -452,21 +452,21 @@ def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
 
 
 def test_pauses_grow_and_have_an_end() -> None:
-    waits = [pause(attempt) for attempt in range(1, 20)]
+    waits = [backoff_seconds(attempt) for attempt in range(1, 20)]
     assert waits[0] < waits[3] < waits[-1]
     assert max(waits) <= 31
-    assert pause(1, told=7) >= 7
+    assert backoff_seconds(1, retry_after=7) >= 7
 
 
 @pytest.mark.parametrize(
     ("said", "seconds"), [("3", 3), ("", None), ("soon", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0)]
 )
 def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> None:
-    class Answer:
+    class Reply:
         class meta:
             headers = {"retry-after": said}  # noqa: RUF012
 
-    assert told_to_wait(Answer()) == seconds
+    assert parse_retry_after(Reply()) == seconds
 
 
 def test_fused_rankings_have_their_ties_by_id() -> None:
@@ -475,19 +475,19 @@ def test_fused_rankings_have_their_ties_by_id() -> None:
     def ranking(*ids: str) -> list[Hit]:
         return [Hit(Passage(id_, ""), 1.0) for id_ in ids]
 
-    fused = fuse([(1.0, ranking("b", "a")), (1.0, ranking("a", "b"))], 60)
+    fused = fuse_rankings([ranking("b", "a"), ranking("a", "b")], [1.0, 1.0], 60)
     assert [hit.passage.id for hit in fused] == ["a", "b"]
     assert fused[0].score == fused[1].score == pytest.approx(1 / 61 + 1 / 62)
-    assert fuse([], 60) == []
+    assert fuse_rankings([], [], 60) == []
 
 
 @given(st.text(max_size=200))
 def test_names_are_names_of_indexes(domain: str) -> None:
-    name = index_of(alias_of("convrag", domain, "bm25", "0123456789abcdef0123"), 12)
+    name = build_index_name(build_alias("convrag", domain, "bm25", "0123456789abcdef0123"), 12)
     assert name == name.lower()
     assert len(name.encode()) < 255
     assert not set(name) & set('\\/*?"<>| ,#:')
-    assert generation_of(name) == 12
+    assert parse_generation(name) == 12
 
 
 # A real cluster ---------------------------------------------------------------------------------------------------
@@ -497,8 +497,8 @@ REAL = {name: value for name in VARIABLES if (value := os.environ.get(name))}
 
 def delete(stage: Any, prefix: str) -> None:
     """Real clusters delete by full names only."""
-    for name in stage.cluster.ask(lambda client: list(client.indices.get(index=f"{prefix}-*"))):
-        stage.cluster.ask(lambda client, name=name: client.indices.delete(index=name))
+    for name in stage.cluster.request(lambda client: list(client.indices.get(index=f"{prefix}-*"))):
+        stage.cluster.request(lambda client, name=name: client.indices.delete(index=name))
 
 
 NO_CLUSTER = "ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL
@@ -536,8 +536,8 @@ def test_a_real_cluster_searches_with_elser(query: Any, store: Store, monkeypatc
     stage = ElserRetriever(
         dataset=Corpora(default=passages()), store=store, inference_id=endpoint, query=query, prefix=prefix
     )
-    if lacking := stage.legs[0].lacks(stage.cluster):
-        pytest.skip("; ".join(lacking))
+    if problems := stage.subqueries[0].find_cluster_problems(stage.cluster):
+        pytest.skip("; ".join(problems))
     try:
         stage.index()
         stage.prepare()

@@ -56,7 +56,7 @@ class Streamed(Dataset):
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with serving(specification=described()) as server:
         monkeypatch.setenv("ES_URL", server.address)
-        monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+        monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
         yield server
 
 
