@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import DataError, Dataset, Hit, NotReady, Passage, Query, Retriever, RunStopped, Store
+from convrag.sdk.lazy import Lazy
 from convrag.store.fingerprint import digest
 from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES
@@ -17,7 +18,6 @@ from convrag_elasticsearch.subqueries import Subquery
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.index_builder import IndexPlan
-    from convrag_elasticsearch.licence import Licence
 
 _LAYOUT = 1
 """The version of the documents' layout: raised when it changes, so that older indexes are not searched."""
@@ -54,6 +54,7 @@ class ClusterRetriever(Retriever):
         operation: OperationSettings,
     ) -> None:
         from convrag_elasticsearch.cluster import Cluster
+        from convrag_elasticsearch.licence import Licence
         from convrag_elasticsearch.msearch import MultiSearch
         from convrag_elasticsearch.retries import RetryPolicy
         from convrag_elasticsearch.search import IndexSearcher
@@ -71,7 +72,7 @@ class ClusterRetriever(Retriever):
         self._searcher = IndexSearcher(self.subqueries, fusion, multi_search, self._fuses_on_server)
         self._lock = threading.Lock()
         self._aliases: dict[str, str] = {}
-        self._licence: Licence | None = None
+        self._licence = Lazy(lambda: Licence.fetch(self.cluster))
 
     def check(self) -> Iterator[str]:
         for domain in self.dataset.domains():
@@ -89,7 +90,7 @@ class ClusterRetriever(Retriever):
         problems = [problem for domain in self.dataset.domains() if (problem := self._find_index_problem(domain))]
         if missing := [each for subquery in self.subqueries for each in subquery.find_cluster_problems(self.cluster)]:
             problems.append(_join_problems(missing))
-        if self.fusion.fusion == "server" and len(self.subqueries) > 1 and not self._may_fuse_on_server():
+        if self.fusion.fusion == "server" and len(self.subqueries) > 1 and not self._licence().covers_rank_fusion:
             problems.append("fusion=server needs a trial or enterprise licence; fusion=client computes the same here")
         if problems:
             raise NotReady([f"retriever={self.option}: {problem}" for problem in problems])
@@ -122,16 +123,7 @@ class ClusterRetriever(Retriever):
         """Whether the cluster is to fuse the rankings of two subqueries."""
         if len(self.subqueries) < 2 or self.fusion.fusion == "client":
             return False
-        return self.fusion.fusion == "server" or self._may_fuse_on_server()
-
-    def _may_fuse_on_server(self) -> bool:
-        """Whether the licence covers it; asked once."""
-        from convrag_elasticsearch.licence import Licence
-
-        with self._lock:
-            if self._licence is None:
-                self._licence = Licence.fetch(self.cluster)
-            return self._licence.covers_rank_fusion
+        return self.fusion.fusion == "server" or self._licence().covers_rank_fusion
 
     def _find_index_problem(self, domain: str) -> str:
         """Say why a domain cannot be searched; empty where it can."""

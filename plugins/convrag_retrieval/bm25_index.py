@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import bm25s
 import numpy as np
-import Stemmer
 
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import track
+from convrag.sdk.stemming import stem_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class BM25Index:
 
 def tokenize(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]]:
     """Yield the words of each text, of passages and queries alike, in order, repeated ones included."""
-    stemmer = Stemmer.Stemmer("english") if settings.stemmer == "english" else None  # not thread-safe, but cheap
+    stemmer = stem_words if settings.stemmer == "english" else None
     stopwords = settings.stopwords if settings.stopwords == "english" else []
     for text in texts:
         yield bm25s.tokenize(text, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)[0]
