@@ -33,7 +33,7 @@ class ClusterRetriever(Retriever):
         store: whose locks keep two commands from building one index at a time.
         subqueries: one, or the two of a hybrid.
         fusion: how rankings are fused.
-        operation: settings that bear on no result.
+        operation: how indexes are kept, and how requests are sent.
 
     Raises:
         ConfigError: a number lies outside of its range.

@@ -44,15 +44,15 @@ class Connection:
         if not self.urls and not self.cloud_id:
             yield f"neither ES_URL nor ES_CLOUD_ID says where the cluster is: {_EXAMPLE}, or choose retriever=bm25"
         if self.urls and self.cloud_id:
-            yield "ES_URL and ES_CLOUD_ID both say where the cluster is: unset one of them"
+            yield "ES_URL and ES_CLOUD_ID both are addresses: unset one of them"
         for url in self.urls:
             if problem := _find_url_problem(url):
                 yield problem
         if bool(self.user) != bool(self.password):
             unset = "ES_PASSWORD" if self.user else "ES_USER"
-            yield f"{unset} is not set: a user needs a password, and the other way round"
+            yield f"{unset} is not set: a user and a password are needed together"
         if self.api_key and self.user:
-            yield "ES_API_KEY and ES_USER both say who asks: unset one of them"
+            yield "ES_API_KEY and ES_USER both are credentials: unset one of them"
         if self.ca_certs and not Path(self.ca_certs).expanduser().is_file():
             yield f"ES_CA_CERTS={self.ca_certs} is no file: it is the certificate of the cluster's own authority (PEM)"
 

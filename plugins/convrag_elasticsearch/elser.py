@@ -100,7 +100,7 @@ class ElserRetriever(ClusterRetriever):
             kind="elser",
             dataset=dataset,
             store=store,
-            subqueries=[SparseSubquery(endpoint, query=query, prune=prune)],
+            subqueries=[SparseSubquery(endpoint, query_type=query, prune=prune)],
             fusion=FusionSettings(rrf_k, depth),
             operation=OperationSettings(
                 prefix,

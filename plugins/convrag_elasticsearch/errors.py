@@ -9,7 +9,7 @@ from convrag import ConvragError
 from convrag_elasticsearch.connection import Connection
 
 TRANSIENT_STATUSES = frozenset({408, 429, 502, 503, 504})
-"""Statuses that may be over when the request is repeated."""
+"""Statuses of errors that may be over when the request is repeated."""
 
 
 class ClusterError(ConvragError):

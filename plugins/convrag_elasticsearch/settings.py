@@ -24,7 +24,7 @@ class FusionSettings:
 
 @dataclass(frozen=True)
 class OperationSettings:
-    """Settings that bear on no result; see ElasticsearchRetriever for the parameters."""
+    """How indexes are kept, and how requests are sent; see ElasticsearchRetriever for the parameters."""
 
     prefix: str
     shards: int

@@ -22,8 +22,8 @@ class SparseSubquery(Subquery):
 
     Args:
         endpoint: makes the tokens on the cluster; None where files have all of them.
-        query: the type of the query, which decides what is indexed, too; see ElserRetriever.
-        prune: leave out tokens of little weight, for speed.
+        query_type: how queries are sent, which decides what is indexed, too; see ElserRetriever's `query`.
+        prune: leave tokens with small weights out of queries, for speed.
         passage_file: the file with the passages' vectors, where the endpoint does not make them.
         query_file: the file with the queries' vectors, where the endpoint does not make them.
     """
@@ -34,13 +34,13 @@ class SparseSubquery(Subquery):
         self,
         endpoint: InferenceEndpoint | None,
         *,
-        query: QueryType = "sparse_vector",
+        query_type: QueryType = "sparse_vector",
         prune: bool = False,
         passage_file: PassageVectorFile | None = None,
         query_file: QueryVectorFile | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.query = query
+        self.query_type = query_type
         self.prune = prune
         self.passage_file = passage_file
         self.query_file = query_file
@@ -49,11 +49,11 @@ class SparseSubquery(Subquery):
         if self.passage_file is not None:
             return {"leg": "tokens", "file": self.passage_file.fingerprint}
         assert self.endpoint is not None
-        kind = "semantic_text" if self.query == "semantic_text" else "sparse_vector"
+        kind = "semantic_text" if self.query_type == "semantic_text" else "sparse_vector"
         return {"leg": kind, "model": self._model_id}
 
     def mapping_properties(self) -> dict[str, Any]:
-        if self.query != "semantic_text":
+        if self.query_type != "semantic_text":
             return {"tokens": {"type": "sparse_vector"}}
         assert self.endpoint is not None
         return {
@@ -62,7 +62,7 @@ class SparseSubquery(Subquery):
         }
 
     def ingest_processors(self) -> list[dict[str, Any]]:
-        if self.passage_file is not None or self.query == "semantic_text":
+        if self.passage_file is not None or self.query_type == "semantic_text":
             return []
         tokens = {"input_field": CONTENT, "output_field": "tokens"}
         return [{"inference": {"model_id": self._model_id, "input_output": [tokens]}}]
@@ -94,13 +94,13 @@ class SparseSubquery(Subquery):
     def _model_id(self) -> str:
         """The id of what makes the tokens: an endpoint, or for older clusters a model."""
         assert self.endpoint is not None
-        return self.endpoint.model if self.query == "text_expansion" else self.endpoint.inference_id
+        return self.endpoint.model if self.query_type == "text_expansion" else self.endpoint.inference_id
 
     def _build_query(self, query: Query, *, is_only: bool) -> dict[str, Any] | None:
         """Build the query of a search; None where the file has no tokens for it."""
-        if self.query == "semantic_text":
+        if self.query_type == "semantic_text":
             return {"semantic": {"field": "semantic", "query": query.text}}
-        if self.query == "text_expansion":
+        if self.query_type == "text_expansion":
             return {"text_expansion": {"tokens": {"model_id": self._model_id, "model_text": query.text}}}
         parameters: dict[str, Any] = {"field": "tokens", "prune": self.prune}
         if self.query_file is None:

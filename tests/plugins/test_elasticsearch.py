@@ -29,7 +29,7 @@ from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.documents import build_document, build_document_id, build_passage
 from convrag_tasks.index import IndexTask
 from elasticsearch_engine import Engine
-from elasticsearch_server import Server, described, expand, serving
+from elasticsearch_server import Server, expand, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
 
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving(specification=described()) as server:
+    with running_server(specification=read_specification()) as server:
         for name in ("ES_CLOUD_ID", "ES_API_KEY", "ES_USER", "ES_PASSWORD", "ES_CA_CERTS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("ES_URL", server.address)
