@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag.registry.parameters import operational
-
 from convrag import ConvragError, Ranker
+from convrag.registry.parameters import operational
 from convrag_neural.local_model import LocalModelStage, check_sizes, score_distinct
 
 if TYPE_CHECKING:

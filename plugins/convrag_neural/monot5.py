@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag.registry.parameters import operational
-
 from convrag import ConfigError
+from convrag.registry.parameters import operational
 from convrag_neural.local_model import score_distinct
 from convrag_neural.t5_ranker import T5Ranker
 

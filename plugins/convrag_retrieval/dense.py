@@ -8,9 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag.registry.parameters import operational
-
 from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store
+from convrag.registry.parameters import operational
 from convrag.store.fingerprint import digest
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol, runtime_checkable
 
-from convrag.registry.parameters import use
-
 from convrag import ConfigError, Hit, Query, Retriever
+from convrag.registry.parameters import use
 from convrag.sdk.fusion import reciprocal_rank_fusion
 
 
