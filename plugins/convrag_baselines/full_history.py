@@ -29,14 +29,11 @@ class FullHistoryRewriter(Rewriter):
         self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 200
     ) -> None:
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """A hash of the prompt's template."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, but none for a first turn."""
         if not question.history:
             return Rewrite.of(question.text)
-        return self.asker.rewrite(question, {}, history=format_exchanges(question.history))
+        return self.llm_rewriter.rewrite(question, {}, history=format_exchanges(question.history))

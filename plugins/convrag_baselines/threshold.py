@@ -55,11 +55,8 @@ class ThresholdRewriter(Rewriter):
         self.threshold = threshold
         self.turns = turns
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """A hash of the prompt's template."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, and embeddings of the texts not embedded before; neither for a first turn."""
@@ -77,7 +74,7 @@ class ThresholdRewriter(Rewriter):
             "selected": [turn.id for turn in turns],
             "similarities": {turn.id: round(value, 4) for turn, value in by_turn},
         }
-        return self.asker.rewrite(question, trace, history=format_exchanges(turns))
+        return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(turns))
 
     def _embed_history(self, question: Question) -> NDArray[np.float32]:
         """The embeddings of the history, shape (exchanges, dimensions); the conversation's state keeps them."""

@@ -33,10 +33,7 @@ class DirectGenerator(Generator):
         self.llm = llm
         self.sampling = {"max_tokens": max_tokens, "temperature": temperature}
         self.template = PromptTemplate("answer", package="convrag_basics", path=prompt)
-
-    def content_hash(self) -> str:
-        """A hash of the prompt's template."""
-        return self.template.hash
+        self.prompt_templates = (self.template,)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM. Raises LLMError."""

@@ -94,12 +94,9 @@ class ChatGenerator(Generator):
         sampling |= {"top_k": top_k, "repeat_penalty": repeat_penalty}
         self.sampling = {name: value for name, value in sampling.items() if value is not None}
         self.template = PromptTemplate("answer", package="convrag_condense", path=prompt)
+        self.prompt_templates = (self.template,)
         if [role for role, _ in self.template.messages] != ["system", "user"]:
             raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.template.hash
 
     def messages(self, question: Question) -> Sequence[Message]:
         """The system prompt and the earlier exchanges that fit, when the newest evidence takes all of its room."""

@@ -90,11 +90,8 @@ class CondenseRewriter(Rewriter):
         self.speculate = speculate
         self.passages = passages
         template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """At most one call of the LLM; none where the gate finds that the question stands alone."""
@@ -137,4 +134,4 @@ class CondenseRewriter(Rewriter):
 
     def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
         history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
-        return self.asker.rewrite(question, trace | {"exchanges": len(history)}, history=history)
+        return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from convrag import Register, hookimpl
 from convrag_dedup.context import DedupContext
-from convrag_dedup.metrics import DedupMetrics, convrag_report
-from convrag_dedup.prefix_reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
+from convrag_dedup.metrics import DedupMetrics
+from convrag_dedup.prefix_reuse import PrefixReuse
 
 if TYPE_CHECKING:
     from convrag_dedup.conversation_state import ConversationState
@@ -43,10 +43,6 @@ __all__ = [
     "MultiTurnManager",
     "PrefixReuse",
     "RAGPipeline",
-    "convrag_report",
-    "convrag_run_finished",
-    "convrag_run_started",
-    "convrag_turn_finished",
 ]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
+from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question, Report, TurnRecord
 from convrag.sdk.ordering import Order, arrange
 from convrag_dedup.deduplication import DeduplicatedTurn, deduplicate, first_by_id, format_block, normalise_id
 from convrag_dedup.lookup import HintFinder
+from convrag_dedup.report import report_deduplication
 from convrag_dedup.shown_passages import ShownPassages
 from convrag_dedup.stats import turn_stats
 
@@ -58,6 +59,10 @@ class DedupContext(Context):
         self.compare_content = content_hash
         self.near_duplicate = near_duplicate
         self.order = order
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """Passages shown as hints and tokens saved, in all and by the position of turns."""
+        return report_deduplication(records)
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""

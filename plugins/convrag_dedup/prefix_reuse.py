@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
-from weakref import WeakSet
 
-from convrag import LLM, Metrics, Prompt, Run, TurnRecord, hookimpl
+from convrag import LLM, Measurement, Metrics, Prompt, Report, TurnRecord
 from convrag_dedup.radix_tree import RadixTree
+from convrag_dedup.report import TITLE
 
-_OPTION = "prefix_reuse"
 _PIECE = re.compile(r"\s*(?:\w+|[^\w\s])|\s+\Z")
-_metrics: WeakSet[PrefixReuse] = WeakSet()
 
 
 class PromptTokens(NamedTuple):
@@ -40,50 +37,25 @@ class PrefixReuse(Metrics):
     def __init__(self, *, llm: LLM, tasks: list[str] = []) -> None:  # noqa: B006 - read only
         self.llm = llm
         self.tasks = list(tasks)
-        self._local = threading.local()
-        _metrics.add(self)
 
-    def clear(self) -> None:
-        """Forget this thread's run: one begins, or is over."""
-        self._local.turns = {}
-        self._local.trees = {}
-
-    def add_turn(self, record: TurnRecord) -> None:
-        """Count the requests of a finished turn, which only now are at hand. Conversations come one by one."""
-        if record.conversation_id not in self._local.trees:
-            self._local.trees.clear()
-        if tokens := self._count_turn(record, self._local.trees):
-            self._local.turns[record.conversation_id, record.turn_id] = tokens
-
-    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """The turns of this thread's run, or records that hold their requests themselves."""
-        trees: dict[str, RadixTree] = {}
-        values = {}
-        for record in records:
-            counted = self._count_turn(record, trees) or self._turns().get((record.conversation_id, record.turn_id))
-            if counted:
-                values[record.turn_id] = {
-                    "prefix_reuse": counted.reused / counted.total,
-                    "prompt_tokens": counted.total,
-                }
-        return values
-
-    def tokens_by_conversation(self) -> dict[str, PromptTokens]:
-        """Conversation id -> all tokens that this thread's run has sent in it."""
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """The turns whose records hold their requests; conversations come one by one."""
+        tree, conversation = RadixTree(), ""
+        values: dict[str, dict[str, float]] = {}
         sums: dict[str, PromptTokens] = {}
-        for (conversation_id, _), tokens in self._turns().items():
-            earlier = sums.get(conversation_id, PromptTokens(0.0, 0.0))
-            sums[conversation_id] = PromptTokens(earlier.total + tokens.total, earlier.reused + tokens.reused)
-        return sums
+        for record in records:
+            if record.conversation_id != conversation:
+                tree, conversation = RadixTree(), record.conversation_id
+            if counted := self._count_turn(record, tree):
+                share = counted.reused / counted.total
+                values[record.turn_id] = {"prefix_reuse": share, "prompt_tokens": counted.total}
+                before = sums.get(conversation, PromptTokens(0.0, 0.0))
+                sums[conversation] = PromptTokens(before.total + counted.total, before.reused + counted.reused)
+        return Measurement(values, report=_report(sums))
 
-    def _turns(self) -> Mapping[tuple[str, str], PromptTokens]:
-        turns: Mapping[tuple[str, str], PromptTokens] = getattr(self._local, "turns", {})
-        return turns
-
-    def _count_turn(self, record: TurnRecord, trees: dict[str, RadixTree]) -> PromptTokens | None:
+    def _count_turn(self, record: TurnRecord, tree: RadixTree) -> PromptTokens | None:
         """The tokens of a turn's requests, which go into the conversation's tree; None if the turn sent nothing."""
         prompts = [prompt for prompt, _ in record.replies if not self.tasks or prompt.task in self.tasks]
-        tree = trees.setdefault(record.conversation_id, RadixTree())
         counted = [self._count_request(prompt, tree) for prompt in prompts]
         total, reused = sum(tokens.total for tokens in counted), sum(tokens.reused for tokens in counted)
         return PromptTokens(total, reused) if total else None
@@ -104,31 +76,15 @@ class PrefixReuse(Metrics):
         return PromptTokens(float(total), float(reused))
 
 
-@hookimpl
-def convrag_run_started(run: Run) -> None:
-    """Prepare the run's metric, if it has one."""
-    for metric in find_metrics(run):
-        metric.clear()
-
-
-@hookimpl
-def convrag_turn_finished(run: Run, record: TurnRecord) -> None:
-    """Count the turn's requests, which the files of a run do not keep."""
-    for metric in find_metrics(run):
-        metric.add_turn(record)
-
-
-@hookimpl
-def convrag_run_finished(run: Run) -> None:
-    """Forget the run: its turns must not pass for those of records that are measured later."""
-    for metric in find_metrics(run):
-        metric.clear()
-
-
-def find_metrics(run: Run) -> list[PrefixReuse]:
-    """The metric of this run, if it has one."""
-    fingerprint = run.fingerprints.get(f"metrics.{_OPTION}")
-    return [metric for metric in list(_metrics) if fingerprint and metric.fingerprint == fingerprint]
+def _report(conversations: Mapping[str, PromptTokens]) -> Report | None:
+    """The share of all prompt tokens together, and of each conversation's."""
+    if not (total := sum(tokens.total for tokens in conversations.values())):
+        return None
+    share = sum(tokens.reused for tokens in conversations.values()) / total
+    shares = {name: round(tokens.reused / tokens.total, 4) for name, tokens in conversations.items()}
+    line = f"Prefix reuse: {share:.1%} of {total:,.0f} prompt tokens began as an earlier request of the conversation."
+    numbers = {"overall": share, "prompt_tokens": total, "by_conversation": shares}
+    return Report(TITLE, (line,), {"prefix_reuse": numbers})
 
 
 def _split_message(role: str, content: str) -> Iterator[str]:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_dhrag.report import convrag_report
 from convrag_dhrag.rewriter import DHRagRewriter
 
-__all__ = ["DHRagRewriter", "convrag_report"]
+__all__ = ["DHRagRewriter"]
 
 
 @hookimpl

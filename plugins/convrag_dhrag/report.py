@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from convrag import Report, Run, TurnRecord, hookimpl
+from convrag import Report, TurnRecord
 
 PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}
 """The paper's chain statistics. Its lengths are in steps, which it does not define."""
@@ -16,8 +16,7 @@ LONGEST_CLASS = 4
 """Chains of four turns and more are one class, so that there are as many classes as in the paper."""
 
 
-@hookimpl
-def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
+def report_history(records: Iterable[TurnRecord]) -> Report | None:
     """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other rewriters."""
     chains: dict[str, list[int]] = {}
     available, selected, lines = [], [], []

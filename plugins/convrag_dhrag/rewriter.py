@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Rewrite, Rewriter
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Report, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
+from convrag_dhrag.report import report_history
 from convrag_dhrag.topic_summary import TopicSummarizer
 
 if TYPE_CHECKING:
@@ -94,11 +96,13 @@ class DHRagRewriter(Rewriter):
         self.capacity = capacity if update == "paper" else None
         self.topic_summarizer = TopicSummarizer(llm) if summarize else None
         template = PromptTemplate("rewrite", package="convrag_dhrag", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        topic = (self.topic_summarizer.template,) if self.topic_summarizer else ()
+        self.prompt_templates = (template, *topic)
 
-    def content_hash(self) -> str:
-        """The wording of the prompts."""
-        return self.asker.template.hash + (self.topic_summarizer.template.hash if self.topic_summarizer else "")
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """Chain statistics, selected against available turns, and analysis/dhrag.jsonl."""
+        return report_history(records)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, and one embedding for each new text; nothing for a first turn."""
@@ -120,7 +124,7 @@ class DHRagRewriter(Rewriter):
         if self.topic_summarizer and (turns := selection.list_summary_turns()):
             topic, entries = self.topic_summarizer.summarize(turns)
             trace |= entries
-        return self.asker.rewrite(question, trace, history=format_exchanges(selection.turns), topic=topic)
+        return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(selection.turns), topic=topic)
 
     def _update_database(self, question: Question) -> HistoryDatabase:
         """The conversation's database with all turns until now; it is built again where the history has changed."""

@@ -7,7 +7,6 @@ from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
-from convrag_ginger.report import convrag_report
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
 from convrag_ginger.task import DetectNuggetsTask
@@ -21,7 +20,6 @@ __all__ = [
     "LlmSummarizer",
     "SentencesDetector",
     "SizeRanker",
-    "convrag_report",
 ]
 
 

@@ -49,10 +49,7 @@ class BaselineGenerator(Generator):
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         path = prompt or Path(str(resources.files("convrag_ginger").joinpath(self.template)))
         self.prompt = PromptTemplate("answer", package="convrag_ginger", path=path)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.prompt.hash
+        self.prompt_templates = (self.prompt,)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM. Raises LLMError."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +21,9 @@ from convrag import (
     PromptTemplate,
     Question,
     Ranker,
+    Report,
     Summarizer,
+    TurnRecord,
 )
 from convrag.sdk.sentences import first_sentence
 from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
@@ -29,6 +31,7 @@ from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
 from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences, truncate_sentence
+from convrag_ginger.report import report_outcomes
 
 
 class GingerGenerator(Generator):
@@ -120,10 +123,11 @@ class GingerGenerator(Generator):
         self.editor = FluencyEditor(
             llm, fluency_prompt, sampling, attributor=self.attributor, limit=self.limit, words=words
         )
+        self.prompt_templates = (fluency_prompt, *((support_prompt,) if check == "llm" else ()))
 
-    def content_hash(self) -> str:
-        """The wording of the prompts that can be replaced."""
-        return self.editor.template.hash
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """How many turns had an answer, and how many sentences are unsupported."""
+        return report_outcomes(records)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """Run all steps. Raises LLMError where the detector or the summarizer does."""

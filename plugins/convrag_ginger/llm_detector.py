@@ -56,13 +56,10 @@ class LlmDetector(Detector):
         self.max_passage_tokens = max_passage_tokens
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.template = PromptTemplate("nuggets", package="convrag_ginger", path=prompt)
+        self.prompt_templates = (self.template,)
         self.matches: Counter[str] = Counter()
         """How many tagged texts were matched in this process, by kind: exact, normalised, fuzzy, dropped."""
         self._lock = threading.Lock()
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.template.hash
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
         """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError."""

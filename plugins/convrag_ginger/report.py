@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from convrag import Report, Run, TurnRecord, hookimpl
-from convrag.api.stages import OPTION_KEY
+from convrag import Report, TurnRecord
 
 TITLE = "ginger"
 
 
-@hookimpl
-def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
+def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
     """Count outcomes, nuggets and sentences over the run; None where another generator, or none, answered."""
-    if (run.config.get("generator") or {}).get(OPTION_KEY) != "ginger":
-        return None
     counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
     for record in records:
         trace = record.trace.get("generator", {})

@@ -43,10 +43,7 @@ class LlmSummarizer(Summarizer):
         self.llm = llm
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         self.template = PromptTemplate("summarize", package="convrag_ginger", path=prompt)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.template.hash
+        self.prompt_templates = (self.template,)
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
         """One call of the LLM; without nuggets no call, and an empty text. Raises LLMError."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from weakref import WeakSet
 
-from convrag import LLM, ConfigError, Dataset, Metrics, PromptTemplate, Report, Run, TurnRecord
+from convrag import LLM, ConfigError, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord
 from convrag.registry.parameters import operational
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
@@ -21,12 +19,11 @@ from convrag_judging.assessors import check_tasks, name_llms
 from convrag_judging.references import References
 
 if TYPE_CHECKING:
-    from convrag_judging.rating_aggregate import RatingAggregate, TurnRatings
+    from convrag_judging.rating_aggregate import TurnRatings
     from convrag_judging.ratings import Rating
     from convrag_judging.rubric import Rubric
 
 log = logging.getLogger(__name__)
-_instances: WeakSet[JudgeMetrics] = WeakSet()
 
 
 class JudgeMetrics(Metrics):
@@ -81,6 +78,7 @@ class JudgeMetrics(Metrics):
         self.reference = reference
         self.workers = workers
         self.template = PromptTemplate("judge", package="convrag_judging", path=prompt)
+        self.prompt_templates = (self.template,)
         self.llms = name_llms(llm, second_llm, third_llm)
         sampling = {"temperature": temperature}
         self.judges = [RubricJudge(name, model, self.template, sampling) for name, model in self.llms.items()]
@@ -88,8 +86,6 @@ class JudgeMetrics(Metrics):
         self._rubric = Lazy(partial(read_rubric, rubric_path(rubric)))
         self._human = Lazy(partial(read_ratings, list(human))) if human else None
         self._judgements = Lazy(partial(read_ratings, list(judgements))) if judgements else None
-        self._thread = threading.local()
-        _instances.add(self)
 
     def check(self) -> Iterator[str]:
         """Check that the files can be read, and that the models can judge."""
@@ -98,14 +94,13 @@ class JudgeMetrics(Metrics):
         yield from collect_problems(*(file for file in (self._rubric, self._human, self._judgements) if file))
 
     def content_hash(self) -> str:
-        """A hash of the prompt and of the files."""
-        return digest([self.template.hash, [file_hash(path) for path in self.files]])
+        """A hash of the files."""
+        return digest([file_hash(path) for path in self.files])
 
-    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """The mean score of each turn by criterion. Raises RunStopped at a cost limit."""
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost limit."""
         from convrag_judging.rating_aggregate import RatingAggregate
 
-        self._thread.aggregate = None  # a report of an earlier call must not stand for one that fails
         human = self._human() if self._human else ()
         if self._judgements:
             by_turn = self._read_judgements()
@@ -117,13 +112,7 @@ class JudgeMetrics(Metrics):
             turns = map_parallel(judge, filter(has_answer, records), "judging", workers=self.workers)
         for turn in turns:
             aggregate.add(turn)
-        self._thread.aggregate = aggregate
-        return aggregate.average_turns()
-
-    def last_aggregate(self) -> RatingAggregate | None:
-        """The ratings of this thread's last call of `measure`; None where it failed."""
-        aggregate: RatingAggregate | None = getattr(self._thread, "aggregate", None)
-        return aggregate
+        return Measurement(aggregate.average_turns(), report=aggregate.report())
 
     def _read_judgements(self) -> dict[str, list[Rating]]:
         by_turn: dict[str, list[Rating]] = {}
@@ -159,11 +148,3 @@ class JudgeMetrics(Metrics):
         for problem in problems:
             log.info("turn %s: %s", record.turn_id, problem)
         return TurnRatings(record.turn_id, tuple(ratings), problems=tuple(problems))
-
-
-def report_ratings(run: Run) -> Report | None:
-    """The report of the run's metrics=judge, from the instance with its fingerprint; None where it has none."""
-    fingerprint = run.fingerprints.get("metrics.judge")
-    chosen = (metric for metric in list(_instances) if fingerprint and metric.fingerprint == fingerprint)
-    aggregates = [aggregate for metric in chosen if (aggregate := metric.last_aggregate())]
-    return aggregates[0].report() if aggregates else None

@@ -73,7 +73,7 @@ class NuggetAggregate:
         if not self._turns:
             return None
         files = {FILE: "\n".join(self._lines)} if self.turns_in_files is None and self._lines else {}
-        return Report(TITLE, tuple(self._sentences()), self._numbers(), files)
+        return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
 
     def _count_absent(self) -> int:
         """The number of turns in the files of judgements that the run does not have."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
-from weakref import WeakSet
 
-from convrag import LLM, ConfigError, ConvragError, Dataset, Metrics, PromptTemplate, Report, Run, Store, TurnRecord
+from convrag import LLM, ConfigError, ConvragError, Dataset, Measurement, Metrics, PromptTemplate, Store, TurnRecord
 from convrag.registry.parameters import operational
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
@@ -22,11 +20,10 @@ from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, Turn
 from convrag_judging.references import References, ReferenceTurn
 
 if TYPE_CHECKING:
-    from convrag_judging.nugget_aggregate import NuggetAggregate
+    pass
 
 log = logging.getLogger(__name__)
 _TASKS = ("nuggetise", "importance", "assign")
-_instances: WeakSet[NuggetMetrics] = WeakSet()
 
 
 class NuggetMetrics(Metrics):
@@ -114,6 +111,7 @@ class NuggetMetrics(Metrics):
         self.nuggetise_template = _template("nuggetise", nuggetise_prompt)
         self.importance_template = _template("importance", importance_prompt)
         self.assign_template = _template("assign", assign_prompt)
+        self.prompt_templates = (self.nuggetise_template, self.importance_template, self.assign_template)
         from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
 
         prompts = NuggetPrompts(self.nuggetise_template, self.importance_template, self.assign_template)
@@ -121,8 +119,6 @@ class NuggetMetrics(Metrics):
         sampling = {"temperature": temperature}
         self.llms = name_llms(llm, second_llm, third_llm)
         self.assessors = [NuggetAssessor(name, model, prompts, sizes, sampling) for name, model in self.llms.items()]
-        self._thread = threading.local()
-        _instances.add(self)
 
     def check(self) -> Iterator[str]:
         """Check that the files can be read, that there are passages or nuggets, and that the models know the tasks."""
@@ -143,9 +139,8 @@ class NuggetMetrics(Metrics):
             yield str(error)
 
     def content_hash(self) -> str:
-        """A hash of the prompts and of the files."""
-        prompts = [self.nuggetise_template.hash, self.importance_template.hash, self.assign_template.hash]
-        return digest([prompts, [file_hash(path) for path in self.files]])
+        """A hash of the files."""
+        return digest([file_hash(path) for path in self.files])
 
     def note(self) -> str:
         """Warns where scores are no judgements of a language model, or must not be compared between systems."""
@@ -158,11 +153,10 @@ class NuggetMetrics(Metrics):
             notes.append("nuggets are made from what this system showed its model: do not compare systems by them")
         return "; ".join(notes)
 
-    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """Scores, number of nuggets and words of each turn that can be judged. Raises RunStopped at a cost limit."""
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""
         from convrag_judging.nugget_aggregate import NuggetAggregate
 
-        self._thread.aggregate = None  # a report of an earlier call must not stand for one that fails
         if self._labels:
             labels = self._labels()
             aggregate = NuggetAggregate(self.min_nuggets, list(labels))
@@ -172,13 +166,7 @@ class NuggetMetrics(Metrics):
             judgements = map_parallel(self._judge, filter(has_answer, records), "nuggets", workers=self.workers)
         for judgement in judgements:
             aggregate.add(judgement)
-        self._thread.aggregate = aggregate
-        return aggregate.scores
-
-    def last_aggregate(self) -> NuggetAggregate | None:
-        """The judgements of this thread's last call of `measure`; None where it failed."""
-        aggregate: NuggetAggregate | None = getattr(self._thread, "aggregate", None)
-        return aggregate
+        return Measurement(aggregate.scores, report=aggregate.report())
 
     def _tasks(self) -> list[str]:
         """The tasks that models are asked to do; a file of nuggets replaces some."""
@@ -218,14 +206,6 @@ class NuggetMetrics(Metrics):
             return NO_PASSAGES
         texts = self.assessors[0].create_nuggets(turn, passages, problems)
         return NuggetSet(tuple(texts)) if texts else NO_NUGGETS
-
-
-def report_nuggets(run: Run) -> Report | None:
-    """The report of the run's metrics=nuggets, from the instance with its fingerprint; None where it has none."""
-    fingerprint = run.fingerprints.get("metrics.nuggets")
-    chosen = (metric for metric in list(_instances) if fingerprint and metric.fingerprint == fingerprint)
-    aggregates = [aggregate for metric in chosen if (aggregate := metric.last_aggregate())]
-    return aggregates[0].report() if aggregates else None
 
 
 def _template(task: str, path: Path | None) -> PromptTemplate:

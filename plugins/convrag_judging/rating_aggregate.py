@@ -90,7 +90,7 @@ class RatingAggregate:
             return None
         lines = "\n".join(map(_to_json, self._ratings()))
         files = {FILE: lines} if self.turns_in_files is None and lines else {}
-        return Report(TITLE, tuple(self._sentences()), self._numbers(), files)
+        return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
 
     def _ratings(self) -> list[Rating]:
         return [rating for turn in self.turns for rating in turn.ratings]

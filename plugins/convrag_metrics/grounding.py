@@ -71,6 +71,7 @@ class GroundingMetrics(Metrics):
         self.device = device
         self.llm = llm
         self.template = PromptTemplate("support", package="convrag_metrics", path=prompt)
+        self.prompt_templates = (self.template,)
 
     def check(self) -> Iterator[str]:
         """Whether `support` has the model that it needs."""
@@ -83,10 +84,10 @@ class GroundingMetrics(Metrics):
                 yield str(absent)
 
     def content_hash(self) -> str:
-        """A hash of the prompt and of the model's files."""
+        """A hash of the model's files."""
         folder = Path(self.model).expanduser() if self.model else None
         files = sorted(folder.glob("*")) if folder and folder.is_dir() else []
-        return digest([self.template.hash, [(path.name, file_hash(path)) for path in files if path.is_file()]])
+        return digest([(path.name, file_hash(path)) for path in files if path.is_file()])
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""

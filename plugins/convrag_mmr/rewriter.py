@@ -97,11 +97,8 @@ class MMRRewriter(Rewriter):
         self.post_process = post_process
         self.min_words = min_words
         template = PromptTemplate("rewrite", package="convrag_mmr", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM; none for a first turn, nor where the history has no sentences."""
@@ -114,7 +111,7 @@ class MMRRewriter(Rewriter):
         trace = _make_trace("llm", found, labels, candidates, selected)
         history = group_by_turn([found[index] for index in sorted(selected)], question.history)
         inputs = {"history": history, "context": list_utterances(history), "question_weight": self.question_weight}
-        return self._add_question(self.asker.rewrite(question, trace, **inputs), question)
+        return self._add_question(self.llm_rewriter.rewrite(question, trace, **inputs), question)
 
     def _select(self, question: str, texts: list[str], embedder: Embedder) -> tuple[list[int], list[int], list[int]]:
         """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""

@@ -46,6 +46,7 @@ class ChatTask(Task):
         self.confirm = confirm
         self.domain = domain
         self.template = PromptTemplate("suggest", package="convrag_tasks", path=prompt)
+        self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Talk until /quit or the end of the input; 1 where the run was stopped."""

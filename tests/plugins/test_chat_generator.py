@@ -371,7 +371,7 @@ def test_a_prompt_of_the_users_own(tmp_path: Path) -> None:
     assert [message.content for message in sent(llm)] == [
         "Be kind.", "Q: Question 1?2True", "Answer 1.", "Q: Question 2?1False",
     ]  # fmt: skip
-    assert generator.content_hash() != ChatGenerator(llm=llm).content_hash()
+    assert generator.prompt_templates[0].hash != ChatGenerator(llm=llm).prompt_templates[0].hash
     path.write_text("Just {{ question }}")
     with pytest.raises(DataError, match="one <|system|> and one <|user|>".replace("|", r"\|")):
         ChatGenerator(llm=llm, prompt=path)

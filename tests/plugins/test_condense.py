@@ -188,7 +188,7 @@ def test_the_call_has_the_seeds_sampling_and_the_named_inputs() -> None:
     assert message.role == "user"
     assert message.content.index(TALK[0].answer) < message.content.index("Follow-up: Is there an overlap?")
     assert message.content.endswith("Output ONLY the standalone question, on one line.")
-    assert rewrite.trace["prompt"] == condenser().content_hash()
+    assert rewrite.trace["prompt"] == condenser().prompt_templates[0].hash
 
 
 def test_a_failed_exchange_is_shown_without_an_answer() -> None:

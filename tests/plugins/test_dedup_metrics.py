@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +18,12 @@ from convrag.api.types import (
     Message,
     Passage,
     Prompt,
-    Run,
     TurnRecord,
 )
-from convrag.run.observers import Observers
 from convrag.testing import MetricsContract
-from convrag_dedup import DedupMetrics, PrefixReuse, convrag_report
+from convrag_dedup import DedupMetrics, PrefixReuse
 from convrag_dedup.radix_tree import RadixTree
+from convrag_dedup.report import report_deduplication
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))
@@ -97,39 +95,6 @@ def test_only_some_tasks() -> None:
     assert [scores["prefix_reuse"] for scores in everything.values()] == [0.5, 1.0]
 
 
-def run_of(metric: PrefixReuse, folder: Path) -> Run:
-    return Run(folder, {}, 1, 1, {"metrics.prefix_reuse": metric.fingerprint})
-
-
-def test_runs_in_several_threads_do_not_mix(tmp_path: Path) -> None:
-    """One metric object serves all runs of a process; each run goes on in a thread of its own."""
-    metric = PrefixReuse(llm=toys.EchoLLM())
-    metric.fingerprint = "under test"
-    barrier = threading.Barrier(4)
-    seen: dict[int, Any] = {}
-
-    def conduct(number: int) -> None:
-        run = run_of(metric, tmp_path / str(number))
-        observers = Observers()
-        observers.notify("convrag_run_started", run=run)
-        barrier.wait()
-        for turn in range(1, 4):
-            words = " ".join(["word"] * (10 * number + turn))
-            observers.notify("convrag_turn_finished", run=run, record=record(turn, request(words)))
-            barrier.wait()
-        on_disk = [record(turn) for turn in range(1, 4)]
-        seen[number] = [scores["prompt_tokens"] for scores in metric.measure(on_disk).values()]
-        observers.notify("convrag_run_finished", run=run, summary=None)
-        assert metric.measure(on_disk) == {}
-
-    threads = [threading.Thread(target=conduct, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert seen == {number: [10.0 * number + turn for turn in (1, 2, 3)] for number in range(4)}
-
-
 def test_metrics_count_any_context() -> None:
     items = tuple(EvidenceItem(n, Passage(f"p{n}", "x"), "x", hint=n == 2) for n in (1, 2, 3))
     trace = {"context": {"missing": ["m"], "tokens_saved": 7, "tokens_sent_again": 2}}
@@ -154,15 +119,14 @@ def traced(number: int, **numbers: Any) -> TurnRecord:
     return record(number, trace={"context": trace})
 
 
-def test_the_report(tmp_path: Path) -> None:
-    run = Run(tmp_path, {}, 1, 3)
+def test_the_report() -> None:
     records = [
         traced(1),
         traced(2, num_novel=1, num_deduplicated=3, tokens_saved=90),
         traced(2, num_novel=2, num_deduplicated=1, num_sent_again=1, tokens_sent_again=30, missing=["x"]),
         record(3, error="retriever: down"),
     ]
-    report = convrag_report(run, records)
+    report = report_deduplication(records)
     assert report is not None
     overall = report.numbers["overall"]
     assert (overall["turns"], overall["num_retrieved"], overall["deduplication_rate"]) == (3, 12, 4 / 12)
@@ -180,19 +144,19 @@ def test_the_report(tmp_path: Path) -> None:
     }
     assert "4 of 12 passages (33.3%)" in report.lines[0]
     assert "1 retrieved passages have no text" in report.lines[1]
-    assert convrag_report(run, [record(1)]) is None
+    assert report_deduplication([record(1)]) is None
 
 
-def test_negative_savings_are_reported(tmp_path: Path) -> None:
+def test_negative_savings_are_reported() -> None:
     """A hint can be longer than a short text: that must not vanish in a sum."""
-    report = convrag_report(Run(tmp_path, {}, 1, 2), [traced(1, tokens_saved=-5), traced(2, tokens_saved=-7)])
+    report = report_deduplication([traced(1, tokens_saved=-5), traced(2, tokens_saved=-7)])
     assert report is not None
     assert report.numbers["overall"]["tokens_saved"] == -12
 
 
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
     from convrag.run.runner import run
 
     chosen = [
@@ -216,7 +180,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 def test_the_preset_composes(here: Path) -> None:
     from convrag.api.stages import OPTION_KEY
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     config = compose("+system=ragboost", "rewriter=none")
     chosen = {group: config[group][OPTION_KEY] for group in ("rewriter", "context", "generator", "retriever")}

@@ -20,16 +20,17 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
-from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
+from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_datasets import SampleDataset
-from convrag_dhrag import DHRagRewriter, convrag_report
+from convrag_dhrag import DHRagRewriter
 from convrag_dhrag.database import CapacityLimit, HistoryDatabase, find_continued_chain
 from convrag_dhrag.hierarchical_matching import build_clusters
 from convrag_dhrag.kmeans import kmeans
+from convrag_dhrag.report import report_history
 from convrag_dhrag.tfidf import IncrementalTfidf, list_stop_words
 from convrag_offline import LsaEmbedder
 
@@ -468,7 +469,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     stage.rewrite(ask("now?", TALK))
     assert [message.content for message in llm.prompts[0].messages] == ["3 now?"]
     assert llm.prompts[0].sampling == {}
-    assert len({stage.content_hash(), make().content_hash(), make(summarize=True).content_hash()}) == 3
+    assert len({tuple(t.hash for t in each.prompt_templates) for each in (stage, make(), make(summarize=True))}) == 3
     with pytest.raises(DataError, match=r"nowhere\.jinja"):
         make(prompt=tmp_path / "nowhere.jinja")
 
@@ -489,8 +490,6 @@ def test_it_refuses_what_makes_no_sense(parameters: dict[str, Any]) -> None:
 
 # The report ------------------------------------------------------------------------------------------------------
 
-RUN = Run(Path(), {}, 1, 1)
-
 
 def records_of(*talks: Sequence[str], mode: str = "gold", **parameters: Any) -> list[TurnRecord]:
     scripts = [
@@ -503,7 +502,7 @@ def records_of(*talks: Sequence[str], mode: str = "gold", **parameters: Any) -> 
 
 def test_the_report_counts_chains_and_says_why_each_turn_was_selected() -> None:
     records = records_of(["tea", "tea", "moon", "tea"], ["bread"], ["moon", "chess", "chess", "chess", "chess"])
-    report = convrag_report(RUN, records)
+    report = report_history(records)
     assert report is not None
     numbers = report.numbers
     assert numbers["chains"] == 5  # tea x 3, moon; bread; moon, chess x 4
@@ -524,14 +523,13 @@ def test_the_report_counts_chains_and_says_why_each_turn_was_selected() -> None:
 
 
 def test_the_report_is_silent_on_others_and_counts_no_hidden_chains() -> None:
-    assert convrag_report(RUN, []) is None
+    assert report_history([]) is None
     other = TurnRecord("c", "c<::>1", "default", 1, "q", trace={"rewriter": {"selected": []}})
-    assert convrag_report(RUN, [other, TurnRecord("c", "c<::>2", "default", 2, "q", error="down")]) is None
-    report = convrag_report(RUN, records_of(["tea", "tea"], mode="none"))
+    assert report_history([other, TurnRecord("c", "c<::>2", "default", 2, "q", error="down")]) is None
+    report = report_history(records_of(["tea", "tea"], mode="none"))
     assert report is not None
     assert report.numbers["chains"] == report.numbers["follow_ups"] == 0
     assert report.lines == ()
-    assert convrag_report.convrag_impl  # pluggy calls it
 
 
 # Leaving a topic and returning to it -----------------------------------------------------------------------------

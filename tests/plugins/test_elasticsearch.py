@@ -20,7 +20,7 @@ pytest.importorskip("jsonschema")
 from convrag import Pipeline
 from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.api.types import Passage, Query
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract

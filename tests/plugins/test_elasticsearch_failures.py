@@ -25,7 +25,7 @@ pytest.importorskip("jsonschema")
 
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.types import Query
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.run.runner import run
 from convrag.store.store import Store

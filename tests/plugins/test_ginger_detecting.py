@@ -238,7 +238,7 @@ def test_impossible_parameters(parameters: dict[str, Any]) -> None:
 def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ passage }}")
     mine = LlmDetector(llm=Scripted(str), prompt=tmp_path / "mine.jinja")
-    assert mine.content_hash() not in ("", LlmDetector(llm=Scripted(str)).content_hash())
+    assert mine.prompt_templates[0].hash != LlmDetector(llm=Scripted(str)).prompt_templates[0].hash
 
 
 @settings(max_examples=300, deadline=None)
@@ -325,7 +325,7 @@ class TestTaskContract(TaskContract):
 
 
 def test_detect_nuggets_writes_jsonl(here: Path) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     passages = [{"id": "a", "text": TEXT}, {"id": "b", "text": "Tea.", "title": "T"}, {"id": "c", "text": TEXT}]
     rows = [
@@ -356,7 +356,7 @@ def test_detect_nuggets_writes_jsonl(here: Path) -> None:
     ],
 )
 def test_a_broken_file_is_named(here: Path, line: str) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     Path("queries.jsonl").write_text('{"turn_id": "1", "query": "q", "passages": []}\n' + line)
     with pytest.raises(DataError, match=r"queries\.jsonl, line 2"):
@@ -366,7 +366,7 @@ def test_a_broken_file_is_named(here: Path, line: str) -> None:
 
 
 def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     Path("queries.jsonl").write_text("\n")
     with pytest.raises(DataError, match=r"queries\.jsonl: there is no query in it"):
@@ -375,7 +375,7 @@ def test_a_file_without_queries_is_a_mistake(here: Path) -> None:
 
 def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
     """JSON needs not escape them, and real passages have them."""
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     text = "A kettle whistles\u2028because of\x85steam. \u2029A kettle is hot."
     row = {"turn_id": "1", "query": "kettle?", "passages": [{"id": "p", "text": text}]}
@@ -388,7 +388,7 @@ def test_odd_line_ends_within_a_text_do_not_end_its_line(here: Path) -> None:
 
 
 def test_a_detector_that_fails_leaves_no_half_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag.config import compose
+    from convrag.config.compose import compose
 
     def fail(*_: Any) -> None:
         raise LLMError("down")

@@ -23,7 +23,6 @@ from convrag.api.types import (
     Passage,
     Prompt,
     Question,
-    Run,
     TurnRecord,
 )
 from convrag.sdk.sentences import sentence_spans
@@ -38,7 +37,6 @@ from convrag_ginger import (
     LlmSummarizer,
     SentencesDetector,
     SizeRanker,
-    convrag_report,
 )
 from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support
 from convrag_ginger.clusters import OutlierPolicy, group_by_label
@@ -650,14 +648,13 @@ def test_a_broken_stage_is_named() -> None:
 
 
 def test_the_report_counts_outcomes() -> None:
-    run = Run(Path(), {"generator": {"_option_": "ginger"}}, 1, 4)
     answers = [
         answer(ginger(), TEA),
         answer(ginger()),
         answer(ginger(summarizer=said("Ann has 5.")), "Ann drinks tea."),
     ]
     records = [TurnRecord("c", f"t{n}", "d", n, "?", trace={"generator": a.trace}) for n, a in enumerate(answers)]
-    report = convrag_report(run, [*records, TurnRecord("c", "t", "d", 9, "?", error="down")])
+    report = ginger().report([*records, TurnRecord("c", "t", "d", 9, "?", error="down")])
     assert report is not None
     assert report.numbers == {
         "answered": 1,
@@ -668,7 +665,7 @@ def test_the_report_counts_outcomes() -> None:
         "unsupported": 1,
     }
     assert "1 unanswerable; 1 of 4 sentences flagged" in report.lines[0]
-    assert convrag_report(Run(Path(), {"generator": {"_option_": "direct"}}, 1, 1), records) is None
+    assert ginger().report([TurnRecord("c", "t", "d", 9, "?", error="down")]) is None
 
 
 class Tea(Dataset):

@@ -22,14 +22,15 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
+    Measurement,
     Passage,
     Prompt,
-    Run,
+    Report,
     Turn,
     TurnRecord,
 )
 from convrag.testing import MetricsContract, TaskContract
-from convrag_judging import AgreementTask, JudgeMetrics, convrag_report, krippendorff_alpha
+from convrag_judging import AgreementTask, JudgeMetrics, krippendorff_alpha
 from convrag_judging.agreement import kendall_tau_b, measure_agreement
 from convrag_judging.ratings import group_ratings, read_ratings
 from convrag_judging.reply_forms import parse_score
@@ -164,11 +165,10 @@ def judge(llm: LLM, **options: Any) -> JudgeMetrics:
     return JudgeMetrics(llm=llm, dataset=Talk(), workers=1, **options)
 
 
-def report_of(stage: JudgeMetrics, tmp_path: Path) -> Any:
-    stage.fingerprint = f"under test {id(stage)}"
-    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint}))
-    assert report is not None
-    return report
+def report_of(measured: Measurement) -> Report:
+    assert measured.report is not None
+    assert measured.report.title == "judging"
+    return measured.report
 
 
 class TestJudgeMetricsContract(MetricsContract):
@@ -200,7 +200,7 @@ def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
     stage = judge(first, second_llm=second)
     values = stage.measure([record(1, "x"), record(2, "y")])
     assert values["t<::>1"] == {"faithfulness": 4.5, "appropriateness": 4.0, "completeness": 2.5}
-    numbers = report_of(stage, tmp_path).numbers["judge"]
+    numbers = report_of(values).numbers["judge"]
     assert numbers["judges"]["second_llm"]["faithfulness"] == 3.0
     assert numbers["alpha_among_judges"]["appropriateness"] == 1.0
     assert numbers["alpha_among_judges"]["faithfulness"] == krippendorff_alpha([[5.0, 4.0], [1.0, 2.0]])
@@ -220,8 +220,8 @@ def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
     assert list(stage.check()) == []
-    stage.measure([record(1, "x"), record(2, "y")])
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x"), record(2, "y")])
+    report = report_of(measured)
     found = report.numbers["judge"]["agreement"]["faithfulness"]
     assert (found["turns"], found["annotators"], found["tau_b"]) == (2, 2, pytest.approx(1.0))
     assert found["alpha"] == krippendorff_alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
@@ -233,12 +233,13 @@ def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
     records = [record(1, "x"), record(2, "y")]
     values = stage.measure(records)
     path = tmp_path / "judgements.jsonl"
-    path.write_text(report_of(stage, tmp_path).files["judgements.jsonl"], encoding="utf-8")
+    path.write_text(report_of(values).files["judgements.jsonl"], encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
     again = judge(Scripted(), judgements=[path])
     assert list(again.check()) == []
-    assert again.measure([*records, record(3, "z")]) == values
-    report = report_of(again, tmp_path)
+    measured = again.measure([*records, record(3, "z")])
+    assert measured == values
+    report = report_of(measured)
     assert "2 of 3 answers judged by llm, second_llm" in report.lines[0]
     assert report.files == {}
 
@@ -246,10 +247,12 @@ def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
 def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
     llm = Scripted(reply(5, 5, 5))
     stage = judge(llm)
-    assert stage.measure([record(1, " ", error="generator: down")])["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
+    measured = stage.measure([record(1, " ", error="generator: down")])
+    assert measured["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
     assert not llm.prompts
-    assert "1 turns have no answer" in report_of(stage, tmp_path).lines[1]
-    assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
+    assert "1 turns have no answer" in report_of(measured).lines[1]
+    measured = stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})])
+    assert measured == {}
 
 
 @pytest.mark.parametrize(
@@ -278,8 +281,9 @@ def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
         raise LLMError("the server is down")
 
     stage = judge(Scripted(reply(5, 4, 2)), second_llm=Scripted(down), third_llm=Scripted("?"))
-    assert stage.measure([record(1, "x")])["t<::>1"]["faithfulness"] == 5.0
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert measured["t<::>1"]["faithfulness"] == 5.0
+    report = report_of(measured)
     assert report.numbers["judge"]["unusable_replies"] == 2
     assert "2 replies could not be used" in report.lines[1]
 
@@ -289,12 +293,10 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
         raise RunStopped("the cost limit of $1 is reached")
 
     stage = judge(Scripted(reply(5, 4, 2), spent))
-    stage.measure([record(1, "x")])
-    assert report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert report_of(measured)
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")])
-    run = Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint})
-    assert convrag_report(run) is None  # what was measured before must not pass for it
 
 
 @pytest.mark.parametrize(
@@ -431,7 +433,7 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
 
 def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
-    from convrag.config import compose
+    from convrag.config.compose import compose
     from convrag.run.runner import run
     from llm_server import Server, make_reply
 

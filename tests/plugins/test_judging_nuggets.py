@@ -20,16 +20,17 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
+    Measurement,
     Passage,
     Prompt,
-    Run,
+    Report,
     Turn,
     TurnRecord,
 )
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
-from convrag_judging import NuggetMetrics, convrag_report
+from convrag_judging import NuggetMetrics
 from convrag_judging.answers import split_words, truncate_answer
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
@@ -206,19 +207,18 @@ def test_turns_without_answers_are_not_judged(store: Store) -> None:
     assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
 
 
-def report_of(stage: NuggetMetrics, tmp_path: Path) -> Any:
-    stage.fingerprint = stage.fingerprint or f"under test {id(stage)}"
-    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint}))
-    assert report is not None
-    assert report.title == "judging"
-    return report
+def report_of(measured: Measurement) -> Report:
+    assert measured.report is not None
+    assert measured.report.title == "judging"
+    return measured.report
 
 
 def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_path: Path) -> None:
     records = [record(1, "x", trace={"generator": {"nuggets": [{"text": "one"}]}}), record(2, "x"), record(3, "x")]
     stage = metric(store, model(), min_nuggets=2)
-    assert list(stage.measure(records)) == ["t<::>2"]
-    report = report_of(stage, tmp_path)
+    measured = stage.measure(records)
+    assert list(measured) == ["t<::>2"]
+    report = report_of(measured)
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
     assert report.numbers["nuggets"]["left_out"] == {"few": 1, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
@@ -227,8 +227,8 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
 
 def test_the_number_of_turns_with_too_few_nuggets_is_reported_if_0(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(), min_nuggets=2)
-    stage.measure([record(1, "x")])
-    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(stage, tmp_path).lines[1]
+    measured = stage.measure([record(1, "x")])
+    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(measured).lines[1]
 
 
 def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
@@ -238,12 +238,13 @@ def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
         assign=lambda prompt: json.dumps({"labels": ["support"] * len(prompt.inputs["nuggets"])}),
     )
     stage = metric(store, model(), second_llm=strict, third_llm=kind)
-    values = stage.measure([record(1, FACTS[0])])["t<::>1"]
+    measured = stage.measure([record(1, FACTS[0])])
+    values = measured["t<::>1"]
     assert values["nuggets_strict_vital"] == pytest.approx((1 + 0 + 1) / 3)
     assert values["nuggets_strict_all"] == pytest.approx((1 / 3 + 0 + 1) / 3)
     assert not strict.asked("nuggetise")
     assert not kind.asked("nuggetise")
-    report = report_of(stage, tmp_path)
+    report = report_of(measured)
     assessors = report.numbers["nuggets"]["assessors"]
     assert [assessors[name]["strict_vital"] for name in ("llm", "second_llm", "third_llm")] == [1, 0, 1]
     assert "third_llm 1.000 (3.0 nuggets a turn, 3.0 vital)" in report.lines[1]
@@ -254,7 +255,7 @@ def test_written_labels_can_be_read_back(store: Store, tmp_path: Path) -> None:
     records = [record(1, FACTS[1], trace={}), record(2, FACTS[20])]
     values = stage.measure(records)
     path = tmp_path / "labels.jsonl"
-    path.write_text(report_of(stage, tmp_path).files["nuggets.jsonl"], encoding="utf-8")
+    path.write_text(report_of(values).files["nuggets.jsonl"], encoding="utf-8")
     again = metric(store, Scripted(), judgements=[path])
     assert list(again.check()) == []
     assert again.measure(records) == values
@@ -273,9 +274,10 @@ def test_an_unreadable_reply_is_asked_for_again_with_the_error(store: Store) -> 
 
 def test_nuggets_without_a_label_are_left_out(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(assign='{"labels": ["support", "perhaps"]}'))
-    values = stage.measure([record(1, "x")])["t<::>1"]
+    measured = stage.measure([record(1, "x")])
+    values = measured["t<::>1"]
     assert (values["nuggets_count"], values["nuggets_strict_all"]) == (1.0, 1.0)
-    report = report_of(stage, tmp_path)
+    report = report_of(measured)
     assert report.numbers["nuggets"]["labels"]["left_open"] == 2
     assert report.numbers["nuggets"]["unusable_replies"] == 1
     assert any("1 replies could not be used as they were, and 2 labels are missing" in line for line in report.lines)
@@ -286,8 +288,9 @@ def test_a_turn_without_a_judgement_is_left_out(store: Store, tmp_path: Path) ->
         raise LLMError("the server is down")
 
     stage = metric(store, model(assign=down))
-    assert stage.measure([record(1, "x")]) == {}
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert measured == {}
+    report = report_of(measured)
     assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
     assert "the server is down" in report.lines[-1]
 
@@ -319,8 +322,9 @@ def test_nuggets_beyond_the_limits_are_dropped(store: Store) -> None:
 
 def test_no_nuggets_is_no_score(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(nuggetise=listed()))
-    assert stage.measure([record(1, "x")]) == {}
-    assert report_of(stage, tmp_path).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
+    measured = stage.measure([record(1, "x")])
+    assert measured == {}
+    assert report_of(measured).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
 
 
 def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
@@ -329,14 +333,11 @@ def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
 
     llm = model()
     stage = metric(store, llm)
-    stage.fingerprint = "under test"
-    stage.measure([record(1, "x")])
-    assert report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert report_of(measured)
     llm.replies["assign"] = spent
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")] * 20)
-    run = Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint})
-    assert convrag_report(run) is None  # what was measured before must not pass for it
 
 
 # Files, options, the whole run ---------------------------------------------------------------------------------------
@@ -359,7 +360,7 @@ def test_judgements_of_turns_that_the_run_lacks_are_counted(store: Store, tmp_pa
     stage = metric(store, Scripted(), judgements=[path])
     values = stage.measure([record(1, "four words it has"), record(2, "x")])
     assert values["t<::>1"]["nuggets_words"] == 4.0
-    report = report_of(stage, tmp_path)
+    report = report_of(values)
     assert report.numbers["nuggets"]["not_in_run"] == 2
     assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
     assert "2 of 3 turns that files judge are not in this run" in report.lines[-1]
@@ -415,7 +416,7 @@ def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path)
     path.write_text("Facts of {{ question }}, please.", encoding="utf-8")
     llm = model()
     stage = metric(store, llm, nuggetise_prompt=path)
-    assert stage.content_hash() != metric(store, llm).content_hash()
+    assert stage.prompt_templates[0].hash != metric(store, llm).prompt_templates[0].hash
     stage.measure([record(1, "x")])
     assert llm.asked("nuggetise")[0].messages[-1].content == "Facts of Why tea?, please."
 

@@ -17,7 +17,7 @@ import yaml
 
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.types import Message, Prompt
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.store.remember import key_of
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring

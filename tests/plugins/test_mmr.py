@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
 from convrag.run.writers import beir_line
 from convrag.sdk.sentences import sentences
@@ -430,7 +430,7 @@ def test_another_prompt(tmp_path: Path) -> None:
     stage = rewriter(llm, prompt=file)
     stage.rewrite(ask())
     assert llm.prompts[0].messages[0].content.endswith("And the last? How far is it?")
-    assert stage.content_hash() != rewriter().content_hash()
+    assert stage.prompt_templates[0].hash != rewriter().prompt_templates[0].hash
     with pytest.raises(DataError, match="cannot be read"):
         rewriter(prompt=tmp_path / "none.jinja")
 

@@ -12,7 +12,7 @@ import pytest
 
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import Hit, Passage
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
 from convrag.turn.turn import rerank

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, MissingExtra
 from convrag.api.stages import Dataset, Embedder
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.sdk.corpus import Corpus
 from convrag.store.fingerprint import digest
 from convrag.store.remember import remember

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Hit, Passage, Query
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
