@@ -8,12 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
 
+from convrag.registry.option import Option
+
 from convrag import ConvragError, PluginError, __version__
 from convrag.api.stages import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option
-from convrag.registry.option import Option
 
 State = Literal["ready", "needs", "claimed", "broken"]
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import struct
 from math import isfinite
 from pathlib import Path
 
 from convrag import DataError, Hit, Passage
+from convrag.run.writers import single_precision
 from convrag.sdk.jsonl import Line, read_lines_in
 
 
@@ -47,15 +47,10 @@ def _columns(line: Line) -> tuple[str, str, float]:
 
 def ranked(hits: list[Hit]) -> list[Hit]:
     """Hits in trec_eval's order."""
-    return sorted(sorted(hits, key=lambda hit: hit.passage.id, reverse=True), key=lambda hit: -_single(hit.score))
+    return sorted(
+        sorted(hits, key=lambda hit: hit.passage.id, reverse=True), key=lambda hit: -single_precision(hit.score)
+    )
 
 
 def _ordered(ranking: dict[str, float]) -> list[Hit]:
     return ranked([Hit(Passage(passage_id, ""), score) for passage_id, score in ranking.items()])
-
-
-def _single(value: float) -> float:
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return value

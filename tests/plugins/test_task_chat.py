@@ -12,7 +12,7 @@ import pytest
 from convrag.api.errors import ConfigError, RunStopped, UnknownName
 from convrag.api.stages import LLM, Generator, Rewriter
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
-from convrag.config.compose import compose
+from convrag.config import compose
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
 from convrag.testing import TaskContract

@@ -10,7 +10,7 @@ import pytest
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.types import Conversation, Turn, TurnRecord
-from convrag.config.compose import compose
+from convrag.config import compose
 from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
