@@ -1,4 +1,4 @@
-"""What is installed, as data: each option and variant with who brought it, its parameters, and whether it could run."""
+"""The installed options and variants as data: where each comes from, its parameters, and whether it is ready to run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,23 @@ State = Literal["ready", "needs", "claimed", "broken"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An option, or a variant of one (`extends`); `message` says what its state means, and what to do about it."""
+    """An option, or a variant that extends one.
+
+    Args:
+        group: the stage, such as rewriter.
+        name: what a user types: `rewriter=NAME`.
+        help: the first line of the docstring.
+        distribution: the distribution that brings it.
+        version: of the distribution.
+        module: `package.module:Class` of an option, the package of a variant.
+        file: where it is defined.
+        state: "ready", "needs" (a library is missing), "claimed" (two plugins offer the name) or "broken".
+        message: why it is not ready, and what to do about it.
+        extends: the option or variant that a variant extends; empty for an option.
+        details: the rest of the docstring.
+        parameters: name, type, default and help of each parameter.
+        values: the parameters that a variant sets.
+    """
 
     group: str
     name: str
@@ -41,14 +57,14 @@ class Entry:
 def entries(group: str) -> list[Entry]:
     """The options of a group and their variants, in alphabetical order."""
     offered = options_group(group)
-    options = {name: _entry(option) for name, option in plugins.load().registry.options(offered).items()}
+    options = {name: _entry_of_option(option) for name, option in plugins.load().registry.options(offered).items()}
     extended = {each.name: each.extends for each in variants_of(offered)}
-    found = {**options, **{each.name: _variant(each, options, extended) for each in variants_of(group)}}
+    found = {**options, **{each.name: _entry_of_variant(each, options, extended) for each in variants_of(group)}}
     return [found[name] for name in sorted(found)]
 
 
 def inventory(groups: list[str]) -> dict[str, Any]:
-    """All of it as plain data."""
+    """The options of these groups, and the plugins that failed to load, as data for JSON."""
     failures = plugins.load().registry.failures
     return {
         "convrag": __version__,
@@ -64,7 +80,7 @@ def all_groups() -> list[str]:
     return [group for group in GROUPS if group == options_group(group)]
 
 
-def _entry(option: Option) -> Entry:
+def _entry_of_option(option: Option) -> Entry:
     cls = option.cls
     entry = Entry(
         group=option.group,
@@ -77,25 +93,25 @@ def _entry(option: Option) -> Entry:
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
-        text = describe_option(option)
+        description = describe_option(option)
     except PluginError as error:
         return replace(entry, state="claimed", message=str(error))
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
-    except Exception as error:  # of whatever an annotation in somebody's signature comes to
+    except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
-    absent = option.missing_extra()
+    missing = option.missing()
     return replace(
         entry,
-        details=text.details,
-        parameters=tuple(asdict(parameter) for parameter in text.parameters),
-        state="needs" if absent else "ready",
-        message=str(absent or ""),
+        details=description.details,
+        parameters=tuple(asdict(parameter) for parameter in description.parameters),
+        state="needs" if missing else "ready",
+        message=str(missing or ""),
     )
 
 
-def _variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
-    """A variant takes its parameters and its state from the option at the end of what it extends."""
+def _entry_of_variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
+    """A variant may extend another variant; the option that the last one extends has its parameters and state."""
     base, seen = variant.extends, set[str]()
     while base not in options and base in extended and base not in seen:
         seen.add(base)
@@ -118,8 +134,8 @@ def _variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[s
     if variant.extends and base not in options:
         return replace(entry, state="broken", message=f"it extends {variant.extends}, which does not exist")
     if base in options:
-        of = options[base]
-        return replace(entry, state=of.state, message=of.message, parameters=of.parameters)
+        option = options[base]
+        return replace(entry, state=option.state, message=option.message, parameters=option.parameters)
     return entry
 
 

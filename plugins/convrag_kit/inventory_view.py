@@ -1,4 +1,4 @@
-"""The inventory on a terminal: a few lines for each option, and all of it for a single stage."""
+"""Prints the inventory on a terminal: a few lines for each option, or every parameter of the options of one stage."""
 
 from __future__ import annotations
 
@@ -11,36 +11,45 @@ from rich.table import Table
 from rich.text import Text
 
 from convrag.registry import plugins
-from convrag_kit.inventory import Entry, entries
+from convrag_kit.inventory import Entry, State, entries
 
-_MARKS = {"ready": ("ready", "green"), "needs": ("needs", "yellow"), "claimed": ("claimed twice", "red")}
-_BROKEN = ("broken", "red")
-_SIGNATURE = 36  # columns; the rest is for what a parameter does
+_STATES: dict[State, tuple[str, str]] = {  # text and style
+    "ready": ("ready", "green"),
+    "needs": ("needs", "yellow"),
+    "claimed": ("claimed twice", "red"),
+    "broken": ("broken", "red"),
+}
+_SIGNATURE_WIDTH = 36  # columns; the rest of the line is for the parameter's description
 
 
-def show(groups: Iterable[str], *, in_full: bool) -> None:
-    """Print the options of these groups, and below them the plugins that failed."""
+def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
+    """Print the options of these groups, then the plugins that failed to load.
+
+    Args:
+        groups: the stages, such as rewriter.
+        in_full: with the details, file and parameter descriptions of each option.
+    """
     console = Console(highlight=False)
     for group in groups:
         console.print(Text(f"\n{group}", style="bold"))
         for entry in entries(group):
-            console.print(Padding(_head(entry), (0, 0, 0, 2)))
-            console.print(Padding(_in_full(entry) if in_full else _in_short(entry), (0, 0, 0, 6)))
+            console.print(Padding(_heading(entry), (0, 0, 0, 2)))
+            console.print(Padding(_all_of(entry) if in_full else _summary_of(entry), (0, 0, 0, 6)))
     if failures := plugins.load().registry.failures:
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
             console.print(Padding(Text(str(failure), style="red"), (0, 0, 0, 2)))
 
 
-def _head(entry: Entry) -> Text:
+def _heading(entry: Entry) -> Text:
     """The name, where it comes from, and its state: `mmr  convrag 0.1.0 (convrag_mmr.rewriter:MMRRewriter)  ready`."""
-    word, style = _MARKS.get(entry.state, _BROKEN)
+    state, style = _STATES[entry.state]
     origin = f"  {entry.distribution} {entry.version}".rstrip() + f" ({entry.module})  "
-    return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (word, style))
+    return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (state, style))
 
 
-def _in_short(entry: Entry) -> Text:
-    lines = _said(entry)
+def _summary_of(entry: Entry) -> Text:
+    lines = _help_and_message(entry)
     if entry.extends:
         lines.append(Text(_extension(entry), "dim"))
     elif entry.parameters:
@@ -48,8 +57,8 @@ def _in_short(entry: Entry) -> Text:
     return Text("\n").join(lines)
 
 
-def _in_full(entry: Entry) -> Group:
-    lines = _said(entry)
+def _all_of(entry: Entry) -> Group:
+    lines = _help_and_message(entry)
     if entry.details and not entry.extends:
         paragraphs = entry.details.split("\n\n")
         lines.append(Text("\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), "dim"))
@@ -58,7 +67,7 @@ def _in_full(entry: Entry) -> Group:
         lines.append(Text(_extension(entry)))
         return Group(Text("\n").join(lines), "")
     rows = Table.grid(padding=(0, 2))
-    rows.add_column(max_width=_SIGNATURE, overflow="fold")
+    rows.add_column(max_width=_SIGNATURE_WIDTH, overflow="fold")
     rows.add_column()
     for parameter in entry.parameters:
         rows.add_row(Text(_signature(parameter), "cyan"), Text(parameter["help"]))
@@ -75,6 +84,8 @@ def _extension(entry: Entry) -> str:
     return f"{entry.extends} with {values}" if values else f"{entry.extends} as it is"
 
 
-def _said(entry: Entry) -> list[Text]:
-    said = [Text(entry.help)] if entry.help else []
-    return [*said, Text(entry.message, style="yellow" if entry.state == "needs" else "red")] if entry.message else said
+def _help_and_message(entry: Entry) -> list[Text]:
+    lines = [Text(entry.help)] if entry.help else []
+    if entry.message:
+        lines.append(Text(entry.message, style="yellow" if entry.state == "needs" else "red"))
+    return lines

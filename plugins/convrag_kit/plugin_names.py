@@ -1,4 +1,4 @@
-"""The names of a new plugin, and why one will not do."""
+"""The names of a new plugin: its package, distribution, option and class, and the checks of them."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from convrag import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
 from convrag.config import variants
 from convrag.registry import plugins
-from convrag_kit.kinds import KINDS
+from convrag_kit.stage_templates import STAGE_TEMPLATES
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def check_stage(stage: str) -> None:
-    """Raise ConfigError where there is no such stage to write a plugin for."""
+    """Raise ConfigError where there is no such stage, or none that a plugin can be written for."""
     if stage == "reranker":
         raise ConfigError("task.stage=reranker: rerankers are rankers, so write task.stage=ranker")
-    if stage not in KINDS:
-        raise UnknownName("task.stage: group", stage, KINDS)
+    if stage not in STAGE_TEMPLATES:
+        raise UnknownName("task.stage: group", stage, STAGE_TEMPLATES)
 
 
 def check_package(package: str) -> None:
-    """Raise ConfigError where a package cannot be called so, or one is already."""
+    """Raise ConfigError where a name is not valid for a package, or is taken."""
     place = f"task.package={package}"
-    if not _is_name(package):
-        tame = "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in package.lower()).strip("_")
-        guess = f": {tame}" if _is_name(tame) else ""
+    if not _is_package_name(package):
+        cleaned = "".join(sign if sign.isalnum() and sign.isascii() else "_" for sign in package.lower()).strip("_")
+        suggestion = f": {cleaned}" if _is_package_name(cleaned) else ""
         raise ConfigError(
             f"{place} cannot be imported: a package's name has lower-case letters, digits and underscores, begins with "
-            f"a letter and is no word of Python's{guess}"
+            f"a letter and is no word of Python's{suggestion}"
         )
-    if package in sys.stdlib_module_names or package == plugins.FIRST_PARTY or _found(package):
+    if package in sys.stdlib_module_names or package == plugins.FIRST_PARTY or _can_be_imported(package):
         raise ConfigError(f"{place} is taken: a module of this name is installed. Choose another one")
-    if _distribution_exists(distribution_of(package)):
-        raise ConfigError(f"{place} is taken: {distribution_of(package)} is installed. Choose another one")
+    if _is_installed(distribution_name(package)):
+        raise ConfigError(f"{place} is taken: {distribution_name(package)} is installed. Choose another one")
 
 
 def check_option(stage: str, option: str) -> None:
-    """Raise ConfigError where an option cannot be called so, or one is already."""
+    """Raise ConfigError where a name is not valid for an option, or is taken."""
     place = f"{stage}={option}"
     if not _OPTION.fullmatch(option):
         raise ConfigError(
@@ -56,18 +56,18 @@ def check_option(stage: str, option: str) -> None:
             raise ConfigError(f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=...")
 
 
-def distribution_of(package: str) -> str:
+def distribution_name(package: str) -> str:
     """The name under which a package is published, and that of its folder: never the package's own.
 
-    A folder that is named like the package in it hides the package from whoever stands beside the folder: Python takes
-    the folder for it.
+    Where a folder has the name of the package in it, Python imports the folder instead of the package if it is started
+    beside the folder.
     """
     dashed = package.replace("_", "-")
     return dashed if dashed != package else f"convrag-{package}"
 
 
-def class_of(option: str, stage: str) -> str:
-    """The class's name: `acme_rewriter` is AcmeRewriter, and so is the rewriter `acme`."""
+def class_name(option: str, stage: str) -> str:
+    """The name of the class: AcmeRewriter, both for the rewriter `acme_rewriter` and for the rewriter `acme`."""
     words = [word for word in option.replace("-", "_").split("_") if word]
     kind = "LLM" if stage == "llm" else stage.capitalize()
     if words[-1].lower() == stage:
@@ -75,18 +75,18 @@ def class_of(option: str, stage: str) -> str:
     return "".join(word[:1].upper() + word[1:] for word in words) + kind
 
 
-def _is_name(package: str) -> bool:
+def _is_package_name(package: str) -> bool:
     plain = package.isidentifier() and package.isascii() and package == package.lower()
     return plain and not package.startswith("_") and not keyword.iskeyword(package)
 
 
-def _found(package: str) -> bool:
-    """Whether it can be imported; a mere folder of that name in the working folder is none."""
+def _can_be_imported(package: str) -> bool:
+    """Whether there is a module of this name; a folder without Python files in the working folder does not count."""
     spec = find_spec(package)
     return spec is not None and spec.origin is not None
 
 
-def _distribution_exists(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         metadata.version(name)
     except metadata.PackageNotFoundError:

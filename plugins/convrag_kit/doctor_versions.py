@@ -1,4 +1,4 @@
-"""Is what is installed what convrag was written for? Its own metadata says which versions will do, and which never."""
+"""Installed versions, checked against the requirements in convrag's own metadata."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from importlib import metadata
 
 from convrag import __version__
 from convrag.registry import plugins
-from convrag_doctor.finding import Finding
+from convrag_kit.doctor_findings import Finding
 
 
-def versions() -> Iterator[Finding]:
-    """Python and convrag, what it depends on, and the extras."""
+def check_versions() -> Iterator[Finding]:
+    """Python, convrag, the libraries that it depends on, and the extras that are not installed."""
     from packaging.requirements import Requirement
 
-    described = metadata.metadata(plugins.FIRST_PARTY)
-    yield from _python(described["Requires-Python"])
-    good, absent = [f"convrag {__version__}"], defaultdict[str, list[str]](list)
+    convrag_metadata = metadata.metadata(plugins.FIRST_PARTY)
+    yield _check_python(convrag_metadata["Requires-Python"])
+    installed, absent = [f"convrag {__version__}"], defaultdict[str, list[str]](list)
     for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
-        extra = _extra(requirement)
+        extra = _extra_of(requirement)
         if requirement.name == plugins.FIRST_PARTY or extra == "test":
             continue
-        found = _version(requirement.name)
+        found = _installed_version(requirement.name)
         if not found and extra:
             absent[extra].append(requirement.name)
         elif not found:
@@ -36,29 +36,29 @@ def versions() -> Iterator[Finding]:
                 f"is none of the versions that convrag works with: pip install '{wanted}'",
             )
         else:
-            good.append(f"{requirement.name} {found}")
-    yield Finding("ok", ", ".join(dict.fromkeys(good)))
+            installed.append(f"{requirement.name} {found}")
+    yield Finding("ok", ", ".join(dict.fromkeys(installed)))
     for extra, names in absent.items():
         yield Finding("-", f"extra {extra}", f"without {', '.join(names)}: pip install 'convrag[{extra}]' brings it")
 
 
-def _python(wanted: str) -> Iterator[Finding]:
+def _check_python(wanted: str) -> Finding:
     from packaging.specifiers import SpecifierSet
 
     version = platform.python_version()
     if SpecifierSet(wanted).contains(version, prereleases=True):
-        yield Finding("ok", f"python {version}")
-    else:
-        yield Finding("fail", f"python {version}", f"convrag is made for {wanted}")
+        return Finding("ok", f"python {version}")
+    return Finding("fail", f"python {version}", f"convrag is made for {wanted}")
 
 
-def _extra(requirement: object) -> str:
+def _extra_of(requirement: object) -> str:
     """The extra that a requirement belongs to; empty for what is always needed."""
     marker = str(getattr(requirement, "marker", None) or "")
     return marker.partition("extra ==")[2].strip().strip("\"'").partition('"')[0] if "extra ==" in marker else ""
 
 
-def _version(name: str) -> str:
+def _installed_version(name: str) -> str:
+    """The version of a distribution; empty where it is not installed."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
