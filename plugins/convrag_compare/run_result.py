@@ -1,4 +1,4 @@
-"""A finished run as a comparison sees it: what was chosen, what it came to, and the scores of its turns."""
+"""One run as a comparison sees it: its overrides, its summary, and the scores of its turns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ OK, FAILED, NOT_RUN = "ok", "failed", "not run"
 
 @dataclass
 class Scores:
-    """The scored turns of a run, in its order, as columns; a measure that a turn lacks is NaN there."""
+    """The scored turns of a run, as columns of equal length, in the order of the run.
+
+    `measures` holds a column for each measure, with NaN for a turn that lacks it; `numbers` are the positions of the
+    turns in their conversations, from 1.
+    """
 
     turns: list[str] = field(default_factory=list)
     conversations: list[str] = field(default_factory=list)
@@ -39,8 +43,17 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One run. `choices` are its overrides: key -> value. One that did not end well has neither summary nor scores."""
+class RunResult:
+    """A run of a grid, or any finished run.
+
+    Args:
+        name: of its folder, or the id of the cell.
+        choices: its overrides, key -> value.
+        state: "ok", "failed" or "not run"; only a run that is "ok" has a summary and scores.
+        error: why it failed.
+        summary: the means, counts, times and usage of the run.
+        scores: those of its turns.
+    """
 
     name: str
     choices: Mapping[str, str]
@@ -56,18 +69,18 @@ class Outcome:
 
     @property
     def usage(self) -> Usage:
-        """All calls that its turns took; what metrics asked afterwards is no cost of the system."""
+        """The calls of all stages; those of metrics are left out, since they are no cost of the system."""
         spent = self.summary.usage if self.summary else {}
         return sum((usage for stage, usage in spent.items() if not stage.startswith("metrics.")), Usage())
 
     @property
     def latency(self) -> float:
-        """Milliseconds of all stages per turn, as it ran; calls whose results were reused took next to none."""
+        """Milliseconds per turn in all stages, as measured; calls whose results were reused took almost none."""
         return self._per_turn(sum(self.summary.timings.values())) if self.summary else nan
 
     @property
     def full_latency(self) -> float:
-        """The same, with what reused calls took when they were made, as far as that is known."""
+        """Milliseconds per turn; a reused call counts with the time that it took when it was made, if that is known."""
         return self.latency + self._per_turn(self.usage.reused_seconds)
 
     def _per_turn(self, seconds: float) -> float:
@@ -75,20 +88,20 @@ class Outcome:
 
 
 def choices_of(overrides: Sequence[str]) -> dict[str, str]:
-    """Overrides as key -> value. A deletion (`~llm`) has an empty value, the plus of an addition is dropped."""
+    """Overrides as key -> value; a deletion (`~llm`) has an empty value, and the plus of an addition is dropped."""
     pairs = (override.partition("=") for override in overrides)
     return {key.lstrip("+"): value for key, _, value in pairs}
 
 
-def read_outcome(folder: Path, name: str, choices: Mapping[str, str]) -> Outcome:
-    """A run that ended well, from its folder. Raises DataError where it holds none."""
+def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunResult:
+    """Read a finished run from its folder. Raises DataError where the folder holds none."""
     summary = read_summary(folder / "metrics.json")
     path = folder / "scores.jsonl"
-    return Outcome(name, choices, summary=summary, scores=read_scores(path) if path.exists() else Scores())
+    return RunResult(name, choices, summary=summary, scores=read_scores(path) if path.exists() else Scores())
 
 
 def read_scores(path: Path) -> Scores:
-    """The scores of a run's turns. Raises DataError for a broken line."""
+    """Read the scores of a run's turns from its scores.jsonl. Raises DataError for a broken line."""
     scores = Scores()
     for line in read_lines(path):
         row = line.json()

@@ -1,4 +1,4 @@
-"""Fetches what a comparison needs of runs that MLflow keeps; the only place here that imports it."""
+"""Downloads the files of runs that MLflow keeps; the only module of the package that imports it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NEEDED = ("metrics.json", "scores.jsonl", ".hydra")
 _PARENT = "mlflow.parentRunId"
 
 
-def fetch(run_id: str, download: Path, tracking_uri: str) -> Iterator[Path]:
+def download_runs(run_id: str, download: Path, tracking_uri: str) -> Iterator[Path]:
     """Yield the folder of a run, or of each finished run below a parent, oldest first.
 
     Args:
         run_id: of a run, or of a grid.
-        download: folder to put them into, each in one by its id.
+        download: where each run gets a folder, named by its id.
         tracking_uri: MLflow's address.
 
     Raises:
@@ -33,13 +33,13 @@ def fetch(run_id: str, download: Path, tracking_uri: str) -> Iterator[Path]:
     from mlflow import MlflowClient
     from mlflow.exceptions import MlflowException
 
-    client: Any = MlflowClient(tracking_uri=_absolute(tracking_uri))
+    client: Any = MlflowClient(tracking_uri=_absolute_uri(tracking_uri))
     try:
         run = client.get_run(run_id)
-        below = client.search_runs(
+        children = client.search_runs(
             [run.info.experiment_id], f"tags.`{_PARENT}` = '{run_id}'", order_by=["attributes.start_time ASC"]
         )
-        ids = [each.info.run_id for each in below if each.info.status == "FINISHED"] or [run_id]
+        ids = [each.info.run_id for each in children if each.info.status == "FINISHED"] or [run_id]
         for each in ids:
             yield _download(client, each, download / each)
     except MlflowException as error:
@@ -47,18 +47,18 @@ def fetch(run_id: str, download: Path, tracking_uri: str) -> Iterator[Path]:
 
 
 def _download(client: Any, run_id: str, folder: Path) -> Path:
-    there = {Path(item.path).name for item in client.list_artifacts(run_id)}
-    if "metrics.json" not in there:
+    artifacts = {Path(item.path).name for item in client.list_artifacts(run_id)}
+    if "metrics.json" not in artifacts:
         raise ConfigError(f"task.runs: the run {run_id} in MLflow has no metrics.json (tracker.files=true keeps it)")
     folder.mkdir(parents=True, exist_ok=True)
     for name in _NEEDED:
-        if name in there:
+        if name in artifacts:
             client.download_artifacts(run_id, name, str(folder))
     return folder
 
 
-def _absolute(uri: str) -> str:
-    """A database's address with an absolute path. Raises ConfigError where there is none: MLflow would make it."""
+def _absolute_uri(uri: str) -> str:
+    """The address with an absolute path. Raises ConfigError where there is no database: MLflow would create one."""
     if not uri.startswith("sqlite:///"):
         return uri
     path = Path(uri.removeprefix("sqlite:///")).absolute()

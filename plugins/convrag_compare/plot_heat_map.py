@@ -1,4 +1,4 @@
-"""A heat map: two factors, one measure, everything else equal."""
+"""Heat maps: one measure over two factors, with everything else equal."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.drawing import short, titled
-from convrag_compare.factors import level, settings
+from convrag_compare.factors import level_of, levels_of
 from convrag_compare.leaderboard import Leaderboard
+from convrag_compare.plot_style import join_title, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ _PREFERRED = ("rewriter", "ranker")
 
 
 def axes_of(board: Leaderboard) -> tuple[str, str]:
-    """The factors of the rows and of the columns: rewriter and ranker, else the two with most levels.
+    """The factors of the rows and of the columns: rewriter and ranker, else the two with the most levels.
 
     The second is empty where only one factor was varied.
     """
@@ -30,32 +30,35 @@ def axes_of(board: Leaderboard) -> tuple[str, str]:
 
 
 def combinations(board: Leaderboard) -> list[dict[str, str]]:
-    """The settings of all other factors that occur, one for each heat map of a measure, in the grid's order."""
+    """The combinations of levels of all other factors, in the order of the grid; each has a heat map of its own."""
     others = [name for name in board.factors if name not in axes_of(board)]
-    found = {settings(row.outcome, others) for row in board.rows}
+    found = {levels_of(row.result, others) for row in board.rows}
     ordered = sorted(found, key=lambda each: [board.factors[f].index(v) for f, v in zip(others, each, strict=True)])
     return [dict(zip(others, each, strict=True)) for each in ordered]
 
 
-def heat_map(board: Leaderboard, measure: str, combination: Mapping[str, str]) -> Figure:
-    """Draw it; all heat maps of a measure have the same scale. The best value has a frame, a missing one a hatch."""
+def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, str]) -> Figure:
+    """Draw the heat map of a measure for one combination of the other factors.
+
+    All heat maps of a measure have the same scale of shades. The best value is framed, a missing one is hatched.
+    """
     from matplotlib.figure import Figure
 
     down, across = axes_of(board)
     rows, columns = board.factors[down], board.factors.get(across, [""])
-    scored = [row.outcome for row in board.rows if measure in row.outcome.overall]
-    span = [outcome.overall[measure] for outcome in scored]
-    longest = max(len(short(name)) for name in columns)
+    scored = [row.result for row in board.rows if measure in row.result.overall]
+    values_of_all = [result.overall[measure] for result in scored]
+    longest = max(len(shorten(name)) for name in columns)
     turned = longest > 11
-    size = (1.6 + 0.085 * max(len(short(name)) for name in rows) + 1.15 * len(columns), 1.5 + 0.62 * len(rows))
+    size = (1.6 + 0.085 * max(len(shorten(name)) for name in rows) + 1.15 * len(columns), 1.5 + 0.62 * len(rows))
     figure = Figure(figsize=(max(4.2, size[0]), max(2.4, size[1]) + 0.06 * longest * turned))
     axes = figure.add_subplot()
-    lowest, highest = min(span, default=0.0), max(span, default=1.0)
+    lowest, highest = min(values_of_all, default=0.0), max(values_of_all, default=1.0)
     best: tuple[float, int, int] | None = None
     for y, name in enumerate(rows):
         for x, other in enumerate(columns):
             wanted = {down: name, **({across: other} if across else {}), **combination}
-            values = [o.overall[measure] for o in scored if all(level(o, f) == v for f, v in wanted.items())]
+            values = [o.overall[measure] for o in scored if all(level_of(o, f) == v for f, v in wanted.items())]
             value = fmean(values) if values else None
             _cell(axes, x, y, value, (value - lowest) / (highest - lowest) if value and highest > lowest else 0.0)
             if value is not None and (best is None or value > best[0]):
@@ -65,7 +68,7 @@ def heat_map(board: Leaderboard, measure: str, combination: Mapping[str, str]) -
     _finish(axes, rows, columns, turned)
     axes.set_ylabel(down)
     axes.set_xlabel(across)
-    axes.set_title(titled([measure, *(f"{key} = {short(value)}" for key, value in combination.items())]))
+    axes.set_title(join_title([measure, *(f"{key} = {shorten(value)}" for key, value in combination.items())]))
     return figure
 
 
@@ -73,14 +76,14 @@ def _cell(axes: Axes, x: int, y: int, value: float | None, share: float) -> None
     from matplotlib.patches import Rectangle
 
     shade = 1 - 0.8 * share
-    look: dict[str, Any] = {"facecolor": str(shade)} if value is not None else {"facecolor": "white", "hatch": "////"}
-    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, edgecolor="0.45", linewidth=0.8, **look))
+    fill: dict[str, Any] = {"facecolor": str(shade)} if value is not None else {"facecolor": "white", "hatch": "////"}
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, edgecolor="0.45", linewidth=0.8, **fill))
     if value is None:
-        paper = {"facecolor": "white", "edgecolor": "none", "pad": 2}
-        axes.text(x, y, "no score", ha="center", va="center", fontsize=9, bbox=paper)
+        background = {"facecolor": "white", "edgecolor": "none", "pad": 2}
+        axes.text(x, y, "no score", ha="center", va="center", fontsize=9, bbox=background)
     else:
-        ink = "white" if shade < 0.46 else "black"  # whichever stands out more
-        axes.text(x, y, f"{value:.3f}", ha="center", va="center", color=ink, fontsize=11)
+        color = "white" if shade < 0.46 else "black"  # the one with more contrast
+        axes.text(x, y, f"{value:.3f}", ha="center", va="center", color=color, fontsize=11)
 
 
 def _frame(axes: Axes, x: int, y: int) -> None:
@@ -93,8 +96,8 @@ def _frame(axes: Axes, x: int, y: int) -> None:
 def _finish(axes: Axes, rows: list[str], columns: list[str], turned: bool) -> None:
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), [short(name) for name in rows])
-    axes.set_xticks(range(len(columns)), [short(name) for name in columns])
+    axes.set_yticks(range(len(rows)), [shorten(name) for name in rows])
+    axes.set_xticks(range(len(columns)), [shorten(name) for name in columns])
     if turned:
         for tick in axes.get_xticklabels():
             tick.set(rotation=30, ha="right", rotation_mode="anchor")

@@ -1,4 +1,4 @@
-"""How quality changes in the course of a conversation: a line for each run."""
+"""The metric by the position of the turn in its conversation: a line for each run."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from math import ceil
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.drawing import LINES, MARKERS, short, titled
-from convrag_compare.factors import label, level, settings
+from convrag_compare.factors import level_of, levels_of, run_label
 from convrag_compare.leaderboard import Leaderboard, Row
+from convrag_compare.plot_style import LINES, MARKERS, join_title, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,10 +21,10 @@ _PANELS = 12
 _COLUMNS = 3
 
 
-def by_turn(board: Leaderboard) -> Figure:
-    """The metric by the position of the turn. Panels differ in all factors but one; its levels are the lines.
+def draw_turns(board: Leaderboard) -> Figure:
+    """Draw the metric by turn. Each panel holds all factors but one equal, and has a line for each level of that one.
 
-    More runs than fit into twelve panels are left out, the worst first.
+    At most twelve panels are drawn; the worst runs are left out.
     """
     from matplotlib.figure import Figure
 
@@ -42,7 +42,7 @@ def by_turn(board: Leaderboard) -> Figure:
             axes.set_axis_off()
             continue
         title, lines = panels[index]
-        drawn = {name: _line(axes, row, board.metric, look, name) for name, look, row in lines}
+        drawn = {name: _draw_line(axes, row, board.metric, style, name) for name, style, row in lines}
         shown |= drawn
         axes.set_title(title, fontsize=10)
         axes.grid(axis="y", color="0.9", lw=0.8)
@@ -51,7 +51,7 @@ def by_turn(board: Leaderboard) -> Figure:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8.5)
         if index + columns >= len(panels):
             axes.tick_params(labelbottom=True)
-            _positions(axes, counts)
+            _label_positions(axes, counts)
     if common:
         names = list(shown)
         figure.legend(list(shown.values()), names, loc="outside upper center", ncols=_legend_columns(names, columns))
@@ -61,40 +61,40 @@ def by_turn(board: Leaderboard) -> Figure:
 
 
 def _panels(board: Leaderboard) -> tuple[list[tuple[str, list[tuple[str, int, Row]]]], bool]:
-    """Title and lines (name, look, row) of each panel, and whether a name has the same look in all of them."""
-    rows = [row for row in board.rows if row.outcome.scores.turns and row.mean == row.mean]
+    """The title and the lines (name, index of style, row) of each panel, and whether all panels share one legend."""
+    rows = [row for row in board.rows if row.result.scores.turns and row.mean == row.mean]
     fitting = [name for name, levels in board.factors.items() if len(levels) <= _LINES_IN_A_PANEL]
     if len(rows) <= _LINES_IN_A_PANEL or not fitting:
-        return _by_place(board, rows), len(rows) <= _LINES_IN_A_PANEL
+        return _panels_by_rank(board, rows), len(rows) <= _LINES_IN_A_PANEL
     lines = max(fitting, key=lambda name: len(board.factors[name]))
     others = [name for name in board.factors if name != lines]
     found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        found[settings(row.outcome, others)].append(row)
+        found[levels_of(row.result, others)].append(row)
     ordered = sorted(found, key=lambda each: [board.factors[f].index(v) for f, v in zip(others, each, strict=True)])
-    titles = [titled([short(value, 18) for value in each]) for each in ordered]
-    return [(title, _lines(board, lines, found[each])) for title, each in zip(titles, ordered, strict=True)], True
+    titles = [join_title([shorten(value, 18) for value in each]) for each in ordered]
+    return [(title, _lines_of(board, lines, found[each])) for title, each in zip(titles, ordered, strict=True)], True
 
 
-def _by_place(board: Leaderboard, rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, int, Row]]]]:
-    """So many to a panel, the best first."""
+def _panels_by_rank(board: Leaderboard, rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, int, Row]]]]:
+    """Panels of six runs each, the best first."""
     panels = []
     for start in range(0, len(rows), _LINES_IN_A_PANEL):
         part = rows[start : start + _LINES_IN_A_PANEL]
         title = f"places {start + 1} to {start + len(part)}" if len(rows) > len(part) else f"{board.metric} by turn"
-        named = [short(label(row.outcome, board.factors), 44) for row in part]
-        panels.append((title, [(name, look, row) for look, (name, row) in enumerate(zip(named, part, strict=True))]))
+        named = [shorten(run_label(row.result, board.factors), 44) for row in part]
+        panels.append((title, [(name, style, row) for style, (name, row) in enumerate(zip(named, part, strict=True))]))
     return panels
 
 
-def _lines(board: Leaderboard, factor: str, rows: Sequence[Row]) -> list[tuple[str, int, Row]]:
+def _lines_of(board: Leaderboard, factor: str, rows: Sequence[Row]) -> list[tuple[str, int, Row]]:
     levels = board.factors[factor]
-    ordered = sorted(rows, key=lambda row: levels.index(level(row.outcome, factor)))
-    return [(f"{factor}={short(n)}", levels.index(n), row) for row in ordered for n in [level(row.outcome, factor)]]
+    ordered = sorted(rows, key=lambda row: levels.index(level_of(row.result, factor)))
+    return [(f"{factor}={shorten(n)}", levels.index(n), row) for row in ordered for n in [level_of(row.result, factor)]]
 
 
-def _line(axes: Axes, row: Row, metric: str, index: int, name: str) -> Any:
-    values = _by_position(row, metric)
+def _draw_line(axes: Axes, row: Row, metric: str, index: int, name: str) -> Any:
+    values = _values_by_position(row, metric)
     (line,) = axes.plot(
         list(values),
         [fmean(each) for each in values.values()],
@@ -110,10 +110,10 @@ def _line(axes: Axes, row: Row, metric: str, index: int, name: str) -> Any:
     return line
 
 
-def _by_position(row: Row, metric: str) -> dict[int, list[float]]:
-    """Turn number -> values, by rising number."""
+def _values_by_position(row: Row, metric: str) -> dict[int, list[float]]:
+    """Position of a turn -> the values of the metric there, in rising order of positions."""
     found: dict[int, list[float]] = defaultdict(list)
-    scores = row.outcome.scores
+    scores = row.result.scores
     for number, value in zip(scores.numbers, scores.measures.get(metric, ()), strict=False):
         if value == value:
             found[number].append(value)
@@ -121,16 +121,16 @@ def _by_position(row: Row, metric: str) -> dict[int, list[float]]:
 
 
 def _counts(board: Leaderboard) -> dict[int, int]:
-    """Turn number -> how many were scored, at most, in a run."""
+    """Position of a turn -> how many turns were scored there, in the run with the most."""
     counts: dict[int, int] = defaultdict(int)
     for row in board.rows:
-        for number, values in _by_position(row, board.metric).items():
+        for number, values in _values_by_position(row, board.metric).items():
             counts[number] = max(counts[number], len(values))
     return dict(sorted(counts.items()))
 
 
-def _positions(axes: Axes, counts: dict[int, int]) -> None:
-    """A tick for each turn (for some, where there are many), with the number of turns below."""
+def _label_positions(axes: Axes, counts: dict[int, int]) -> None:
+    """A tick for each position, or for every second or third one, with the number of scored turns below."""
     numbers = list(counts)
     every = max(1, ceil(len(numbers) / 10))
     ticks = numbers[::every]
@@ -138,5 +138,5 @@ def _positions(axes: Axes, counts: dict[int, int]) -> None:
 
 
 def _legend_columns(names: Sequence[str], panels: int) -> int:
-    """As many names as fit beside each other over so many panels."""
+    """How many names fit beside each other above so many panels."""
     return max(1, min(len(names), (40 + 24 * panels) // (max(map(len, names)) + 6)))

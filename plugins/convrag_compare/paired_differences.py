@@ -1,4 +1,4 @@
-"""Two runs on the same turns, and sums by conversation: what the tests of significance are given."""
+"""Differences between two runs on the turns that both were scored on, with intervals and p-values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convrag.score.bootstrap import intervals
-from convrag_compare.outcome import Scores
-from convrag_compare.significance import is_exact, sign_flip_p
+from convrag_compare.run_result import Scores
+from convrag_compare.significance import is_exact, sign_flip_p_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """One run's mean less another's, over the turns that both were scored on.
+    """The mean of one run less that of another, over the turns that both were scored on.
 
-    `low` and `high` bound its 95 % interval; `p` is that of the sign flips, before any correction, and `exact` where
-    all of them were tried.
+    Args:
+        mean: the difference.
+        low: the lower end of its 95 % interval.
+        high: its upper end.
+        p: the p-value of the randomisation test, not corrected.
+        exact: whether the test tried every way to flip the signs.
+        turns: how many turns the runs share.
+        conversations: how many conversations these turns are from.
     """
 
     mean: float
@@ -34,16 +40,23 @@ class Difference:
     conversations: int
 
 
-def conversations_of(runs: Sequence[Scores]) -> dict[str, int]:
-    """Every conversation that has a scored turn in one of the runs -> its row in what `by_conversation` gives."""
+def index_conversations(runs: Sequence[Scores]) -> dict[str, int]:
+    """The conversations with a scored turn in one of the runs -> their rows in the arrays of `sum_by_conversation`."""
     names = dict.fromkeys(name for scores in runs for name in scores.conversations)
     return {name: row for row, name in enumerate(names)}
 
 
-def by_conversation(
+def sum_by_conversation(
     scores: Scores, measure: str, rows: dict[str, int], domain: str = ""
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(n,) the sum of a measure over each conversation's turns, and (n,) their number; of one domain, where given."""
+    """The sums of a measure over the turns of each of n conversations, (n,), and the numbers of those turns, (n,).
+
+    Args:
+        scores: of a run.
+        measure: its name.
+        rows: conversation -> its row.
+        domain: count only the turns of this domain; all if empty.
+    """
     sums, sizes = np.zeros(len(rows)), np.zeros(len(rows))
     column = scores.measures.get(measure, ())
     for name, place, value in zip(scores.conversations, scores.domains, column, strict=False):
@@ -54,18 +67,18 @@ def by_conversation(
 
 
 def mean_intervals(runs: Sequence[Scores], measure: str, domain: str = "") -> list[tuple[float, float]]:
-    """The 95 % interval of each run's mean, all from the same draws of conversations."""
-    rows = conversations_of(runs)
+    """The 95 % interval of the mean of each run, all from the same draws of conversations; NaN without scored turns."""
+    rows = index_conversations(runs)
     if not rows:
         return [(nan, nan)] * len(runs)
-    columns = [by_conversation(scores, measure, rows, domain) for scores in runs]
+    columns = [sum_by_conversation(scores, measure, rows, domain) for scores in runs]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    scored = sizes.sum(axis=1) > 0  # of this measure and domain: no other conversation is ever drawn
+    scored = sizes.sum(axis=1) > 0  # conversations without this measure and domain are never drawn
     return [(float(low), float(high)) for low, high in intervals(sums[scored], sizes[scored])]
 
 
-def less(one: Scores, other: Scores, measure: str) -> Scores:
-    """The differences between two runs, as the scores of the turns that they share."""
+def subtract_scores(one: Scores, other: Scores, measure: str) -> Scores:
+    """The scores of one run less those of another, for the turns that they share."""
     theirs = dict(zip(other.turns, other.measures.get(measure, ()), strict=False))
     result = Scores()
     for index, value in enumerate(one.measures.get(measure, ())):
@@ -77,14 +90,22 @@ def less(one: Scores, other: Scores, measure: str) -> Scores:
     return result
 
 
-def compare(differences: Sequence[Scores], measure: str) -> list[Difference | None]:
-    """What the differences of several pairs of runs (see `less`) come to; None for a pair that shares no turn."""
-    rows = conversations_of(differences)
+def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Difference | None]:
+    """The mean difference of each of several pairs of runs, with its interval and p-value.
+
+    Args:
+        differences: for each pair, what `subtract_scores` returns.
+        measure: its name.
+
+    Returns:
+        A difference for each pair; None for one that shares no scored turn.
+    """
+    rows = index_conversations(differences)
     if not rows:
         return [None] * len(differences)
-    columns = [by_conversation(scores, measure, rows) for scores in differences]
+    columns = [sum_by_conversation(scores, measure, rows) for scores in differences]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    bounds, p_values, exact = intervals(sums, sizes), sign_flip_p(sums), is_exact(sums)
+    bounds, p_values, exact = intervals(sums, sizes), sign_flip_p_values(sums), is_exact(sums)
     return [
         Difference(
             mean=float(sums[:, k].sum() / sizes[:, k].sum()),

@@ -1,4 +1,4 @@
-"""All that is said about runs side by side: files, plots, and the table for a terminal."""
+"""The report of a comparison: its files, its plots, and the table for a terminal."""
 
 from __future__ import annotations
 
@@ -7,66 +7,66 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import Report
-from convrag_compare.board_files import board_files, compared, named
-from convrag_compare.costs import costs_files, proof
+from convrag_compare.costs import check_call_counts, costs_files
 from convrag_compare.effects import effects_file
-from convrag_compare.factors import label
-from convrag_compare.leaderboard import Leaderboard, rank
-from convrag_compare.outcome import OK, Outcome
-from convrag_compare.plots import draw
-from convrag_compare.tables import interval, number
+from convrag_compare.factors import run_label
+from convrag_compare.leaderboard import Leaderboard, build_leaderboard
+from convrag_compare.leaderboard_files import format_difference, leaderboard_files, row_labels
+from convrag_compare.plots import draw_plots
+from convrag_compare.run_result import OK, RunResult
+from convrag_compare.tables import format_interval, format_number
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 TITLE = "leaderboard"
 
-_NOT_ALWAYS = ("heat_*.png", "quality_*.png", "turns.png", "effects.md")
-"""Files that a former report may have left and this one may not make."""
+_OPTIONAL_FILES = ("heat_*.png", "quality_*.png", "turns.png", "effects.md")
+"""Files that an earlier report may have left, and that this one may not write again."""
 
 
-def report(
-    outcomes: Sequence[Outcome],
+def compare_runs(
+    results: Sequence[RunResult],
     metric: str,
-    baseline: Outcome | None,
+    baseline: RunResult | None,
     folder: Path,
     *,
     remarks: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
     stored: Mapping[str, int] | None = None,
 ) -> Report:
-    """Compare runs. The plots are drawn into the folder; all other files are handed over.
+    """Compare runs. The plots are drawn into the folder; the texts of all other files are in the report.
 
     Args:
-        outcomes: the runs, in their own order.
-        metric: the measure that decides; where nobody measured it, the first one that was.
+        results: the runs, in their own order.
+        metric: the measure that decides; the first one that was measured, where this one was not.
         baseline: the run to compare with, if any.
         folder: of the grid, or of the task that compares.
-        remarks: what is to be said besides.
+        remarks: further lines of the report.
         states: how each cell ended, by name, "reused" among them.
-        stored: what the store gained meanwhile, by kind.
+        stored: the results that the store gained, by stage method; None where they were not counted.
     """
-    measures = list(dict.fromkeys(name for outcome in outcomes for name in outcome.overall))
+    measures = list(dict.fromkeys(name for result in results for name in result.overall))
     lines = list(remarks)
     if measures and metric not in measures:
         lines.append(f"sweep.metric={metric} was not measured; {measures[0]} decides. There are {', '.join(measures)}.")
         metric = measures[0]
-    board = rank(outcomes, metric, baseline)
-    for former in (path for pattern in _NOT_ALWAYS for path in folder.glob(pattern)):
-        former.unlink()
-    lines += draw(board, folder)
+    board = build_leaderboard(results, metric, baseline)
+    for old in (path for pattern in _OPTIONAL_FILES for path in folder.glob(pattern)):
+        old.unlink()
+    lines += draw_plots(board, folder)
     if stored is not None:
-        lines.append(proof(board, states or {}, stored))
-    files = board_files(board) | effects_file(board) | costs_files(board, states or {}, stored)
+        lines.append(check_call_counts(board, states or {}, stored))
+    files = leaderboard_files(board) | effects_file(board) | costs_files(board, states or {}, stored)
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
-    return Report(TITLE, tuple(lines), _numbers(board), files)
+    return Report(TITLE, tuple(lines), _leaderboard_data(board), files)
 
 
 def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Table:
     """The leaderboard for a terminal of this width, with as many measures as it has room for.
 
     Args:
-        board: as `report` made it.
+        board: what `compare_runs` returns.
         states: how each run ended, by its name; empty for runs of no grid.
         width: in characters.
     """
@@ -77,14 +77,21 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
     names = board.numbers["factors"] or ["run"]
     fixed = [*names, board.numbers["metric"], "95 %", "difference", "p (Holm)", "state"]
     body = [
-        [*row["levels"], number(row["mean"]), interval(row["low"], row["high"]), row["difference"], row["p"], state]
+        [
+            *row["levels"],
+            format_number(row["mean"]),
+            format_interval(row["low"], row["high"]),
+            row["difference"],
+            row["p"],
+            state,
+        ]
         for row, state in zip(rows, ended, strict=True)
     ]
-    room = width - _width(fixed, body)
+    room = width - _table_width(fixed, body)
     padding = (0, 1) if room >= 0 else (0, 1, 0, 0)
     others = [name for name in board.numbers["measures"] if name != board.numbers["metric"]]
     for name in others:
-        column = [number(row["scores"].get(name, float("nan"))) for row in rows]
+        column = [format_number(row["scores"].get(name, float("nan"))) for row in rows]
         room -= max(len(name), 5) + 2
         if room < 0:
             break
@@ -100,33 +107,33 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
     return table
 
 
-def _width(heading_: Sequence[str], body: Sequence[Sequence[str]]) -> int:
+def _table_width(heading_: Sequence[str], body: Sequence[Sequence[str]]) -> int:
     columns = zip(heading_, *body, strict=True)
     return sum(max(map(len, column)) + 2 for column in columns)
 
 
-def _numbers(board: Leaderboard) -> dict[str, Any]:
-    """The leaderboard as plain data."""
+def _leaderboard_data(board: Leaderboard) -> dict[str, Any]:
+    """The leaderboard as data for JSON."""
     rows = []
     for row in board.rows:
-        difference, _, p = compared(board, row)
+        difference, _, p = format_difference(board, row)
         rows.append(
             {
-                "name": row.outcome.name,
-                "levels": named(board, row),
-                "state": row.outcome.state,
+                "name": row.result.name,
+                "levels": row_labels(board, row),
+                "state": row.result.state,
                 "mean": row.mean,
                 "low": row.low,
                 "high": row.high,
                 "difference": difference,
                 "p": p,
-                "scores": dict(row.outcome.overall),
+                "scores": dict(row.result.overall),
             }
         )
     return {
         "metric": board.metric,
         "factors": list(board.factors),
         "measures": board.measures,
-        "baseline": label(board.baseline, board.factors) if board.baseline else "",
+        "baseline": run_label(board.baseline, board.factors) if board.baseline else "",
         "rows": rows,
     }
