@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from convrag import ConfigError, UnknownName
 from convrag.api.stages import GROUPS
-from convrag.config import variants
+from convrag.config.compose import variants
 from convrag.registry import plugins
 from convrag_kit.stage_templates import STAGE_TEMPLATES
 

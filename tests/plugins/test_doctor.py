@@ -15,7 +15,7 @@ from convrag.registry.option import Option
 
 import toys
 from convrag.api.errors import PluginError
-from convrag.config import compose
+from convrag.config.compose import compose
 from convrag.registry import plugins
 from convrag.store.store import Store
 from convrag.testing import TaskContract

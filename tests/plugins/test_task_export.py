@@ -14,10 +14,10 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.run.records import to_json
 from convrag.testing import TaskContract
+from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_inspector import inspector_lines
 from convrag_tasks.export_mtrag import mtrag_lines
-from convrag_tasks.given_turns import Asked
 
 
 class TestContract(TaskContract):
@@ -87,14 +87,14 @@ def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None
     assert after == before
 
 
-def turn(number: int, *ids: str, domain: str = "clapnq", scores: bool = True) -> tuple[TurnRecord, Asked]:
+def turn(number: int, *ids: str, domain: str = "clapnq", scores: bool = True) -> tuple[TurnRecord, DatasetTurn]:
     hits = tuple(Hit(Passage(id_, f"text {id_}"), 1.0) for id_ in ids)
     items = tuple(EvidenceItem(n, hit.passage, hit.passage.text) for n, hit in enumerate(hits, 1))
     turn = Turn(f"c<::>{number}", "Q", "", labels={"question_type": ["Factoid", "Summarization"], "mood": "calm"})
     record = TurnRecord(
         "c", turn.id, domain, number, "Q", hits=hits if scores else (), evidence=Evidence(items), answer=Answer("A")
     )
-    return record, Asked(Conversation("c", (turn,) * number, domain), number, turn)
+    return record, DatasetTurn(Conversation("c", (turn,) * number, domain), number, turn)
 
 
 def test_contexts_fall_strictly_and_are_ten_at_most() -> None:

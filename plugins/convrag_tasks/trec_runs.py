@@ -1,4 +1,4 @@
-"""A TREC run: rankings by turn, in the order in which trec_eval would put them."""
+"""TREC runs: the rankings of turns, in the order of trec_eval."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from convrag.run.writers import single_precision
 from convrag.sdk.jsonl import Line, read_lines_in
 
 
-def read_rankings(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
-    """Turn id -> its ranking, and the line where each turn first occurs.
+def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
+    """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is ignored, as by trec_eval.
 
-    The order is trec_eval's: by score in single precision, the greater id first where scores are equal; the column of
-    ranks does not count.
+    Returns:
+        Turn id -> ranking, and turn id -> the line where the turn first occurs.
 
-    Raises DataError for a broken line, a passage that is ranked twice, or a file without any.
+    Raises:
+        DataError: a line is broken, a passage is ranked twice for a turn, or there is no ranking.
     """
     scores: dict[str, dict[str, float]] = {}
-    places: dict[str, Line] = {}
+    where: dict[str, Line] = {}
     for line in read_lines_in(path, ".trec"):
-        turn_id, passage_id, score = _columns(line)
+        turn_id, passage_id, score = _parse(line)
         ranking = scores.setdefault(turn_id, {})
-        places.setdefault(turn_id, line)
+        where.setdefault(turn_id, line)
         if passage_id in ranking:
             raise line.error(f"passage {passage_id!r} is ranked twice for turn {turn_id!r}")
         ranking[passage_id] = score
     if not scores:
         raise DataError("it holds no ranking", path=path)
-    return {turn_id: _ordered(ranking) for turn_id, ranking in scores.items()}, places
+    return {turn_id: _make_ranking(ranking) for turn_id, ranking in scores.items()}, where
 
 
-def _columns(line: Line) -> tuple[str, str, float]:
+def _parse(line: Line) -> tuple[str, str, float]:
     columns = line.text.split()
     if len(columns) != 6:
         raise line.error(f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}")
@@ -45,12 +46,12 @@ def _columns(line: Line) -> tuple[str, str, float]:
     return columns[0], columns[2], score
 
 
-def ranked(hits: list[Hit]) -> list[Hit]:
-    """Hits in trec_eval's order."""
+def sort_hits(hits: list[Hit]) -> list[Hit]:
+    """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
     return sorted(
         sorted(hits, key=lambda hit: hit.passage.id, reverse=True), key=lambda hit: -single_precision(hit.score)
     )
 
 
-def _ordered(ranking: dict[str, float]) -> list[Hit]:
-    return ranked([Hit(Passage(passage_id, ""), score) for passage_id, score in ranking.items()])
+def _make_ranking(scores: dict[str, float]) -> list[Hit]:
+    return sort_hits([Hit(Passage(passage_id, ""), score) for passage_id, score in scores.items()])

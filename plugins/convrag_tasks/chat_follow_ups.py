@@ -1,4 +1,4 @@
-"""What to ask next."""
+"""Follow-up questions that a language model suggests."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from convrag import LLM, LLMError, PromptTemplate, TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
 
 
-class Suggester:
-    """Asks the LLM for follow-up questions, which the passages at hand could answer.
+class FollowUpSuggester:
+    """Asks a language model for follow-up questions that the retrieved passages could answer.
 
     Args:
-        llm: the language model. One that cannot (llm=extractive) is not asked again.
+        llm: the language model. One that fails, as llm=extractive does, is not asked again.
         template: the prompt for the task "suggest".
         count: how many questions.
     """
@@ -21,16 +21,16 @@ class Suggester:
         self.llm = llm
         self.template = template
         self.count = count
-        self.silent = False
+        self.failed = False
 
-    def suggest(self, record: TurnRecord, say: Callable[[str, str], None]) -> list[str]:
-        """At most `count` different questions; none for a turn without an answer. Where the LLM fails, that is said.
+    def suggest(self, record: TurnRecord, show: Callable[[str, str], None]) -> list[str]:
+        """Suggest at most `count` different questions; none for a turn without an answer, or where the model fails.
 
         Args:
             record: the turn that was answered.
-            say: takes a line to show, and its style.
+            show: prints a line, which says so where the model fails, in a style.
         """
-        if self.silent or record.error or not record.answer.text:
+        if self.failed or record.error or not record.answer.text:
             return []
         unused = (item.passage for item in record.evidence.items if item.passage.id not in record.answer.citations)
         titles = list(dict.fromkeys(passage.title for passage in unused if passage.title))
@@ -40,8 +40,8 @@ class Suggester:
         try:
             completion = self.llm.complete(prompt)
         except LLMError as error:
-            self.silent = True
-            say(f"No suggestions from here on: {error}", "dim")
+            self.failed = True
+            show(f"No suggestions from here on: {error}", "dim")
             return []
         questions = (clean_reply(line.strip().lstrip("-*•0123456789.) ")) for line in completion.text.splitlines())
         return list(dict.fromkeys(filter(None, questions)))[: self.count]

@@ -1,17 +1,17 @@
-"""The records of a finished run, read from its folder."""
+"""The records and the scores of a finished run, read from its folder."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-from convrag import DataError, TurnRecord, Usage
+from convrag import DataError, TurnRecord
 from convrag.run.records import read_records
 from convrag.sdk.jsonl import read_lines
 
 
-def read_finished(folder: Path) -> list[TurnRecord]:
-    """The records of a run in the order of its files. Raises DataError where the folder holds none."""
+def read_run_records(folder: Path) -> list[TurnRecord]:
+    """Read the records of a run, in the order of its files. Raises DataError where the folder holds none."""
     intermediate = folder / "intermediate"
     if not intermediate.is_dir():
         raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
@@ -21,17 +21,17 @@ def read_finished(folder: Path) -> list[TurnRecord]:
     return records
 
 
-def as_reused(record: TurnRecord) -> TurnRecord:
-    """A record whose calls were made before: nothing is spent on it now."""
-    return replace(record, usage={stage: _reused(usage) for stage, usage in record.usage.items()})
+def mark_reused(record: TurnRecord) -> TurnRecord:
+    """A record whose calls count as reused, and cost nothing now, because an earlier run made them."""
+    usage = {
+        stage: replace(usage, calls=0, reused=usage.calls + usage.reused, spent_usd=0.0)
+        for stage, usage in record.usage.items()
+    }
+    return replace(record, usage=usage)
 
 
-def _reused(usage: Usage) -> Usage:
-    return replace(usage, calls=0, reused=usage.calls + usage.reused, spent_usd=0.0)
-
-
-def read_scores(folder: Path) -> dict[str, dict[str, float]]:
-    """Turn id -> measure -> value, as the run's scores.jsonl has them. Raises DataError."""
+def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
+    """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing or broken."""
     found: dict[str, dict[str, float]] = {}
     path = folder / "scores.jsonl"
     if not path.is_file():
