@@ -69,7 +69,8 @@ def _figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row]
     points = [(x_of(row), row.mean) for row in rows]
     front = pareto_front(points)
     names = [" ".join(shorten(level_of(row.result, f), 18) for f in board.factors) or row.result.name for row in rows]
-    if len(rows) <= _FEW and len(board.factors) <= 1:
+    numbered = len(rows) > _FEW or len(board.factors) > 1
+    if not numbered:
         labels = [(*point, name) for point, name in zip(points, names, strict=True)]
         figure = Figure(figsize=(7.6, 4.6))
         axes = figure.add_subplot()
@@ -90,7 +91,7 @@ def _figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row]
     axes.set_xlabel(meaning)
     axes.set_ylabel(board.metric)
     axes.set_title(f"{board.metric} against {against}")
-    label_points(axes, labels, points)
+    label_points(axes, labels, points, beside=numbered)
     return figure
 
 

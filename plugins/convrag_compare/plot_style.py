@@ -44,7 +44,13 @@ def join_title(parts: Sequence[str]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def label_points(axes: Axes, labels: Sequence[tuple[float, float, str]], points: Sequence[tuple[float, float]]) -> None:
+def label_points(
+    axes: Axes,
+    labels: Sequence[tuple[float, float, str]],
+    points: Sequence[tuple[float, float]],
+    *,
+    beside: bool = False,
+) -> None:
     """Write each label beside its point, with a thin line to it where the label had to move away.
 
     The layout of the figure is fixed first, and the limits of the axes must be: the free space depends on both.
@@ -53,6 +59,8 @@ def label_points(axes: Axes, labels: Sequence[tuple[float, float, str]], points:
         axes: where the points are drawn.
         labels: (x, y, text) of each point that has a label, in data coordinates.
         points: (x, y) of all points, which labels keep away from.
+        beside: look for a place from the upper right of the point, and not from its centre. That suits short labels of
+            many points, some of which lie so close together that a label between them would be pushed by both.
     """
     from adjustText import adjust_text
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -65,19 +73,22 @@ def label_points(axes: Axes, labels: Sequence[tuple[float, float, str]], points:
     figure.set_layout_engine("none")
     radius = (MARKER_SIZE / 2 + 1.5) * figure.dpi / 72
     to_data = axes.transData.inverted()
-    covered = [
+    markers = [
         Bbox(to_data.transform([(x - radius, y - radius), (x + radius, y + radius)]))
         for x, y in axes.transData.transform(points)
     ]
     halo = [withStroke(linewidth=2, foreground="white")]
-    texts = [
-        axes.text(x, y, text, ha="center", va="center", fontsize=8.5, path_effects=halo, zorder=4)
-        for x, y, text in labels
-    ]
+    texts = []
+    aligned: dict[str, Any] = {"ha": "left", "va": "bottom"} if beside else {"ha": "center", "va": "center"}
+    for x, y, text in labels:
+        start_x, start_y = to_data.transform(axes.transData.transform((x, y)) + (radius if beside else 0))
+        texts.append(axes.text(start_x, start_y, text, fontsize=8.5, path_effects=halo, zorder=4, **aligned))
     adjust_text(
         texts,
         ax=axes,
-        objects=covered,
+        objects=markers,
+        target_x=[x for x, _, _ in labels],
+        target_y=[y for _, y, _ in labels],
         iter_lim=_ADJUSTMENTS,
         expand=(1.08, 1.25),
         force_text=(0.2, 0.4),

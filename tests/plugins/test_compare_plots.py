@@ -43,7 +43,7 @@ def draw_labels(count: int, text: str) -> list[Any]:
     axes = figure.add_subplot()
     points = [(0.1 * (n % 5), 0.02 * n) for n in range(count)]
     axes.plot(*zip(*points, strict=True), "o")
-    label_points(axes, [(*point, text.format(n)) for n, point in enumerate(points)], points)
+    label_points(axes, [(*point, text.format(n)) for n, point in enumerate(points)], points, beside=text == "{}")
     figure.draw_without_rendering()
     return list(axes.texts)
 
