@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from convrag.api.types import RunSummary, Usage
-from convrag_compare.run_result import RunResult, Scores, choices_of
+from convrag_compare.run_result import RunResult, Scores, parse_overrides
 
 Values = dict[str, list[float]]
 
@@ -34,7 +34,7 @@ def run_result(
         "timings": {"generator": 0.5},
         "seconds": 1.0,
     }
-    choices = choices_of(overrides.split())
+    choices = parse_overrides(overrides.split())
     return RunResult(name or overrides, choices, summary=RunSummary(**(made | summary)), scores=scores)
 
 

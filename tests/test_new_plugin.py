@@ -17,7 +17,7 @@ import pytest
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
 from convrag_kit import NewPluginTask
-from convrag_kit.plugin_names import class_name
+from convrag_kit.plugin_names import make_class_name
 from convrag_kit.stage_templates import STAGE_TEMPLATES
 from third_party import Environment, needs_pip
 
@@ -183,4 +183,4 @@ def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_the_class_is_named_after_the_option(option: str, stage: str, cls: str) -> None:
-    assert class_name(option, stage) == cls
+    assert make_class_name(option, stage) == cls

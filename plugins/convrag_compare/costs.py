@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from convrag import Usage
 from convrag_compare.leaderboard import Leaderboard, Row
-from convrag_compare.leaderboard_files import label_columns, row_labels
+from convrag_compare.leaderboard_files import format_row_labels, list_label_columns
 from convrag_compare.run_result import OK
 from convrag_compare.tables import Table, format_number
 
@@ -28,7 +28,9 @@ _EXPLAINED = (
 )
 
 
-def costs_files(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int] | None) -> dict[str, str]:
+def format_costs_files(
+    board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int] | None
+) -> dict[str, str]:
     """The texts of costs.md and costs.csv.
 
     Args:
@@ -36,15 +38,19 @@ def costs_files(board: Leaderboard, states: Mapping[str, str], stored: Mapping[s
         states: how each run ended by its name, "reused" among them; empty for runs of no grid.
         stored: the results that the store gained, by stage method; None where they were not counted.
     """
-    table = Table([*label_columns(board), *_HEAD], [_row(board, row) for row in board.rows], len(label_columns(board)))
+    table = Table(
+        [*list_label_columns(board), *_HEAD],
+        [_format_row(board, row) for row in board.rows],
+        len(list_label_columns(board)),
+    )
     total = sum((row.result.usage for row in board.rows), Usage())
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
-    parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _stage_table(board).markdown()]
+    parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _make_stage_table(board).markdown()]
     if stored is not None:
         parts += [
             "## Each distinct call once",
             check_call_counts(board, states, stored),
-            _stored_table(stored).markdown(),
+            _make_stored_table(stored).markdown(),
         ]
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
 
@@ -74,15 +80,15 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
 _HEAD = ["seconds", "ms per turn", "ms in full", "turns", *_COUNTS, "cost $", "spent $"]
 
 
-def _row(board: Leaderboard, row: Row) -> list[str]:
+def _format_row(board: Leaderboard, row: Row) -> list[str]:
     result = row.result
     if result.state != OK or result.summary is None:
-        return [*row_labels(board, row), *[""] * len(_HEAD)]
+        return [*format_row_labels(board, row), *[""] * len(_HEAD)]
     usage = result.usage
     counts = [str(getattr(usage, name)) for name in _COUNTS.values()]
     times = [format_number(each, 1) for each in (result.summary.seconds, result.latency, result.full_latency)]
     return [
-        *row_labels(board, row),
+        *format_row_labels(board, row),
         *times,
         str(result.summary.turns),
         *counts,
@@ -99,18 +105,19 @@ def _describe_total(total: Usage) -> str:
     )
 
 
-def _stage_table(board: Leaderboard) -> Table:
+def _make_stage_table(board: Leaderboard) -> Table:
     usages = [row.result.summary.usage if row.result.summary else {} for row in board.rows]
     stages = list(dict.fromkeys(stage for usage in usages for stage in usage))
     rows = [
-        [*row_labels(board, row), *_format_calls(usage, stages)] for row, usage in zip(board.rows, usages, strict=True)
+        [*format_row_labels(board, row), *_format_calls(usage, stages)]
+        for row, usage in zip(board.rows, usages, strict=True)
     ]
-    return Table([*label_columns(board), *stages], rows, len(label_columns(board)))
+    return Table([*list_label_columns(board), *stages], rows, len(list_label_columns(board)))
 
 
 def _format_calls(usage: Mapping[str, Usage], stages: Sequence[str]) -> list[str]:
     return [f"{usage[stage].calls} / {usage[stage].reused}" if stage in usage else "" for stage in stages]
 
 
-def _stored_table(stored: Mapping[str, int]) -> Table:
+def _make_stored_table(stored: Mapping[str, int]) -> Table:
     return Table(["result", "gained"], [[kind, str(count)] for kind, count in stored.items()])

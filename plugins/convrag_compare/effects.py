@@ -7,25 +7,25 @@ from itertools import combinations
 from math import nan
 from statistics import fmean
 
-from convrag_compare.factors import level_of, levels_of
+from convrag_compare.factors import get_level, get_levels
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.paired_differences import Difference, estimate_differences, subtract_scores
 from convrag_compare.run_result import OK, RunResult, Scores
-from convrag_compare.significance import holm_correction
+from convrag_compare.significance import correct_by_holm
 from convrag_compare.tables import Table, format_interval, format_number, format_p, format_signed
 
 
-def effects_file(board: Leaderboard) -> dict[str, str]:
+def format_effects_file(board: Leaderboard) -> dict[str, str]:
     """The text of effects.md; no file where nothing was varied or measured."""
     results = [row.result for row in board.rows if row.result.state == OK and row.mean == row.mean]
-    factors = {name: levels for name, levels in board.factors.items() if len({level_of(o, name) for o in results}) > 1}
+    factors = {name: levels for name, levels in board.factors.items() if len({get_level(o, name) for o in results}) > 1}
     if not factors:
         return {}
     parts = ["# The effect of each factor", _EXPLAINED.format(metric=board.metric)]
     for factor, levels in factors.items():
-        parts += [f"## {factor}", _mean_table(board, results, factor, levels).markdown()]
+        parts += [f"## {factor}", _make_mean_table(board, results, factor, levels).markdown()]
         if differences := _compare_levels(board, results, factor, levels):
-            parts.append(_difference_table(differences).markdown())
+            parts.append(_make_difference_table(differences).markdown())
     return {"effects.md": "\n\n".join(parts) + "\n"}
 
 
@@ -38,10 +38,10 @@ _EXPLAINED = (
 )
 
 
-def _mean_table(board: Leaderboard, results: Sequence[RunResult], factor: str, levels: Sequence[str]) -> Table:
+def _make_mean_table(board: Leaderboard, results: Sequence[RunResult], factor: str, levels: Sequence[str]) -> Table:
     rows = []
     for name in levels:
-        means = [result.overall[board.metric] for result in results if level_of(result, factor) == name]
+        means = [result.overall[board.metric] for result in results if get_level(result, factor) == name]
         if means:
             rows.append(
                 [
@@ -60,18 +60,18 @@ def _compare_levels(
 ) -> list[tuple[str, list[float], Difference | None]]:
     """For every two levels: their names, the mean difference of each pair of runs, and the difference over all."""
     others = [name for name in board.factors if name != factor]
-    by_setting = {(level_of(result, factor), levels_of(result, others)): result for result in reversed(results)}
+    by_setting = {(get_level(result, factor), get_levels(result, others)): result for result in reversed(results)}
     names: list[str] = []
     means: list[list[float]] = []
     pooled: list[Scores] = []
     for one, other in combinations(levels, 2):
         each: list[float] = []
         together = Scores()
-        for setting in dict.fromkeys(levels_of(result, others) for result in results):
+        for setting in dict.fromkeys(get_levels(result, others) for result in results):
             left, right = by_setting.get((one, setting)), by_setting.get((other, setting))
             if left and right and (differences := subtract_scores(left.scores, right.scores, board.metric)).turns:
                 each.append(fmean(differences.measures[board.metric]))
-                _pool(together, differences, board.metric)
+                _append_scores(together, differences, board.metric)
         if each:
             names.append(f"{one} - {other}")
             means.append(each)
@@ -79,14 +79,14 @@ def _compare_levels(
     return list(zip(names, means, estimate_differences(pooled, board.metric), strict=True))
 
 
-def _pool(pooled: Scores, more: Scores, measure: str) -> None:
+def _append_scores(pooled: Scores, more: Scores, measure: str) -> None:
     columns = more.turns, more.conversations, more.domains, more.numbers, more.measures[measure]
     for turn, conversation, domain, number_, value in zip(*columns, strict=True):
         pooled.add(turn, conversation, domain, number_, {measure: value})
 
 
-def _difference_table(differences: Sequence[tuple[str, list[float], Difference | None]]) -> Table:
-    corrected = holm_correction([found.p if found else nan for _, _, found in differences])
+def _make_difference_table(differences: Sequence[tuple[str, list[float], Difference | None]]) -> Table:
+    corrected = correct_by_holm([found.p if found else nan for _, _, found in differences])
     rows = []
     for (name, each, found), p in zip(differences, corrected, strict=True):
         low, high, mean = (found.low, found.high, found.mean) if found else (nan, nan, nan)

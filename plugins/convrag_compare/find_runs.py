@@ -13,8 +13,8 @@ from omegaconf import OmegaConf
 
 from convrag import ConfigError
 from convrag.api.stages import OPTION_KEY
-from convrag_compare.factors import factors_of, levels_of
-from convrag_compare.run_result import RunResult, choices_of, read_run_result
+from convrag_compare.factors import find_factors, get_levels
+from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 
 _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -33,7 +33,7 @@ def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[Ru
         DataError: a file of a run is broken.
     """
     folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run, download, tracking_uri)))
-    names = _shortest_names(folders)
+    names = _find_shortest_names(folders)
     results = [
         read_run_result(folder, name, _read_choices(folder)) for folder, name in zip(folders, names, strict=True)
     ]
@@ -43,7 +43,7 @@ def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[Ru
 def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]:
     path = Path(run).expanduser().absolute()
     matches = [path] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-    found = [folder for match in matches for folder in _runs_in(match)]
+    found = [folder for match in matches for folder in _list_runs(match)]
     if found:
         yield from found
     elif not matches and _MLFLOW_ID.fullmatch(run):
@@ -57,7 +57,7 @@ def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]
         )
 
 
-def _runs_in(folder: Path) -> list[Path]:
+def _list_runs(folder: Path) -> list[Path]:
     """The folder of a run itself, or of each finished cell of a grid, in the order of the grid."""
     if (folder / "metrics.json").is_file():
         return [folder]
@@ -69,7 +69,7 @@ def _runs_in(folder: Path) -> list[Path]:
     return [cell for cell in inner if (cell / "metrics.json").is_file()]
 
 
-def _shortest_names(folders: Sequence[Path]) -> list[str]:
+def _find_shortest_names(folders: Sequence[Path]) -> list[str]:
     """As many of the last parts of each path as make all of them different."""
     depth = 1
     while len({folder.parts[-depth:] for folder in folders}) < len(folders):
@@ -79,7 +79,7 @@ def _shortest_names(folders: Sequence[Path]) -> list[str]:
 
 def _read_choices(folder: Path) -> dict[str, str]:
     path = folder / ".hydra" / "overrides.yaml"
-    return choices_of(list(OmegaConf.load(path))) if path.exists() else {}
+    return parse_overrides(list(OmegaConf.load(path))) if path.exists() else {}
 
 
 def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[RunResult]:
@@ -92,15 +92,15 @@ def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[Run
             continue
         config = _load_mapping(folder / ".hydra" / "config.yaml")
         chosen = _load_mapping(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
-        found = {key: result.choices.get(key) or _configured_value(config, chosen, key) for key in keys}
+        found = {key: result.choices.get(key) or _get_configured(config, chosen, key) for key in keys}
         completed.append(replace(result, choices={key: value for key, value in found.items() if value}))
     return completed
 
 
 def _make_distinct(results: list[RunResult]) -> list[RunResult]:
     """Where two runs chose the same, make the names of the runs a factor."""
-    factors = factors_of(results)
-    if len({levels_of(result, factors) for result in results}) == len(results):
+    factors = find_factors(results)
+    if len({get_levels(result, factors) for result in results}) == len(results):
         return results
     return [replace(result, choices={"run": result.name, **result.choices}) for result in results]
 
@@ -110,7 +110,7 @@ def _load_mapping(path: Path) -> Mapping[str, Any]:
     return {str(key): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
 
 
-def _configured_value(config: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> str:
+def _get_configured(config: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> str:
     """The value at a dotted key of a configuration, or the option's name where the key is a stage; empty if none."""
     if isinstance(chosen.get(key), str):
         return str(chosen[key])

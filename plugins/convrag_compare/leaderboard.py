@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
-from convrag_compare.factors import factors_of
-from convrag_compare.paired_differences import Difference, estimate_differences, mean_intervals, subtract_scores
+from convrag_compare.factors import find_factors
+from convrag_compare.paired_differences import (
+    Difference,
+    estimate_differences,
+    estimate_mean_intervals,
+    subtract_scores,
+)
 from convrag_compare.run_result import OK, RunResult
-from convrag_compare.significance import holm_correction
+from convrag_compare.significance import correct_by_holm
 
 
 @dataclass(frozen=True)
@@ -65,22 +70,22 @@ def build_leaderboard(results: Sequence[RunResult], metric: str, baseline: RunRe
         baseline: one of them, with the state "ok".
     """
     runs = [result.scores for result in results]
-    overall = mean_intervals(runs, metric)
+    overall = estimate_mean_intervals(runs, metric)
     domains = list(dict.fromkeys(name for each in results if each.summary for name in each.summary.domains))
-    places = {domain: mean_intervals(runs, metric, domain) for domain in domains} if len(domains) > 1 else {}
+    places = {domain: estimate_mean_intervals(runs, metric, domain) for domain in domains} if len(domains) > 1 else {}
     differences = _compare_with_baseline(results, baseline, metric)
-    corrected = holm_correction([difference.p if difference else nan for difference in differences])
+    corrected = correct_by_holm([difference.p if difference else nan for difference in differences])
     rows = []
     for index, result in enumerate(results):
-        by_domain = {place: (_domain_mean(result, metric, place), *found[index]) for place, found in places.items()}
+        by_domain = {place: (_get_domain_mean(result, metric, place), *found[index]) for place, found in places.items()}
         mean = result.overall.get(metric, nan)
         rows.append(Row(result, mean, *overall[index], by_domain, differences[index], corrected[index]))
     return Leaderboard(
         metric=metric,
-        factors=factors_of(results),
+        factors=find_factors(results),
         measures=list(dict.fromkeys(name for result in results for name in result.overall)),
         domains=list(places),
-        rows=sorted(rows, key=_sort_key),
+        rows=sorted(rows, key=_make_sort_key),
         baseline=baseline,
     )
 
@@ -95,11 +100,11 @@ def _compare_with_baseline(
     return [found.get(id(result)) for result in results]
 
 
-def _domain_mean(result: RunResult, metric: str, domain: str) -> float:
+def _get_domain_mean(result: RunResult, metric: str, domain: str) -> float:
     return result.summary.domains.get(domain, {}).get(metric, nan) if result.summary else nan
 
 
-def _sort_key(row: Row) -> tuple[bool, float, list[str]]:
+def _make_sort_key(row: Row) -> tuple[bool, float, list[str]]:
     """The best run comes first, then runs without scores, then those that failed; ties go by the overrides."""
     mean = -row.mean if row.mean == row.mean else 1e300
     return row.result.state != OK, mean, [f"{key}={value}" for key, value in row.result.choices.items()]

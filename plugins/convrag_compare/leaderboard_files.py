@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from convrag.score.bootstrap import RESAMPLES
-from convrag_compare.factors import levels_of, run_label
+from convrag_compare.factors import format_run, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import OK
 from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
 
 
-def leaderboard_files(board: Leaderboard) -> dict[str, str]:
+def format_leaderboard_files(board: Leaderboard) -> dict[str, str]:
     """The files of a leaderboard, name -> text."""
-    table = _main_table(board)
-    parts = ["# Leaderboard", table.markdown(), _caption(board), *_domain_section(board)]
-    if remarks := list(_remarks(board)):
+    table = _make_main_table(board)
+    parts = ["# Leaderboard", table.markdown(), _format_caption(board), *_format_domains(board)]
+    if remarks := list(_list_remarks(board)):
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     return {
         "leaderboard.md": "\n\n".join(parts) + "\n",
-        "leaderboard.csv": _full_table(board).csv(),
+        "leaderboard.csv": _make_full_table(board).csv(),
         "leaderboard.tex": table.latex(),
     }
 
 
-def row_labels(board: Leaderboard, row: Row) -> list[str]:
+def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
     """The cells that identify a run: its levels, or its name where nothing was varied."""
-    return list(levels_of(row.result, board.factors)) or [row.result.name]
+    return list(get_levels(row.result, board.factors)) or [row.result.name]
 
 
-def label_columns(board: Leaderboard) -> list[str]:
-    """The headings of the columns that `row_labels` fills."""
+def list_label_columns(board: Leaderboard) -> list[str]:
+    """The headings of the columns that `format_row_labels` fills."""
     return list(board.factors) or ["run"]
 
 
@@ -44,12 +44,12 @@ def format_difference(board: Leaderboard, row: Row) -> list[str]:
     return [format_signed(found.mean), format_interval(found.low, found.high, sign=True), format_p(row.corrected)]
 
 
-def _main_table(board: Leaderboard) -> Table:
+def _make_main_table(board: Leaderboard) -> Table:
     others = [name for name in board.measures if name != board.metric]
-    head = [*label_columns(board), board.metric, "95 %", "difference", "95 %", "p (Holm)", *others, "state"]
+    head = [*list_label_columns(board), board.metric, "95 %", "difference", "95 %", "p (Holm)", *others, "state"]
     rows = [
         [
-            *row_labels(board, row),
+            *format_row_labels(board, row),
             format_number(row.mean),
             format_interval(row.low, row.high),
             *format_difference(board, row),
@@ -58,22 +58,22 @@ def _main_table(board: Leaderboard) -> Table:
         ]
         for row in board.rows
     ]
-    return Table(head, rows, len(label_columns(board)))
+    return Table(head, rows, len(list_label_columns(board)))
 
 
-def _full_table(board: Leaderboard) -> Table:
+def _make_full_table(board: Leaderboard) -> Table:
     """All numbers with every digit, also those by domain and the uncorrected p-value."""
     by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
     difference = ["difference", "difference_low", "difference_high", "p", "p_holm"]
     shared = ["compared_turns", "compared_conversations"]
-    head = [*label_columns(board), "state", board.metric, "low", "high", *difference, *shared]
+    head = [*list_label_columns(board), "state", board.metric, "low", "high", *difference, *shared]
     head += [name for name in board.measures if name != board.metric] + by_domain
-    return Table(head, [_full_row(board, row) for row in board.rows])
+    return Table(head, [_format_full_row(board, row) for row in board.rows])
 
 
-def _full_row(board: Leaderboard, row: Row) -> list[str]:
+def _format_full_row(board: Leaderboard, row: Row) -> list[str]:
     found, summary = row.difference, row.result.summary
-    cells = [*row_labels(board, row), row.result.state, *map(format_exact, (row.mean, row.low, row.high))]
+    cells = [*format_row_labels(board, row), row.result.state, *map(format_exact, (row.mean, row.low, row.high))]
     if found:
         cells += [*map(format_exact, (found.mean, found.low, found.high, found.p, row.corrected))]
         cells += [str(found.turns), str(found.conversations)]
@@ -87,7 +87,7 @@ def _full_row(board: Leaderboard, row: Row) -> list[str]:
     ]
 
 
-def _caption(board: Leaderboard) -> str:
+def _format_caption(board: Leaderboard) -> str:
     if not board.measures:
         return "Nothing was measured: the data set has no relevance judgements, or `metrics` is empty."
     lines = [
@@ -96,7 +96,7 @@ def _caption(board: Leaderboard) -> str:
     ]
     if board.baseline:
         lines.append(
-            f"`difference` is to the baseline, `{run_label(board.baseline, board.factors)}`, on the turns that both "
+            f"`difference` is to the baseline, `{format_run(board.baseline, board.factors)}`, on the turns that both "
             f"were scored on. `p` is that of a paired randomisation test, two-sided, with the conversation as the unit"
             f": {_describe_flips(board)}. It is corrected by Holm's method for the number of runs compared."
         )
@@ -113,13 +113,13 @@ def _describe_flips(board: Leaderboard) -> str:
     )
 
 
-def _domain_section(board: Leaderboard) -> Iterator[str]:
+def _format_domains(board: Leaderboard) -> Iterator[str]:
     if not board.domains:
         return
     yield f"## {board.metric} by domain"
     rows = [
         [
-            *row_labels(board, row),
+            *format_row_labels(board, row),
             *(
                 f"{format_number(mean)} {format_interval(low, high)}".strip()
                 for mean, low, high in row.domains.values()
@@ -127,16 +127,16 @@ def _domain_section(board: Leaderboard) -> Iterator[str]:
         ]
         for row in board.rows
     ]
-    yield Table([*label_columns(board), *board.domains], rows, len(label_columns(board))).markdown()
+    yield Table([*list_label_columns(board), *board.domains], rows, len(list_label_columns(board))).markdown()
 
 
-def _remarks(board: Leaderboard) -> Iterator[str]:
+def _list_remarks(board: Leaderboard) -> Iterator[str]:
     """Remarks on runs that failed, stopped, fell back or cannot be compared in full."""
     turns = {len(row.result.scores.turns) for row in board.rows if row.result.scores.turns}
     if len(turns) > 1:
         yield f"The runs were scored on different numbers of turns ({', '.join(map(str, sorted(turns)))})."
     for row in board.rows:
-        name = f"`{run_label(row.result, board.factors)}`"
+        name = f"`{format_run(row.result, board.factors)}`"
         if row.result.state != OK:
             yield f"{name}: {row.result.state} (cell {row.result.name})."
         if (summary := row.result.summary) is None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from convrag.score.bootstrap import intervals
 from convrag_compare.run_result import Scores
-from convrag_compare.significance import is_exact, sign_flip_p_values
+from convrag_compare.significance import compute_sign_flip_p, is_exact
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def sum_by_conversation(
     return sums, sizes
 
 
-def mean_intervals(runs: Sequence[Scores], measure: str, domain: str = "") -> list[tuple[float, float]]:
+def estimate_mean_intervals(runs: Sequence[Scores], measure: str, domain: str = "") -> list[tuple[float, float]]:
     """The 95 % interval of the mean of each run, all from the same draws of conversations; NaN without scored turns."""
     rows = index_conversations(runs)
     if not rows:
@@ -105,7 +105,7 @@ def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Di
         return [None] * len(differences)
     columns = [sum_by_conversation(scores, measure, rows) for scores in differences]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    bounds, p_values, exact = intervals(sums, sizes), sign_flip_p_values(sums), is_exact(sums)
+    bounds, p_values, exact = intervals(sums, sizes), compute_sign_flip_p(sums), is_exact(sums)
     return [
         Difference(
             mean=float(sums[:, k].sum() / sizes[:, k].sum()),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.factors import level_of, levels_of
+from convrag_compare.factors import get_level, get_levels
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.plot_style import join_title, shorten
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _PREFERRED = ("rewriter", "ranker")
 
 
-def axes_of(board: Leaderboard) -> tuple[str, str]:
+def choose_axes(board: Leaderboard) -> tuple[str, str]:
     """The factors of the rows and of the columns: rewriter and ranker, else the two with the most levels.
 
     The second is empty where only one factor was varied.
@@ -29,10 +29,10 @@ def axes_of(board: Leaderboard) -> tuple[str, str]:
     return down, across[0] if across else ""
 
 
-def combinations(board: Leaderboard) -> list[dict[str, str]]:
+def list_combinations(board: Leaderboard) -> list[dict[str, str]]:
     """The combinations of levels of all other factors, in the order of the grid; each has a heat map of its own."""
-    others = [name for name in board.factors if name not in axes_of(board)]
-    found = {levels_of(row.result, others) for row in board.rows}
+    others = [name for name in board.factors if name not in choose_axes(board)]
+    found = {get_levels(row.result, others) for row in board.rows}
     ordered = sorted(found, key=lambda each: [board.factors[f].index(v) for f, v in zip(others, each, strict=True)])
     return [dict(zip(others, each, strict=True)) for each in ordered]
 
@@ -44,7 +44,7 @@ def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
     """
     from matplotlib.figure import Figure
 
-    down, across = axes_of(board)
+    down, across = choose_axes(board)
     rows, columns = board.factors[down], board.factors.get(across, [""])
     scored = [row.result for row in board.rows if measure in row.result.overall]
     values_of_all = [result.overall[measure] for result in scored]
@@ -58,21 +58,21 @@ def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
     for y, name in enumerate(rows):
         for x, other in enumerate(columns):
             wanted = {down: name, **({across: other} if across else {}), **combination}
-            values = [o.overall[measure] for o in scored if all(level_of(o, f) == v for f, v in wanted.items())]
+            values = [o.overall[measure] for o in scored if all(get_level(o, f) == v for f, v in wanted.items())]
             value = fmean(values) if values else None
-            _cell(axes, x, y, value, (value - lowest) / (highest - lowest) if value and highest > lowest else 0.0)
+            _draw_cell(axes, x, y, value, (value - lowest) / (highest - lowest) if value and highest > lowest else 0.0)
             if value is not None and (best is None or value > best[0]):
                 best = (value, x, y)
     if best:
-        _frame(axes, best[1], best[2])
-    _finish(axes, rows, columns, turned)
+        _draw_frame(axes, best[1], best[2])
+    _label_axes(axes, rows, columns, turned)
     axes.set_ylabel(down)
     axes.set_xlabel(across)
     axes.set_title(join_title([measure, *(f"{key} = {shorten(value)}" for key, value in combination.items())]))
     return figure
 
 
-def _cell(axes: Axes, x: int, y: int, value: float | None, share: float) -> None:
+def _draw_cell(axes: Axes, x: int, y: int, value: float | None, share: float) -> None:
     from matplotlib.patches import Rectangle
 
     shade = 1 - 0.8 * share
@@ -86,14 +86,14 @@ def _cell(axes: Axes, x: int, y: int, value: float | None, share: float) -> None
         axes.text(x, y, f"{value:.3f}", ha="center", va="center", color=color, fontsize=11)
 
 
-def _frame(axes: Axes, x: int, y: int) -> None:
+def _draw_frame(axes: Axes, x: int, y: int) -> None:
     from matplotlib.patches import Rectangle
 
     axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, fill=False, edgecolor="white", linewidth=3.4))
     axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, fill=False, edgecolor="black", linewidth=1.8))
 
 
-def _finish(axes: Axes, rows: list[str], columns: list[str], turned: bool) -> None:
+def _label_axes(axes: Axes, rows: list[str], columns: list[str], turned: bool) -> None:
     axes.set_xlim(-0.5, len(columns) - 0.5)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks(range(len(rows)), [shorten(name) for name in rows])

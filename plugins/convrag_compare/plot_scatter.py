@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.factors import level_of
+from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.plot_style import MARKER_SIZE, MARKERS, SHADES, label_points, shorten
 
@@ -24,14 +24,18 @@ _LISTED = 30
 
 def has_costs(board: Leaderboard) -> bool:
     """Whether anything was paid, or any token was used."""
-    return any(row.result.usage.cost_usd or _tokens(row) for row in board.rows)
+    return any(row.result.usage.cost_usd or _count_tokens(row) for row in board.rows)
 
 
 def draw_cost(board: Leaderboard) -> Figure:
     """Draw the metric against dollars per 1,000 turns, or against tokens where no run cost anything."""
     if any(row.result.usage.cost_usd for row in board.rows):
-        return _figure(board, "cost", "$ per 1,000 turns", lambda row: 1000 * row.result.usage.cost_usd / _turns(row))
-    return _figure(board, "tokens", "prompt and completion tokens per turn", lambda row: _tokens(row) / _turns(row))
+        return _draw_figure(
+            board, "cost", "$ per 1,000 turns", lambda row: 1000 * row.result.usage.cost_usd / _count_turns(row)
+        )
+    return _draw_figure(
+        board, "tokens", "prompt and completion tokens per turn", lambda row: _count_tokens(row) / _count_turns(row)
+    )
 
 
 def draw_latency(board: Leaderboard) -> Figure:
@@ -42,10 +46,10 @@ def draw_latency(board: Leaderboard) -> Figure:
     """
     reused = any(row.result.usage.reused for row in board.rows)
     meaning = "ms per turn" + (", reused calls as long as they once took" if reused else "")
-    return _figure(board, "latency", meaning, lambda row: row.result.full_latency)
+    return _draw_figure(board, "latency", meaning, lambda row: row.result.full_latency)
 
 
-def pareto_front(points: list[tuple[float, float]]) -> list[int]:
+def find_pareto_front(points: list[tuple[float, float]]) -> list[int]:
     """The indices of the points that no other point beats on both axes, by rising x; low x and high y are better."""
     chosen: list[int] = []
     for index in sorted(range(len(points)), key=lambda index: (points[index][0], -points[index][1])):
@@ -54,21 +58,21 @@ def pareto_front(points: list[tuple[float, float]]) -> list[int]:
     return chosen
 
 
-def _turns(row: Row) -> int:
+def _count_turns(row: Row) -> int:
     return max(row.result.summary.turns, 1) if row.result.summary else 1
 
 
-def _tokens(row: Row) -> int:
+def _count_tokens(row: Row) -> int:
     return row.result.usage.prompt_tokens + row.result.usage.completion_tokens
 
 
-def _figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row], float]) -> Figure:
+def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row], float]) -> Figure:
     from matplotlib.figure import Figure
 
     rows = [row for row in board.rows if row.mean == row.mean]
     points = [(x_of(row), row.mean) for row in rows]
-    front = pareto_front(points)
-    names = [" ".join(shorten(level_of(row.result, f), 18) for f in board.factors) or row.result.name for row in rows]
+    front = find_pareto_front(points)
+    names = [" ".join(shorten(get_level(row.result, f), 18) for f in board.factors) or row.result.name for row in rows]
     numbered = len(rows) > _FEW or len(board.factors) > 1
     if not numbered:
         labels = [(*point, name) for point, name in zip(points, names, strict=True)]
@@ -78,11 +82,11 @@ def _figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row]
     else:
         listed = sorted({*range(min(len(rows), _LISTED)), *front})
         labels = [(*points[i], str(i + 1)) for i in listed]
-        lines, handles = [f"{i + 1:>2}  {names[i]}" for i in listed], _legend(board)
+        lines, handles = [f"{i + 1:>2}  {names[i]}" for i in listed], _make_legend(board)
         wide = 0.085 * max(map(len, [*lines, *(f"{handle.get_label()}____" for handle in handles)]))
         figure = Figure(figsize=(6.2 + wide, max(4.2, 0.187 * (len(lines) + len(handles) + 2))))
         axes, beside = figure.subplots(1, 2, width_ratios=[5.2, 1 + wide])
-        _draw_points(axes, rows, points, lambda row: _marker(board, row))
+        _draw_points(axes, rows, points, lambda row: _choose_marker(board, row))
         _draw_list(beside, handles, lines)
     _draw_front(axes, [points[i] for i in front])
     if 0 < 30 * min(x for x, _ in points) < max(x for x, _ in points):
@@ -112,27 +116,27 @@ def _draw_front(axes: Axes, front: list[tuple[float, float]]) -> None:
     axes.plot(*zip(*corners, front[-1], strict=True), color="0.5", lw=1, zorder=1)
 
 
-def _shown_factors(board: Leaderboard) -> tuple[str, str]:
+def _choose_shown_factors(board: Leaderboard) -> tuple[str, str]:
     """The factors that the shape and the shade of a marker show; empty where none has few enough levels."""
     first = next((name for name, levels in board.factors.items() if len(levels) <= len(MARKERS)), "")
     others = [name for name, levels in board.factors.items() if name != first and len(levels) <= len(SHADES)]
     return first, others[0] if others else ""
 
 
-def _marker(board: Leaderboard, row: Row) -> tuple[str, str]:
+def _choose_marker(board: Leaderboard, row: Row) -> tuple[str, str]:
     """The shape and the shade of a run's marker."""
     first, second = (
-        board.factors[name].index(level_of(row.result, name)) if name else 0 for name in _shown_factors(board)
+        board.factors[name].index(get_level(row.result, name)) if name else 0 for name in _choose_shown_factors(board)
     )
     return MARKERS[first], SHADES[second]
 
 
-def _legend(board: Leaderboard) -> list[Line2D]:
+def _make_legend(board: Leaderboard) -> list[Line2D]:
     """The legend of shapes and shades."""
     from matplotlib.lines import Line2D
 
     handles: list[Line2D] = []
-    for factor, shapes in zip(_shown_factors(board), (True, False), strict=True):
+    for factor, shapes in zip(_choose_shown_factors(board), (True, False), strict=True):
         if factor:
             handles.append(Line2D([], [], ls="", label=f"{factor}:"))
         for index, name in enumerate(board.factors.get(factor, ())):

@@ -32,23 +32,23 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
     from convrag_compare.plot_style import STYLE
 
     with rc_context(STYLE):
-        for name, make in _figures(board):
+        for name, make in _list_figures(board):
             with replacing(folder / f"{name}.png", "wb") as file:
                 make().savefig(file, format="png")
     return []
 
 
-def _figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _list_figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """The name of each figure, without .png, and a function that draws it."""
     from convrag_compare import plot_heat_map, plot_scatter, plot_turns
 
     if board.factors:
-        combinations = plot_heat_map.combinations(board)
+        combinations = plot_heat_map.list_combinations(board)
         wanted = board.measures if len(combinations) * len(board.measures) <= _MOST_HEAT_MAPS else [board.metric]
         for measure in wanted:
             for combination in combinations:
                 name = "_".join([f"heat_{measure}", *(f"{key}={value}" for key, value in combination.items())])
-                yield _file_name(name), lambda m=measure, c=combination: plot_heat_map.draw_heat_map(board, m, c)  # type: ignore[misc]
+                yield _make_file_name(name), lambda m=measure, c=combination: plot_heat_map.draw_heat_map(board, m, c)  # type: ignore[misc]
     if plot_scatter.has_costs(board):
         yield "quality_cost", lambda: plot_scatter.draw_cost(board)
     yield "quality_latency", lambda: plot_scatter.draw_latency(board)
@@ -56,6 +56,6 @@ def _figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure]]]:
         yield "turns", lambda: plot_turns.draw_turns(board)
 
 
-def _file_name(name: str) -> str:
+def _make_file_name(name: str) -> str:
     """A name without signs that a file system may refuse."""
     return "".join(sign if sign.isalnum() or sign in "@=._-" else "-" for sign in name)[:120]

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import Report
-from convrag_compare.costs import check_call_counts, costs_files
-from convrag_compare.effects import effects_file
-from convrag_compare.factors import run_label
+from convrag_compare.costs import check_call_counts, format_costs_files
+from convrag_compare.effects import format_effects_file
+from convrag_compare.factors import format_run
 from convrag_compare.leaderboard import Leaderboard, build_leaderboard
-from convrag_compare.leaderboard_files import format_difference, leaderboard_files, row_labels
+from convrag_compare.leaderboard_files import format_difference, format_leaderboard_files, format_row_labels
 from convrag_compare.plots import draw_plots
 from convrag_compare.run_result import OK, RunResult
 from convrag_compare.tables import format_interval, format_number
@@ -57,12 +57,14 @@ def compare_runs(
     lines += draw_plots(board, folder)
     if stored is not None:
         lines.append(check_call_counts(board, states or {}, stored))
-    files = leaderboard_files(board) | effects_file(board) | costs_files(board, states or {}, stored)
+    files = (
+        format_leaderboard_files(board) | format_effects_file(board) | format_costs_files(board, states or {}, stored)
+    )
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
-    return Report(TITLE, tuple(lines), _leaderboard_data(board), files)
+    return Report(TITLE, tuple(lines), _make_data(board), files)
 
 
-def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Table:
+def make_terminal_table(board: Report, states: Mapping[str, str], width: int) -> Table:
     """The leaderboard for a terminal of this width, with as many measures as it has room for.
 
     Args:
@@ -87,7 +89,7 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
         ]
         for row, state in zip(rows, ended, strict=True)
     ]
-    room = width - _table_width(fixed, body)
+    room = width - _measure_width(fixed, body)
     padding = (0, 1) if room >= 0 else (0, 1, 0, 0)
     others = [name for name in board.numbers["measures"] if name != board.numbers["metric"]]
     for name in others:
@@ -107,12 +109,12 @@ def terminal_table(board: Report, states: Mapping[str, str], width: int) -> Tabl
     return table
 
 
-def _table_width(heading_: Sequence[str], body: Sequence[Sequence[str]]) -> int:
+def _measure_width(heading_: Sequence[str], body: Sequence[Sequence[str]]) -> int:
     columns = zip(heading_, *body, strict=True)
     return sum(max(map(len, column)) + 2 for column in columns)
 
 
-def _leaderboard_data(board: Leaderboard) -> dict[str, Any]:
+def _make_data(board: Leaderboard) -> dict[str, Any]:
     """The leaderboard as data for JSON."""
     rows = []
     for row in board.rows:
@@ -120,7 +122,7 @@ def _leaderboard_data(board: Leaderboard) -> dict[str, Any]:
         rows.append(
             {
                 "name": row.result.name,
-                "levels": row_labels(board, row),
+                "levels": format_row_labels(board, row),
                 "state": row.result.state,
                 "mean": row.mean,
                 "low": row.low,
@@ -134,6 +136,6 @@ def _leaderboard_data(board: Leaderboard) -> dict[str, Any]:
         "metric": board.metric,
         "factors": list(board.factors),
         "measures": board.measures,
-        "baseline": run_label(board.baseline, board.factors) if board.baseline else "",
+        "baseline": format_run(board.baseline, board.factors) if board.baseline else "",
         "rows": rows,
     }

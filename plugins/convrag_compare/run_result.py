@@ -87,7 +87,7 @@ class RunResult:
         return 1000 * seconds / self.summary.turns if self.summary and self.summary.turns else nan
 
 
-def choices_of(overrides: Sequence[str]) -> dict[str, str]:
+def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
     """Overrides as key -> value; a deletion (`~llm`) has an empty value, and the plus of an addition is dropped."""
     pairs = (override.partition("=") for override in overrides)
     return {key.lstrip("+"): value for key, _, value in pairs}

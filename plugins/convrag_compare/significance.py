@@ -22,7 +22,7 @@ _SEED = 0
 _ROUNDING = 1e-9
 
 
-def sign_flip_p_values(differences: NDArray[np.float64]) -> list[float]:
+def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
     """The p-values of k paired randomisation tests, two-sided.
 
     If two systems were equally good, the difference in each conversation could as well have had the other sign. The
@@ -33,12 +33,12 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> list[float]:
     """
     observed = np.abs(differences.sum(axis=0)) - _ROUNDING * np.abs(differences).sum(axis=0)
     exact = is_exact(differences)
-    sampled = _sample_p_values(differences[:, ~exact], observed[~exact])
+    sampled = _sample_p(differences[:, ~exact], observed[~exact])
     found = np.empty(differences.shape[1])
     found[~exact] = sampled
     for column in np.flatnonzero(exact):
         differing = differences[differences[:, column] != 0, column]  # flipping the others changes nothing
-        totals = np.abs(_all_signs(len(differing)) @ differing)
+        totals = np.abs(_list_signs(len(differing)) @ differing)
         found[column] = np.mean(totals >= observed[column])
     return [float(p) for p in found]
 
@@ -48,7 +48,7 @@ def is_exact(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.asarray(np.count_nonzero(differences, axis=0) <= EXACT)
 
 
-def _sample_p_values(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
     generator = np.random.default_rng(_SEED)
     extreme = np.zeros(differences.shape[1])
     for start in range(0, FLIPS if differences.shape[1] else 0, _CHUNK):
@@ -58,7 +58,7 @@ def _sample_p_values(differences: NDArray[np.float64], observed: NDArray[np.floa
     return (extreme + 1) / (FLIPS + 1)
 
 
-def holm_correction(p_values: Sequence[float]) -> list[float]:
+def correct_by_holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for several tests by Holm's step-down method; NaN, for no test, stays NaN."""
     tested = sorted((p, index) for index, p in enumerate(p_values) if not isnan(p))
     corrected = [nan] * len(p_values)
@@ -69,7 +69,7 @@ def holm_correction(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _all_signs(count: int) -> NDArray[np.float64]:
+def _list_signs(count: int) -> NDArray[np.float64]:
     """Every combination of signs, (2 ** (count - 1), count), but for mirror images, whose totals are as far from 0."""
     numbers = np.arange(2 ** max(count - 1, 0))[:, None]
     negative = (numbers >> np.arange(count)) & 1

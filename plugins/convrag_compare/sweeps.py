@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
 from convrag.api.stages import GROUPS, OPTION_KEY
 from convrag_compare.factors import find_baseline
-from convrag_compare.report import TITLE, compare_runs, terminal_table
-from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, choices_of, read_run_result
+from convrag_compare.report import TITLE, compare_runs, make_terminal_table
+from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, parse_overrides, read_run_result
 
 _store_marks: dict[str, int] = {}
 """Id of a grid -> where the store stood when the grid began in this process."""
@@ -17,7 +17,7 @@ _store_marks: dict[str, int] = {}
 def check_baseline(sweep: Sweep) -> list[str]:
     """What is wrong with `sweep.baseline`; empty where it is one of the cells, or the grid is not of runs."""
     if _is_of_runs(sweep):
-        results = [RunResult(cell.id, choices_of(cell.overrides)) for cell in sweep.cells]
+        results = [RunResult(cell.id, parse_overrides(cell.overrides)) for cell in sweep.cells]
         try:
             find_baseline(results, sweep.config["sweep"]["baseline"])
         except ConfigError as error:
@@ -49,11 +49,11 @@ def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
     if report := next((each for each in reports if each.title == TITLE), None):
         console = Console()
         states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
-        console.print(terminal_table(report, states, console.width))
+        console.print(make_terminal_table(report, states, console.width))
 
 
 def _read_cell(cell: Cell) -> RunResult:
-    choices = choices_of(cell.overrides)
+    choices = parse_overrides(cell.overrides)
     if cell.state not in ("ok", "reused"):
         return RunResult(cell.id, choices, FAILED if cell.state == "failed" else NOT_RUN, cell.error)
     try:
@@ -87,11 +87,11 @@ def _count_stored(sweep: Sweep) -> dict[str, int] | None:
     """
     if (mark := _store_marks.pop(sweep.id, None)) is None:
         return None
-    methods = _remembered_methods()
+    methods = _list_remembered_methods()
     return {kind: n for kind, n in _open_store(sweep).count_since(mark).items() if kind.rpartition(".")[2] in methods}
 
 
-def _remembered_methods() -> set[str]:
+def _list_remembered_methods() -> set[str]:
     """The stage methods whose calls are remembered and counted; stages may keep other things in the store too."""
     stages = set(GROUPS.values())
     return {name for stage in stages for name, member in vars(stage).items() if hasattr(member, "remembered")}

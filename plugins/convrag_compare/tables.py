@@ -54,9 +54,9 @@ class Table:
             "% \\usepackage{booktabs}",
             f"\\begin{{tabular}}{{{columns}}}",
             "\\toprule",
-            _latex_row(self.heading, len(self.heading)),
+            _format_latex_row(self.heading, len(self.heading)),
             "\\midrule",
-            *(_latex_row(row, self.names) for row in self.rows),
+            *(_format_latex_row(row, self.names) for row in self.rows),
             "\\bottomrule",
             "\\end{tabular}",
         ]
@@ -93,7 +93,7 @@ def format_exact(value: float) -> str:
     return "" if value != value else repr(float(value))
 
 
-def _latex_row(cells: Sequence[str], names: int) -> str:
+def _format_latex_row(cells: Sequence[str], names: int) -> str:
     escaped = ["".join(_LATEX.get(sign, sign) for sign in cell) for cell in cells]
     numbers = [_MINUS.sub("$-$", cell) for cell in escaped[names:]]
     return " & ".join([*escaped[:names], *numbers]) + r" \\"

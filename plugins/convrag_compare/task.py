@@ -35,7 +35,7 @@ class CompareTask(Task):
 
         from convrag_compare.factors import find_baseline
         from convrag_compare.find_runs import find_runs
-        from convrag_compare.report import compare_runs, terminal_table
+        from convrag_compare.report import compare_runs, make_terminal_table
 
         results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
         baseline = find_baseline(results, config.sweep.baseline)
@@ -43,7 +43,7 @@ class CompareTask(Task):
         for name, text in report.files.items():
             write_atomically(folder / name, text)
         console = Console()
-        console.print(terminal_table(report, {}, console.width))
+        console.print(make_terminal_table(report, {}, console.width))
         for line in report.lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0

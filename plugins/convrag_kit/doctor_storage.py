@@ -20,11 +20,11 @@ _SQLITE = "sqlite:///"
 
 def check_store(path: Path) -> Iterator[Finding]:
     """Whether the store can be written to, and what it holds can be read."""
-    subject, place = f"store.path={path}", _nearest_existing(path)
+    subject, place = f"store.path={path}", _find_nearest_existing(path)
     if not _is_writable(place):
         yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
         return
-    if free := _low_space(place):
+    if free := _describe_low_space(place):
         yield Finding("warn", subject, f"only {free} are free there")
     if not path.exists():
         yield Finding("ok", subject, "is not there yet: the first run makes it")
@@ -45,7 +45,7 @@ def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:
         if not value.startswith(_SQLITE):
             continue
         path, subject = Path(value.removeprefix(_SQLITE)), f"{place}.{name}={value}"
-        folder = _nearest_existing(path.parent)
+        folder = _find_nearest_existing(path.parent)
         if not _is_writable(folder):
             yield Finding("fail", subject, f"{folder} cannot be written to: choose another place, {place}.{name}=...")
         elif not path.exists():
@@ -79,7 +79,7 @@ def _open_read_only(file: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro{'' if in_use else '&immutable=1'}", uri=True, timeout=2)
 
 
-def _nearest_existing(path: Path) -> Path:
+def _find_nearest_existing(path: Path) -> Path:
     """The path itself, or the nearest folder above it that exists."""
     path = path.absolute()
     while not path.exists():
@@ -96,7 +96,7 @@ def _is_writable(place: Path) -> bool:
     return True
 
 
-def _low_space(place: Path) -> str:
+def _describe_low_space(place: Path) -> str:
     """The free space of a disk where it is low; empty where there is enough."""
     free = shutil.disk_usage(place).free
     return _format_size(free) if free < _LOW_SPACE else ""

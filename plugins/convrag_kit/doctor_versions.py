@@ -20,10 +20,10 @@ def check_versions() -> Iterator[Finding]:
     yield _check_python(convrag_metadata["Requires-Python"])
     installed, absent = [f"convrag {__version__}"], defaultdict[str, list[str]](list)
     for requirement in map(Requirement, metadata.requires(plugins.FIRST_PARTY) or ()):
-        extra = _extra_of(requirement)
+        extra = _get_extra(requirement)
         if requirement.name == plugins.FIRST_PARTY or extra == "test":
             continue
-        found = _installed_version(requirement.name)
+        found = _find_version(requirement.name)
         if not found and extra:
             absent[extra].append(requirement.name)
         elif not found:
@@ -51,13 +51,13 @@ def _check_python(wanted: str) -> Finding:
     return Finding("fail", f"python {version}", f"convrag is made for {wanted}")
 
 
-def _extra_of(requirement: object) -> str:
+def _get_extra(requirement: object) -> str:
     """The extra that a requirement belongs to; empty for what is always needed."""
     marker = str(getattr(requirement, "marker", None) or "")
     return marker.partition("extra ==")[2].strip().strip("\"'").partition('"')[0] if "extra ==" in marker else ""
 
 
-def _installed_version(name: str) -> str:
+def _find_version(name: str) -> str:
     """The version of a distribution; empty where it is not installed."""
     try:
         return metadata.version(name)

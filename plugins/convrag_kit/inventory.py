@@ -54,33 +54,33 @@ class Entry:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def entries(group: str) -> list[Entry]:
+def list_entries(group: str) -> list[Entry]:
     """The options of a group and their variants, in alphabetical order."""
     offered = options_group(group)
-    options = {name: _entry_of_option(option) for name, option in plugins.load().registry.options(offered).items()}
+    options = {name: _make_option_entry(option) for name, option in plugins.load().registry.options(offered).items()}
     extended = {each.name: each.extends for each in variants_of(offered)}
-    found = {**options, **{each.name: _entry_of_variant(each, options, extended) for each in variants_of(group)}}
+    found = {**options, **{each.name: _make_variant_entry(each, options, extended) for each in variants_of(group)}}
     return [found[name] for name in sorted(found)]
 
 
-def inventory(groups: list[str]) -> dict[str, Any]:
+def build_inventory(groups: list[str]) -> dict[str, Any]:
     """The options of these groups, and the plugins that failed to load, as data for JSON."""
     failures = plugins.load().registry.failures
     return {
         "convrag": __version__,
-        "options": [asdict(entry) for group in groups for entry in entries(group)],
+        "options": [asdict(entry) for group in groups for entry in list_entries(group)],
         "failures": [
             {"plugin": each.plugin, "distribution": each.distribution, "message": str(each)} for each in failures
         ],
     }
 
 
-def all_groups() -> list[str]:
+def list_groups() -> list[str]:
     """The groups that have options of their own."""
     return [group for group in GROUPS if group == options_group(group)]
 
 
-def _entry_of_option(option: Option) -> Entry:
+def _make_option_entry(option: Option) -> Entry:
     cls = option.cls
     entry = Entry(
         group=option.group,
@@ -89,7 +89,7 @@ def _entry_of_option(option: Option) -> Entry:
         distribution=option.distribution,
         version=option.version,
         module=f"{cls.__module__}:{cls.__qualname__}",
-        file=_file(cls),
+        file=_find_file(cls),
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
@@ -110,7 +110,7 @@ def _entry_of_option(option: Option) -> Entry:
     )
 
 
-def _entry_of_variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
+def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
     """A variant may extend another variant; the option that the last one extends has its parameters and state."""
     base, seen = variant.extends, set[str]()
     while base not in options and base in extended and base not in seen:
@@ -121,7 +121,7 @@ def _entry_of_variant(variant: Variant, options: Mapping[str, Entry], extended: 
         name=variant.name,
         help=variant.help,
         distribution=variant.distribution,
-        version=_version(variant.distribution),
+        version=_find_version(variant.distribution),
         module=variant.package,
         file=variant.file,
         extends=variant.extends,
@@ -139,14 +139,14 @@ def _entry_of_variant(variant: Variant, options: Mapping[str, Entry], extended: 
     return entry
 
 
-def _file(cls: type) -> str:
+def _find_file(cls: type) -> str:
     try:
         return inspect.getfile(cls)
     except (TypeError, OSError):
         return ""
 
 
-def _version(distribution: str) -> str:
+def _find_version(distribution: str) -> str:
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from convrag.registry import plugins
-from convrag_kit.inventory import Entry, State, entries
+from convrag_kit.inventory import Entry, State, list_entries
 
 _STATES: dict[State, tuple[str, str]] = {  # text and style
     "ready": ("ready", "green"),
@@ -32,59 +32,59 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
     console = Console(highlight=False)
     for group in groups:
         console.print(Text(f"\n{group}", style="bold"))
-        for entry in entries(group):
-            console.print(Padding(_heading(entry), (0, 0, 0, 2)))
-            console.print(Padding(_all_of(entry) if in_full else _summary_of(entry), (0, 0, 0, 6)))
+        for entry in list_entries(group):
+            console.print(Padding(_format_heading(entry), (0, 0, 0, 2)))
+            console.print(Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6)))
     if failures := plugins.load().registry.failures:
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
             console.print(Padding(Text(str(failure), style="red"), (0, 0, 0, 2)))
 
 
-def _heading(entry: Entry) -> Text:
+def _format_heading(entry: Entry) -> Text:
     """The name, where it comes from, and its state: `mmr  convrag 0.1.0 (convrag_mmr.rewriter:MMRRewriter)  ready`."""
     state, style = _STATES[entry.state]
     origin = f"  {entry.distribution} {entry.version}".rstrip() + f" ({entry.module})  "
     return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (state, style))
 
 
-def _summary_of(entry: Entry) -> Text:
-    lines = _help_and_message(entry)
+def _format_summary(entry: Entry) -> Text:
+    lines = _format_help(entry)
     if entry.extends:
-        lines.append(Text(_extension(entry), "dim"))
+        lines.append(Text(_format_extension(entry), "dim"))
     elif entry.parameters:
-        lines.append(Text(", ".join(map(_signature, entry.parameters)), "dim"))
+        lines.append(Text(", ".join(map(_format_signature, entry.parameters)), "dim"))
     return Text("\n").join(lines)
 
 
-def _all_of(entry: Entry) -> Group:
-    lines = _help_and_message(entry)
+def _format_details(entry: Entry) -> Group:
+    lines = _format_help(entry)
     if entry.details and not entry.extends:
         paragraphs = entry.details.split("\n\n")
         lines.append(Text("\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), "dim"))
     lines.append(Text(entry.file, "dim"))
     if entry.extends:
-        lines.append(Text(_extension(entry)))
+        lines.append(Text(_format_extension(entry)))
         return Group(Text("\n").join(lines), "")
     rows = Table.grid(padding=(0, 2))
     rows.add_column(max_width=_SIGNATURE_WIDTH, overflow="fold")
     rows.add_column()
     for parameter in entry.parameters:
-        rows.add_row(Text(_signature(parameter), "cyan"), Text(parameter["help"]))
+        rows.add_row(Text(_format_signature(parameter), "cyan"), Text(parameter["help"]))
     return Group(Text("\n").join(lines), *([rows] if entry.parameters else []), "")
 
 
-def _signature(parameter: dict[str, Any]) -> str:
+def _format_signature(parameter: dict[str, Any]) -> str:
     required = parameter["default"] == "required"
     return f"{parameter['name']}: {parameter['type']}" + (" (required)" if required else f" = {parameter['default']}")
 
 
-def _extension(entry: Entry) -> str:
+def _format_extension(entry: Entry) -> str:
     values = ", ".join(f"{name}={value}" for name, value in entry.values.items())
     return f"{entry.extends} with {values}" if values else f"{entry.extends} as it is"
 
 
-def _help_and_message(entry: Entry) -> list[Text]:
+def _format_help(entry: Entry) -> list[Text]:
     lines = [Text(entry.help)] if entry.help else []
     if entry.message:
         lines.append(Text(entry.message, style="yellow" if entry.state == "needs" else "red"))

@@ -28,12 +28,12 @@ class ListPluginsTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Print the options, as a table for people or as JSON."""
-        from convrag_kit.inventory import all_groups, inventory
+        from convrag_kit.inventory import build_inventory, list_groups
         from convrag_kit.inventory_view import print_inventory
 
-        groups = [self.stage] if self.stage else all_groups()
+        groups = [self.stage] if self.stage else list_groups()
         if self.json:
-            sys.stdout.write(json.dumps(inventory(groups), indent=2, default=str) + "\n")
+            sys.stdout.write(json.dumps(build_inventory(groups), indent=2, default=str) + "\n")
         else:
             print_inventory(groups, in_full=self.stage is not None)
         return 0

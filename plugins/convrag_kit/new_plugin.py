@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
 from convrag.api.stages import GROUPS
-from convrag_kit.plugin_names import check_option, check_package, check_stage, class_name, distribution_name
+from convrag_kit.plugin_names import check_option, check_package, check_stage, make_class_name, make_distribution_name
 from convrag_kit.stage_templates import STAGE_TEMPLATES
 
 
@@ -30,7 +30,7 @@ class NewPluginTask(Task):
         self.package = package
         self.stage = stage
         self.option = option or package
-        self.path = path or Path(distribution_name(package))
+        self.path = path or Path(make_distribution_name(package))
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the distribution and say what to do next. Raises ConfigError where a name is not valid or taken."""
@@ -40,18 +40,18 @@ class NewPluginTask(Task):
         if self.path.name == self.package:
             raise ConfigError(
                 f"task.path={self.path}: a folder that has the name of the package in it hides the package from Python "
-                f"when that is started beside it. Choose another one, such as {distribution_name(self.package)}"
+                f"when that is started beside it. Choose another one, such as {make_distribution_name(self.package)}"
             )
         if self.path.exists():
             raise ConfigError(f"{self.path} is there already: choose another folder, task.path=...")
-        files = render(self.package, self.stage, self.option)
+        files = render_files(self.package, self.stage, self.option)
         self._write(files)
         shown = "\n".join(f"  {self.path / name}" for name in files)
         sys.stdout.write(
             f"{shown}\n\nNext:\n"
             f"  pip install -e {self.path}\n"
             f"  python -m convrag task=plugins task.stage={self.stage}\n"
-            f"  python -m convrag {command(self.stage, self.option)}\n"
+            f"  python -m convrag {format_command(self.stage, self.option)}\n"
             f"  pytest {self.path}\n"
         )
         return 0
@@ -70,7 +70,7 @@ class NewPluginTask(Task):
             raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
 
 
-def render(package: str, stage: str, option: str) -> dict[str, str]:
+def render_files(package: str, stage: str, option: str) -> dict[str, str]:
     """The files of a distribution, path -> text.
 
     Args:
@@ -84,13 +84,13 @@ def render(package: str, stage: str, option: str) -> dict[str, str]:
     variant = f"{option}_{template.suffix}"
     values = {
         "package": package,
-        "distribution": distribution_name(package),
+        "distribution": make_distribution_name(package),
         "stage": stage,
         "option": option,
-        "cls": class_name(option, stage),
+        "cls": make_class_name(option, stage),
         "contract": f"{GROUPS[stage].__name__}Contract",
         "variant": variant,
-        "command": command(stage, option),
+        "command": format_command(stage, option),
         "changed": template.changed,
         "value": template.value,
         "arguments": template.arguments,
@@ -116,6 +116,6 @@ def render(package: str, stage: str, option: str) -> dict[str, str]:
     return {**files, f"{package}/conf/__init__.py": ""}
 
 
-def command(stage: str, option: str) -> str:
+def format_command(stage: str, option: str) -> str:
     """The arguments of `python -m convrag` that try an option."""
     return STAGE_TEMPLATES[stage].command.format(stage=stage, option=option)

@@ -37,8 +37,8 @@ def check_package(package: str) -> None:
         )
     if package in sys.stdlib_module_names or package == plugins.FIRST_PARTY or _can_be_imported(package):
         raise ConfigError(f"{place} is taken: a module of this name is installed. Choose another one")
-    if _is_installed(distribution_name(package)):
-        raise ConfigError(f"{place} is taken: {distribution_name(package)} is installed. Choose another one")
+    if _is_installed(make_distribution_name(package)):
+        raise ConfigError(f"{place} is taken: {make_distribution_name(package)} is installed. Choose another one")
 
 
 def check_option(stage: str, option: str) -> None:
@@ -56,7 +56,7 @@ def check_option(stage: str, option: str) -> None:
             raise ConfigError(f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=...")
 
 
-def distribution_name(package: str) -> str:
+def make_distribution_name(package: str) -> str:
     """The name under which a package is published, and that of its folder: never the package's own.
 
     Where a folder has the name of the package in it, Python imports the folder instead of the package if it is started
@@ -66,7 +66,7 @@ def distribution_name(package: str) -> str:
     return dashed if dashed != package else f"convrag-{package}"
 
 
-def class_name(option: str, stage: str) -> str:
+def make_class_name(option: str, stage: str) -> str:
     """The name of the class: AcmeRewriter, both for the rewriter `acme_rewriter` and for the rewriter `acme`."""
     words = [word for word in option.replace("-", "_").split("_") if word]
     kind = "LLM" if stage == "llm" else stage.capitalize()

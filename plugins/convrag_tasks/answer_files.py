@@ -49,10 +49,12 @@ def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line
 def _parse(line: Line) -> tuple[str, PredictedAnswer]:
     row = line.json()
     if "predictions" in row:
-        return _get_text(row, "task_id", line), PredictedAnswer(_prediction(row, line), "", _contexts(row, line))
+        return _get_text(row, "task_id", line), PredictedAnswer(
+            _read_prediction(row, line), "", _read_contexts(row, line)
+        )
     if "answer" in row:
         return _get_text(row, "turn_id", line), PredictedAnswer(
-            _get_text(row, "answer", line), "", _contexts(row, line)
+            _get_text(row, "answer", line), "", _read_contexts(row, line)
         )
     if "agent_response" in row:
         query = last_utterance(_get_text(row, "text", line))
@@ -60,24 +62,24 @@ def _parse(line: Line) -> tuple[str, PredictedAnswer]:
     raise line.error(f"this is no answer: a line is {_FORMS}")
 
 
-def _prediction(row: dict[str, Any], line: Line) -> str:
+def _read_prediction(row: dict[str, Any], line: Line) -> str:
     predictions = row["predictions"]
     if not isinstance(predictions, list) or not predictions or not isinstance(predictions[0], dict):
         raise line.error('"predictions" must be a list with an object in it')
     return _get_text(predictions[0], "text", line)
 
 
-def _contexts(row: dict[str, Any], line: Line) -> list[Hit] | None:
+def _read_contexts(row: dict[str, Any], line: Line) -> list[Hit] | None:
     """The passages that an answer was generated from; where they have no scores, these fall in their order."""
     contexts = row.get("contexts")
     if contexts is None:
         return None
     if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
         raise line.error('"contexts" must be a list of objects')
-    return [_hit(context, -float(place), line) for place, context in enumerate(contexts)]
+    return [_read_hit(context, -float(place), line) for place, context in enumerate(contexts)]
 
 
-def _hit(context: dict[str, Any], score: float, line: Line) -> Hit:
+def _read_hit(context: dict[str, Any], score: float, line: Line) -> Hit:
     name = "document_id" if "document_id" in context else "id"
     given = context.get("score", score)
     if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):

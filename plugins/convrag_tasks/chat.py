@@ -53,7 +53,7 @@ class ChatTask(Task):
         from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
         from convrag.turn.wiring import Wiring
-        from convrag_tasks.chat_conversation import ChatConversation, new_conversation_id
+        from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat_follow_ups import FollowUpSuggester
         from convrag_tasks.chat_loop import ChatLoop
         from convrag_tasks.chat_terminal import Terminal
@@ -63,7 +63,7 @@ class ChatTask(Task):
         pipeline = Pipeline.wired(wiring, settings_of(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
-        conversation_id = self.conversation or new_conversation_id()
+        conversation_id = self.conversation or make_conversation_id()
         existing = conversations.get(conversation_id)
         domain = self._choose_domain(existing.domain if existing else self.domain, pipeline.domains)
         wiring.prepare()

@@ -76,7 +76,7 @@ class ChatConversation:
         self.conversation = self.pipeline.conversations.open(name, self.conversation.domain)
 
 
-def new_conversation_id() -> str:
+def make_conversation_id() -> str:
     """A new id for a conversation: the time, and four random digits."""
     return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 

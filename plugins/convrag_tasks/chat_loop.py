@@ -7,7 +7,7 @@ from pathlib import Path
 
 from convrag import RunStopped
 from convrag.sdk.atomic import write_atomically
-from convrag_tasks.chat_conversation import ChatConversation, format_transcript, new_conversation_id
+from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
 
 HELP = """\
@@ -38,11 +38,11 @@ class ChatLoop:
         self.folder = folder
         self.suggested: list[str] = []
         self.commands: dict[str, Callable[[str], None]] = {
-            "query": self._query,
-            "rewrite": self._rewrite,
-            "history": self._history,
-            "save": self._save,
-            "reset": self._reset,
+            "query": self._answer_again,
+            "rewrite": self._switch_rewriting,
+            "history": self._show_history,
+            "save": self._save_transcript,
+            "reset": self._start_new,
             "help": lambda _: self.terminal.print_line(HELP),
         }
 
@@ -92,7 +92,7 @@ class ChatLoop:
         self.terminal.print_line(f"> {self.suggested[number - 1]}")
         self._ask(self.suggested[number - 1])
 
-    def _query(self, text: str) -> None:
+    def _answer_again(self, text: str) -> None:
         if not text or not self.chat.conversation.history:
             self.terminal.print_line(
                 "Ask a question first; then /query TEXT answers it again from another search.", "yellow"
@@ -100,19 +100,19 @@ class ChatLoop:
             return
         self._ask("", text)
 
-    def _rewrite(self, text: str) -> None:
+    def _switch_rewriting(self, text: str) -> None:
         if text in ("on", "off"):
             self.chat.rewriter.on = text == "on"
         self.terminal.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
 
-    def _history(self, _: str) -> None:
+    def _show_history(self, _: str) -> None:
         for turn in self.chat.conversation.history:
             self.terminal.print_line(f"> {turn.question}", "bold")
             self.terminal.print_line(turn.answer or "(no answer)")
         if not self.chat.conversation.history:
             self.terminal.print_line("Nothing was said yet.")
 
-    def _save(self, text: str) -> None:
+    def _save_transcript(self, text: str) -> None:
         conversation = self.chat.conversation
         path = Path(text).expanduser() if text else self.folder / f"{conversation.id}.md"
         try:
@@ -122,8 +122,8 @@ class ChatLoop:
             return
         self.terminal.print_line(f"Saved: {path}")
 
-    def _reset(self, _: str) -> None:
-        self.chat.start(new_conversation_id())
+    def _start_new(self, _: str) -> None:
+        self.chat.start(make_conversation_id())
         self.suggested = []
         self._greet()
 

@@ -62,14 +62,14 @@ class ExportTask(Task):
         """Write the file and say what is in it."""
         from rich.console import Console
 
-        lines, remarks = self._lines(config)
+        lines, remarks = self._format_lines(config)
         _write_lines(self.path, lines)
         console = Console()
         for line in [*remarks, f"Written: {self.path}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0
 
-    def _lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
+    def _format_lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
         from convrag_tasks.run_records import read_run_records
 
         records = read_run_records(self.records)
@@ -79,11 +79,11 @@ class ExportTask(Task):
 
             return [line for record in records for line in trec_lines(record)], remarks
         if self.format == "csv":
-            from convrag_tasks.export_csv import csv_lines
+            from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
-            return csv_lines(records, read_run_scores(self.records)), remarks
-        turns = self._turns(config)
+            return format_csv_lines(records, read_run_scores(self.records)), remarks
+        turns = self._read_turns(config)
         if unknown := next((record.turn_id for record in records if record.turn_id not in turns), ""):
             raise DataError(
                 f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
@@ -91,16 +91,16 @@ class ExportTask(Task):
                 path=self.records,
             )
         if self.format == "mtrag":
-            from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, mtrag_lines
+            from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, format_mtrag_lines
 
             if cut := sum(exceeds_limit(record, self.contexts) for record in records):
                 remarks.append(f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept.")
-            return mtrag_lines(records, turns, self.contexts), remarks
-        from convrag_tasks.export_inspector import inspector_lines
+            return format_mtrag_lines(records, turns, self.contexts), remarks
+        from convrag_tasks.export_inspector import format_inspector_lines
 
-        return inspector_lines([self.records, *self.compare], turns, self.measures, remarks), remarks
+        return format_inspector_lines([self.records, *self.compare], turns, self.measures, remarks), remarks
 
-    def _turns(self, config: DictConfig) -> dict[str, DatasetTurn]:
+    def _read_turns(self, config: DictConfig) -> dict[str, DatasetTurn]:
         from convrag.turn.wiring import Wiring
         from convrag_tasks.dataset_turns import read_dataset_turns
 

@@ -12,28 +12,33 @@ _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten
 _LAST = ("citations", "passages", "error")
 
 
-def csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """The lines of the file, the heading first; a value that a turn does not have is an empty field.
 
     Ids of citations and passages are joined with spaces; line breaks within a field are quoted, as RFC 4180 has them.
     """
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
     measures = list(dict.fromkeys(name for values in scores.values() for name in values))
-    yield _csv_line([*_FIRST, *labels, *_LAST, *measures])
+    yield _format_csv_line([*_FIRST, *labels, *_LAST, *measures])
     for record in records:
         values = scores.get(record.turn_id, {})
         label_values = [_format_label(record.labels.get(name, "")) for name in labels]
-        yield _csv_line(
-            [*_first_fields(record), *label_values, *_last_fields(record), *(values.get(name, "") for name in measures)]
+        yield _format_csv_line(
+            [
+                *_list_first_fields(record),
+                *label_values,
+                *_list_last_fields(record),
+                *(values.get(name, "") for name in measures),
+            ]
         )
 
 
-def _first_fields(record: TurnRecord) -> list[object]:
+def _list_first_fields(record: TurnRecord) -> list[object]:
     position = [record.turn_id, record.conversation_id, record.domain, record.number]
     return [*position, record.original_query, record.rewritten_query, record.answer.text]
 
 
-def _last_fields(record: TurnRecord) -> list[object]:
+def _list_last_fields(record: TurnRecord) -> list[object]:
     hits = " ".join(hit.passage.id for hit in record.hits)
     return [" ".join(record.answer.citations), hits, record.error]
 
@@ -42,7 +47,7 @@ def _format_label(value: object) -> object:
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _csv_line(fields: Sequence[object]) -> str:
+def _format_csv_line(fields: Sequence[object]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(fields)
     return text.getvalue()

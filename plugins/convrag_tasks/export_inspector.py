@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from convrag import DataError, Passage, TurnRecord, UnknownName
 from convrag_tasks.dataset_turns import DatasetTurn
-from convrag_tasks.export_mtrag import LABELS, input_messages, mtrag_labels
+from convrag_tasks.export_mtrag import LABELS, list_messages, rename_labels
 from convrag_tasks.run_records import read_run_records, read_run_scores
 
 _WORKER = "convrag"
@@ -24,7 +24,7 @@ class _Model(NamedTuple):
     scores: Mapping[str, Mapping[str, float]]
 
 
-def inspector_lines(
+def format_inspector_lines(
     folders: Sequence[Path], turns: Mapping[str, DatasetTurn], wanted: Sequence[str], remarks: list[str]
 ) -> list[str]:
     """The file, as one line.
@@ -57,7 +57,7 @@ def inspector_lines(
     if partial := [name for name in measures if name not in complete]:
         remarks.append(f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}.")
     metrics = [
-        _metric(name, [model.scores[turn][name] for model in models for turn in tasks])
+        _make_metric(name, [model.scores[turn][name] for model in models for turn in tasks])
         if name in complete
         else {"name": name, "display_name": name, "author": "algorithm", "type": "text"}
         for name in measures
@@ -66,10 +66,10 @@ def inspector_lines(
         "name": " against ".join(model.id for model in models),
         "models": [{"model_id": model.id, "name": model.id, "owner": "convrag"} for model in models],
         "metrics": metrics,
-        "documents": _documents(models, tasks),
-        "filters": _filters(turns[turn] for turn in tasks),
-        "tasks": [_task(turns[turn], models[0].records[turn]) for turn in tasks],
-        "evaluations": [_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
+        "documents": _list_documents(models, tasks),
+        "filters": _list_filters(turns[turn] for turn in tasks),
+        "tasks": [_make_task(turns[turn], models[0].records[turn]) for turn in tasks],
+        "evaluations": [_make_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
     }
     return [json.dumps(document, ensure_ascii=False)]
 
@@ -90,7 +90,7 @@ def _is_complete(measure: str, models: Sequence[_Model], tasks: Sequence[str]) -
     return all(measure in model.scores.get(turn, {}) for model in models for turn in tasks)
 
 
-def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
+def _make_metric(name: str, values: Sequence[float]) -> dict[str, Any]:
     """A numerical measure with its range: 0 to 1, or further where its values go further."""
     low, high = min(0.0, *values), max(1.0, *values)
     return {
@@ -103,7 +103,7 @@ def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:
+def _list_documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:
     """The passages in the evidence of any answer, each once."""
     shown: dict[str, Passage] = {}
     for model in models:
@@ -113,33 +113,33 @@ def _documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str,
     return [{"document_id": id_, "text": p.text, "title": p.title, "url": p.url} for id_, p in shown.items()]
 
 
-def _filters(places: Iterator[DatasetTurn]) -> list[str]:
+def _list_filters(places: Iterator[DatasetTurn]) -> list[str]:
     return ["domain", *dict.fromkeys(LABELS.get(name, name) for place in places for name in place.turn.labels)]
 
 
-def _task(place: DatasetTurn, record: TurnRecord) -> dict[str, Any]:
+def _make_task(place: DatasetTurn, record: TurnRecord) -> dict[str, Any]:
     return {
         "task_id": place.turn.id,
         "task_type": "rag",
         "domain": place.conversation.domain,
-        **mtrag_labels(place.turn.labels),
-        "input": input_messages(place),
-        "contexts": _context_ids(record),
+        **rename_labels(place.turn.labels),
+        "input": list_messages(place),
+        "contexts": _list_context_ids(record),
         "targets": [{"text": place.turn.answer}] if place.turn.answer else [],
     }
 
 
-def _context_ids(record: TurnRecord) -> list[dict[str, str]]:
+def _list_context_ids(record: TurnRecord) -> list[dict[str, str]]:
     return [{"document_id": item.passage.id} for item in record.evidence.items]
 
 
-def _evaluation(model: _Model, turn: str, measures: Sequence[str], complete: set[str]) -> dict[str, Any]:
+def _make_evaluation(model: _Model, turn: str, measures: Sequence[str], complete: set[str]) -> dict[str, Any]:
     record, scores = model.records[turn], model.scores.get(turn, {})
     values = {name: scores[name] if name in complete else f"{scores[name]:.4f}" for name in measures if name in scores}
     return {
         "task_id": turn,
         "model_id": model.id,
         "model_response": record.answer.text,
-        "contexts": _context_ids(record),
+        "contexts": _list_context_ids(record),
         "annotations": {name: {_WORKER: {"value": value}} for name, value in values.items()},
     }

@@ -29,7 +29,7 @@ LABELS: Mapping[str, str] = {
 """Label -> its name in MTRAG's files; other labels keep their names."""
 
 
-def mtrag_lines(
+def format_mtrag_lines(
     records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn], contexts: Literal["evidence", "hits"]
 ) -> Iterator[str]:
     """The lines of the file. A turn that failed has an empty prediction, because the checker wants every turn.
@@ -47,10 +47,10 @@ def mtrag_lines(
             "task_type": "rag",
             "turn": str(record.number),
             "Collection": COLLECTIONS.get(record.domain, record.domain),
-            "contexts": _contexts(record, contexts),
-            "input": input_messages(place),
+            "contexts": _make_contexts(record, contexts),
+            "input": list_messages(place),
             "targets": [{"speaker": "agent", "text": place.turn.answer}] if place.turn.answer else [],
-            **mtrag_labels(place.turn.labels),
+            **rename_labels(place.turn.labels),
             "predictions": [{"text": record.answer.text}],
         }
         yield json.dumps(task, ensure_ascii=False)
@@ -61,7 +61,7 @@ def exceeds_limit(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> 
     return len(record.hits if contexts == "hits" else record.evidence.items) > LIMIT
 
 
-def _contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[dict[str, Any]]:
+def _make_contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[dict[str, Any]]:
     """Passages whose scores fall strictly, because MTRAG's retrieval script sorts them by score."""
     if contexts == "hits":
         shown = list(record.hits)
@@ -82,7 +82,7 @@ def _contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list
     ]
 
 
-def input_messages(place: DatasetTurn) -> list[dict[str, str]]:
+def list_messages(place: DatasetTurn) -> list[dict[str, str]]:
     """The conversation up to the question, with the data set's answers, as MTRAG's tasks have it."""
     messages: list[dict[str, str]] = []
     for turn in place.conversation.turns[: place.number - 1]:
@@ -90,7 +90,7 @@ def input_messages(place: DatasetTurn) -> list[dict[str, str]]:
     return [*messages, {"speaker": "user", "text": place.turn.question}]
 
 
-def mtrag_labels(labels: Mapping[str, Any]) -> dict[str, list[str]]:
+def rename_labels(labels: Mapping[str, Any]) -> dict[str, list[str]]:
     """Labels by MTRAG's names, each with a list of values."""
     return {
         LABELS.get(name, name): [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]

@@ -28,10 +28,8 @@ class IndexTask(Task):
         wiring.get("retriever")
         wiring.check()
         start = time.perf_counter()
-        for (
-            place,
-            stage,
-        ) in wiring.stages.items():  # the retrievers of a hybrid stand before it, each with its own index
+        # The retrievers of a hybrid stand before it; each has its own index.
+        for place, stage in wiring.stages.items():
             if isinstance(stage, Retriever):
                 for line in stage.index() or ["it is ready"]:
                     Console().print(f"{place}: {line}", highlight=False, markup=False, soft_wrap=True)

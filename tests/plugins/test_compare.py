@@ -19,10 +19,10 @@ from comparisons import BAD, GOOD, MIXED, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.types import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
-from convrag_compare.factors import find_baseline, run_label
+from convrag_compare.factors import find_baseline, format_run
 from convrag_compare.find_runs import find_runs
 from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.report import compare_runs, terminal_table
+from convrag_compare.report import compare_runs, make_terminal_table
 from convrag_compare.run_result import FAILED, RunResult, Scores
 from convrag_compare.tables import Table, format_number, format_p, format_signed
 
@@ -136,7 +136,7 @@ def test_an_unmeasured_metric_is_answered_with_those_that_are_there(tmp_path: Pa
     ],
 )
 def test_baselines(wanted: str | None, found: str) -> None:
-    assert run_label(find_baseline(grid(), wanted), ["rewriter", "ranker"]) == found
+    assert format_run(find_baseline(grid(), wanted), ["rewriter", "ranker"]) == found
 
 
 def test_a_plus_in_a_value_of_the_baseline() -> None:
@@ -156,7 +156,7 @@ def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
     made = compare_runs(grid(), "nDCG@5", None, tmp_path)
     states = {each.name: "reused" for each in grid()}
     console = Console(width=80, file=io.StringIO())
-    console.print(terminal_table(made, states, 80))
+    console.print(make_terminal_table(made, states, 80))
     shown = console.file.getvalue()
     assert shown.count("reused") == 4
     assert max(map(len, shown.splitlines())) <= 80

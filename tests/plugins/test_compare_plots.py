@@ -10,7 +10,7 @@ import pytest
 
 from comparisons import GOOD, grid, run_result
 from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.plot_scatter import draw_latency, pareto_front
+from convrag_compare.plot_scatter import draw_latency, find_pareto_front
 from convrag_compare.report import compare_runs
 
 
@@ -84,4 +84,4 @@ def test_without_a_library_for_plots_all_else_is_made(
 
 
 def test_the_front_is_what_nothing_beats() -> None:
-    assert pareto_front([(1, 0.2), (2, 0.1), (3, 0.5), (3, 0.4), (0.5, 0.2)]) == [4, 2]
+    assert find_pareto_front([(1, 0.2), (2, 0.1), (3, 0.5), (3, 0.4), (0.5, 0.2)]) == [4, 2]

@@ -19,7 +19,7 @@ from convrag.testing import TaskContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversations
 from convrag_tasks.chat import ChatTask
-from convrag_tasks.chat_conversation import ChatConversation, new_conversation_id
+from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
 from convrag_tasks.chat_loop import ChatLoop
 from convrag_tasks.chat_terminal import Terminal
@@ -256,7 +256,7 @@ def test_a_conversation_is_taken_up_again(chat: Chat, monkeypatch: pytest.Monkey
 
 
 def test_new_conversation_ids_are_file_names() -> None:
-    names = {new_conversation_id() for _ in range(50)}
+    names = {make_conversation_id() for _ in range(50)}
     assert len(names) > 40
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
 
