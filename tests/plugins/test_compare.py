@@ -1,4 +1,4 @@
-"""Comparing runs: what the tables say, and that they say it again."""
+"""Comparisons of runs: leaderboards, baselines, effects, reports of grids, and finding the runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from convrag_compare.tables import Table, format_number, format_p, format_signed
 
 @pytest.fixture(autouse=True)
 def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take a second each, and have tests of their own."""
+    """Draw no plots here: each takes a second, and test_compare_plots.py tests them."""
     monkeypatch.setattr("convrag_compare.report.draw_plots", lambda board, folder: [])
 
 
