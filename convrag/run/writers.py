@@ -82,7 +82,7 @@ def trec_lines(record: TurnRecord) -> list[str]:
 
 
 def strictly_falling(hits: Iterable[Hit]) -> list[float]:
-    """The hits' scores, strictly strictly_falling also in the single precision of trec_eval, which breaks ties its own way."""
+    """The hits' scores, strictly falling also in the single precision of trec_eval, which breaks ties its own way."""
     scores: list[float] = []
     ceiling = inf
     for hit in hits:

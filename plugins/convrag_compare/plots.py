@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convrag.sdk.atomic import replacing
+from convrag.store.atomic import replacing
 from convrag_compare.leaderboard import Leaderboard
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
-from convrag.sdk.atomic import write_atomically
+from convrag.store.atomic import write_atomically
 
 
 class CompareTask(Task):

@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from convrag import DataError, Passage, Task
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.parallel import map_parallel
+from convrag.store.atomic import replacing
 
 _FIELD_NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
@@ -62,7 +63,6 @@ class DetectNuggetsTask(Task):
         wiring.prepare()
         output = self.output or folder / "nuggets.jsonl"
         output.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = output.with_name(f"{output.name}.unfinished")
 
         def detect(query: QueryWithPassages) -> dict[str, Any]:
             passages = query.passages[: settings.top_n]
@@ -70,14 +70,10 @@ class DetectNuggetsTask(Task):
             return {"turn_id": query.id, "query": query.query, "passages": len(passages), "nuggets": nuggets}
 
         found = 0
-        try:
-            with unfinished.open("w", encoding="utf-8") as file:
-                for row in map_parallel(detect, queries, "nuggets", total=len(queries), workers=settings.workers):
-                    found += len(row["nuggets"])
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            unfinished.replace(output)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(output) as file:
+            for row in map_parallel(detect, queries, "nuggets", total=len(queries), workers=settings.workers):
+                found += len(row["nuggets"])
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
         console = Console()
         console.print(f"{found} nuggets for {len(queries)} queries", highlight=False)
         console.print(f"Results: {output}", highlight=False, markup=False, soft_wrap=True)

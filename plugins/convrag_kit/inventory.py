@@ -8,13 +8,12 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
 from typing import Any, Literal
 
-from convrag.registry.option import Option
-
 from convrag import ConvragError, PluginError, __version__
 from convrag.api.stages import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option
+from convrag.registry.option import Option
 
 State = Literal["ready", "needs", "claimed", "broken"]
 
@@ -100,7 +99,7 @@ def _make_option_entry(option: Option) -> Entry:
         return replace(entry, state="broken", message=str(error))
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
-    missing = option.missing()
+    missing = option.missing_extra()
     return replace(
         entry,
         details=description.details,

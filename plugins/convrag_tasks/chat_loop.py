@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convrag import RunStopped
-from convrag.sdk.atomic import write_atomically
+from convrag.store.atomic import write_atomically
 from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
 

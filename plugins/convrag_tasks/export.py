@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Dataset, Task
-from convrag.sdk.atomic import replacing
+from convrag.store.atomic import replacing
 
 if TYPE_CHECKING:
     from convrag_tasks.dataset_turns import DatasetTurn

@@ -10,8 +10,8 @@ from typing import IO
 from omegaconf import DictConfig
 
 from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
-from convrag.sdk.atomic import replacing
 from convrag.sdk.recording import key_of, to_line
+from convrag.store.atomic import replacing
 
 
 class RecordTask(Task):

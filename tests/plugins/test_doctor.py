@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from convrag.registry.option import Option
 
 import toys
 from convrag.api.errors import PluginError
 from convrag.config.compose import compose
 from convrag.registry import plugins
+from convrag.registry.option import Option
 from convrag.store.store import Store
 from convrag.testing import TaskContract
 from convrag_kit import DoctorTask

@@ -15,7 +15,7 @@ from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
-from convrag.sdk.atomic import replacing
+from convrag.store.atomic import replacing
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.sdk.atomic import replacing, write_atomically
+from convrag.store.atomic import replacing, write_atomically
 
 
 def names_in(folder: Path) -> list[str]:
