@@ -21,6 +21,7 @@ from convrag.cli.help import list_groups_late, register_resolvers
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
@@ -41,6 +42,7 @@ def main() -> None:
     interrupted = True
     try:
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
+        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
         register_resolvers()
         list_groups_late()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
@@ -64,6 +66,10 @@ def _quoted(argument: str) -> str:
     """Overrides as a value stand in quotes for Hydra; a user need not know."""
     key, _, value = argument.partition("=")
     return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
+
+
+def _is_multirun(arguments: list[str]) -> bool:
+    return any(argument in ("-m", "--multirun") for argument in arguments)
 
 
 def _job(config: DictConfig) -> None:

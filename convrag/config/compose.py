@@ -21,6 +21,7 @@ from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
 from convrag.config.settings import Settings
+from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
 from convrag.config.variants import offered_files, yaml_files, yaml_packages
 from convrag.config.variants import variants as variants
@@ -77,6 +78,7 @@ def compose(*overrides: str) -> DictConfig:
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
     configure(files_in_overrides(overrides))
+    overrides = tuple(translate_overrides(overrides, plugins.load().registry))
     with _composing, explained(plugins.load().registry):
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)

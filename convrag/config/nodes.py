@@ -135,8 +135,8 @@ def _read_source(option: Option) -> dict[str, Any] | None:
         default = option.defaults.get(name)
         if parameter.group:
             plain[name] = None
-            if used := default.option if isinstance(default, Use) else parameter.used_option:
-                nested.append({f"/{parameter.group}@{name}": used})
+            used = default.option if isinstance(default, Use) else parameter.used_option or None
+            nested.append({f"/{parameter.group}@{name}": used})
         else:
             plain[name] = plain_value(default if name in option.defaults else parameter.read_default())
     return plain | ({"defaults": ["_self_", *nested]} if nested else {})

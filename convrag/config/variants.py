@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.stages import GROUPS, OPTION_KEY, options_group
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
 
@@ -79,6 +79,19 @@ def _read_comment(text: str) -> str:
     """The first line of a YAML file's comment; Hydra wants a `# @package` line before it."""
     lines = [line.removeprefix("#").strip() for line in text.splitlines() if not line.startswith("# @")]
     return lines[0] if lines and text.startswith("#") else ""
+
+
+def option_node(group: str, name: str) -> dict[str, Any]:
+    """The configuration of an option or a variant that a YAML file names at a stage's place (`clusterer: lsa`).
+
+    Raises UnknownName where there is none.
+    """
+    variants = {variant.name: variant for variant in variants_of(group)}
+    values: dict[str, Any] = {}
+    while name in variants and variants[name].extends:
+        values = {**variants[name].values, **values}
+        name = variants[name].extends
+    return {**values, OPTION_KEY: plugins.load().registry.get(group, name).name}
 
 
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:

@@ -112,12 +112,20 @@ class Option:
 
     def list_parameters(self) -> list[str]:
         """The names of the configurable parameters, without an import where that is possible. Raises nothing."""
+        return [name for name, parameter in self._any_parameters().items() if not parameter.injects_store]
+
+    def injected_groups(self) -> dict[str, str]:
+        """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
+        return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
+
+    def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
+        """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
         if self.source_parameters is not None:
-            return [name for name, parameter in self.source_parameters.items() if not parameter.injects_store]
+            return self.source_parameters
         try:
-            return self.configurable
+            return self.parameters
         except ConvragError:
-            return []
+            return {}
 
     @cached_property
     def schema(self) -> type:

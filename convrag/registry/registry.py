@@ -81,6 +81,13 @@ class Registry:
         offered = options_group(group)
         return {name: option for (of, name), option in sorted(self._options.items()) if of == offered}
 
+    def injected_groups(self, group: str) -> Mapping[str, str]:
+        """The parameters of a group's options that are stages: name -> the group of the stage."""
+        found: dict[str, str] = {}
+        for option in self.options(group).values():
+            found |= option.injected_groups()
+        return found
+
 
 def _check_name(option: Option) -> None:
     """Raise PluginError where there is no such group, or the name cannot be one."""

@@ -14,6 +14,12 @@ from convrag.registry.class_source import ClassSource
 from convrag.registry.module_source import read_literal
 
 _WORD = re.compile(r"\w+")
+_TYPES = (
+    "bool int float str bytes object list tuple dict set frozenset Path Any Literal Annotated Optional Union Sequence "
+    "Iterable Collection Mapping convrag typing operational Store"
+)
+_KNOWN = frozenset([*_TYPES.split(), *(stage.__name__ for stage in GROUPS.values())])
+"""What an annotation may consist of so that nobody need import it."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,14 @@ class SourceParameter:
     name: str
     annotation: str
     default: str | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the annotation consists of well-known names, so that nobody need import it to know what it is."""
+        if self.annotation.startswith(("'", '"')):
+            return False
+        nodes = ast.walk(ast.parse(self.annotation or "None"))
+        return all(each.id in _KNOWN for each in nodes if isinstance(each, ast.Name))
 
     @property
     def injects_store(self) -> bool:
@@ -64,7 +78,8 @@ def read_signature(source: ClassSource) -> Mapping[str, SourceParameter] | None:
     if start is None:
         return read_signature(source.bases[0]) if source.bases else {} if source.plain else None
     function = _parse_function(source.body[start.start() :])
-    return None if function is None else _read_arguments(function.args, source)
+    parameters = _read_arguments(function.args, source) if function else None
+    return parameters if parameters is not None and all(each.is_plain for each in parameters.values()) else None
 
 
 def _parse_function(text: str) -> ast.FunctionDef | None:

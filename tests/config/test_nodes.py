@@ -126,6 +126,13 @@ def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins
     assert STAGES not in sys.modules
 
 
+def test_a_stage_for_a_stage_is_known_without_importing(acme: Plugins) -> None:
+    assert acme.registry.injected_groups("rewriter")["clusterer"] == "clusterer"
+    assert acme.registry.get("rewriter", "nodes_rewrite").injected_groups() == {"llm": "llm", "clusterer": "clusterer"}
+    assert STAGES not in sys.modules
+    assert compose("rewriter=nodes_rewrite", "rewriter.clusterer=kmeans").rewriter.clusterer._option_ == "kmeans"
+
+
 def test_a_help_text_imports_nothing(acme: Plugins) -> None:
     configure(for_help=True)
     store = ConfigStore.instance()
@@ -137,7 +144,7 @@ def test_a_help_text_imports_nothing(acme: Plugins) -> None:
         "n": 0.5,
         "order": "a",
         "names": ["x"],
-        "defaults": ["_self_", {"/clusterer@clusterer": "lsa"}],
+        "defaults": ["_self_", {"/llm@llm": None}, {"/clusterer@clusterer": "lsa"}],
     }
     assert store.load("reranker/nodes_big.yaml").node.model == "large"
     assert STAGES not in sys.modules

@@ -73,6 +73,10 @@ class Bare(Rewriter):
     pass
 
 
+class Toned(Rewriter):
+    def __init__(self, *, tone: Tone, n: int = 3) -> None: ...
+
+
 class Counted(Rewriter):
     """Is counted."""
 
@@ -155,6 +159,7 @@ def test_what_the_text_does_not_say_plainly_is_not_guessed() -> None:
     assert found("Counted").requires is None
     assert found("Fourth").requires is None
     assert read_signature(found("Fourth")) is None
+    assert read_signature(found("Toned")) is None, "Tone may be anything"
     assert find_class("src_acme.made:Made") is None
     assert find_class("src_acme.broken:Broken") is None
 
