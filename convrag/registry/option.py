@@ -120,8 +120,9 @@ class Option:
 
     def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
-        if self.source_parameters is not None:
-            return self.source_parameters
+        written = self.source_parameters
+        if written is not None and all(parameter.is_plain for parameter in written.values()):
+            return written
         try:
             return self.parameters
         except ConvragError:

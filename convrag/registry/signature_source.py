@@ -78,8 +78,7 @@ def read_signature(source: ClassSource) -> Mapping[str, SourceParameter] | None:
     if start is None:
         return read_signature(source.bases[0]) if source.bases else {} if source.plain else None
     function = _parse_function(source.body[start.start() :])
-    parameters = _read_arguments(function.args, source) if function else None
-    return parameters if parameters is not None and all(each.is_plain for each in parameters.values()) else None
+    return _read_arguments(function.args, source) if function else None
 
 
 def _parse_function(text: str) -> ast.FunctionDef | None:

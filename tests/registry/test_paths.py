@@ -38,6 +38,13 @@ class Untold(Ranker):
     def score(self, query, texts): ...
 '''
 
+ALIAS = """
+Vectors = Embedder
+
+class Alias(Rank):
+    def __init__(self, *, embedder: Vectors, n: int = 3) -> None: ...
+"""
+
 
 @pytest.fixture
 def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
@@ -48,6 +55,7 @@ def stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixt
         f"{name}/stages.py": STAGES,
         f"{name}/fails.py": STAGES + "\nimport no_such_one\n",
     }
+    files[f"{name}/alias.py"] = STAGES + ALIAS
     make_modules(tmp_path, monkeypatch, files)
     return f"{name}.stages"
 
@@ -144,6 +152,12 @@ def test_defaults_that_cannot_be_name_the_plugin(stages: str, defaults: dict[str
 def test_a_broken_path_does_not_take_a_name_that_is_there(stages: str) -> None:
     registry = registered(("ranker", "even", toys.EvenRanker), ("ranker", "even", f"{stages}:Nothing"))
     assert registry.get("ranker", "even").cls is toys.EvenRanker
+
+
+def test_an_annotation_that_may_be_a_stage_is_looked_up(stages: str) -> None:
+    package = stages.partition(".")[0]
+    option = registered(("ranker", "alias", f"{package}.alias:Alias")).get("ranker", "alias")
+    assert option.injected_groups() == {"embedder": "embedder"}
 
 
 def test_help_of_what_cannot_be_imported_says_so(stages: str) -> None:
