@@ -13,7 +13,7 @@ import pytest
 
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
-from convrag_mlflow import AutoTracker, MlflowTracker
+from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 
 pytest.importorskip("mlflow")
 
