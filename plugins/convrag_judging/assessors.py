@@ -29,7 +29,7 @@ def check_tasks(llms: dict[str, LLM], tasks: Sequence[str], metric: str) -> Iter
         if lacking:
             yield (
                 f"{type(model).__name__} is no language model, and has no rule for {', '.join(lacking)}: choose one "
-                f"with +llm@metrics.{metric}.{name}=..., or give judgements with metrics.{metric}.judgements=[FILE]"
+                f"with metrics.{metric}.{name}=..., or give judgements with metrics.{metric}.judgements=[FILE]"
             )
 
 

@@ -35,7 +35,7 @@ class JudgeMetrics(Metrics):
     people, and the summary then has the agreement of judges and people.
 
     Args:
-        llm: the judge. It should not be the model that answers: `+llm@metrics.judge.llm=gpt4`.
+        llm: the judge. It should not be the model that answers: `metrics.judge.llm=gpt4`.
         dataset: has the conversation before each question, and reference answers.
         second_llm: a second judge.
         third_llm: a third one.

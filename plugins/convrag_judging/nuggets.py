@@ -37,7 +37,7 @@ class NuggetMetrics(Metrics):
 
     Args:
         llm: creates the nuggets and labels them. It should not be the model that answers:
-            `+llm@metrics.nuggets.llm=gpt4`.
+            `metrics.nuggets.llm=gpt4`.
         dataset: has the conversation before each question, and its reference passages.
         store: where passages are looked up.
         second_llm: a second assessor of importance and support; scores are averaged over assessors (GINGER has three).

@@ -45,7 +45,7 @@ class GroundingMetrics(Metrics):
         model: nli: folder of a cross-encoder with a class called entailment, or a name in the local cache of the
             Hugging Face hub; nothing is downloaded.
         device: nli: where the model runs: cpu, cuda, mps.
-        llm: llm: the model that is asked: +llm@metrics.grounding.llm=claude
+        llm: llm: the model that is asked: metrics.grounding.llm=claude
         prompt: llm: a Jinja file to use instead of this package's support.jinja; it is given `sentence` and `sources`.
 
     Raises:
@@ -76,7 +76,7 @@ class GroundingMetrics(Metrics):
     def check(self) -> Iterator[str]:
         """Whether `support` has the model that it needs."""
         if self.support == "llm" and self.llm is None:
-            yield "support=llm needs to know which LLM to ask: +llm@metrics.grounding.llm=..."
+            yield "support=llm needs to know which LLM to ask: metrics.grounding.llm=..."
         if self.support == "nli":
             if self.model is None:
                 yield "support=nli needs a model: metrics.grounding.model=FOLDER"

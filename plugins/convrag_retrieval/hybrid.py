@@ -28,8 +28,8 @@ class HybridRetriever(Retriever):
     scores cannot be compared, worse where one of the retrievers is the weaker.
 
     Args:
-        lexical: searches by words; `retriever@retriever.lexical=...` chooses another.
-        dense: searches by meaning; `retriever@retriever.dense=...` chooses another.
+        lexical: searches by words; `retriever.lexical=...` chooses another.
+        dense: searches by meaning; `retriever.dense=...` chooses another.
         fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
         weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
             al. 2023, who give the dense scores 0.8 where nothing was tuned.
