@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from convrag.score.bootstrap import RESAMPLES
 from convrag_compare.factors import label, settings
@@ -12,11 +12,11 @@ from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, exact, interval, number, p_value, signed
 
 
-def board_files(board: Leaderboard) -> dict[str, str]:
-    """Name -> text."""
+def board_files(board: Leaderboard, notes: Sequence[str] = ()) -> dict[str, str]:
+    """Name -> text; `notes` are added to leaderboard.md."""
     table = _readable(board)
     parts = ["# Leaderboard", table.markdown(), _caption(board), *_by_domain(board)]
-    if remarks := list(_remarks(board)):
+    if remarks := [*notes, *_remarks(board)]:
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     return {
         "leaderboard.md": "\n\n".join(parts) + "\n",

@@ -32,6 +32,7 @@ def report(
     folder: Path,
     *,
     remarks: Sequence[str] = (),
+    notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
     stored: Mapping[str, int] | None = None,
 ) -> Report:
@@ -43,6 +44,7 @@ def report(
         baseline: the run to compare with, if any.
         folder: of the grid, or of the task that compares.
         remarks: what is to be said besides.
+        notes: what the leaderboard's file is to say besides.
         states: how each cell ended, by name, "reused" among them.
         stored: what the store gained meanwhile, by kind.
     """
@@ -57,7 +59,7 @@ def report(
     lines += draw(board, folder)
     if stored is not None:
         lines.append(proof(board, states or {}, stored))
-    files = board_files(board) | effects_file(board) | costs_files(board, states or {}, stored)
+    files = board_files(board, notes) | effects_file(board) | costs_files(board, states or {}, stored)
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _numbers(board), files)
 

@@ -31,11 +31,12 @@ def report_on(sweep: Sweep, stored: Mapping[str, int] | None) -> Report | None:
     """
     if not _concerns_runs(sweep) or not sweep.folder.exists():
         return None
-    outcomes = [_outcome(cell) for cell in sweep.cells]
-    baseline, remarks = _baseline(outcomes, sweep.config["sweep"]["baseline"])
+    outcomes = [_outcome(cell) for cell in sweep.cells if not cell.same_as]
+    baseline, remarks = _baseline(sweep, outcomes)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
     metric = str(sweep.config["sweep"]["metric"])
-    return report(outcomes, metric, baseline, sweep.folder, remarks=remarks, states=states, stored=stored)
+    notes = sweep.notes
+    return report(outcomes, metric, baseline, sweep.folder, remarks=remarks, notes=notes, states=states, stored=stored)
 
 
 def show(sweep: Sweep, reports: Sequence[Report]) -> None:
@@ -58,9 +59,12 @@ def _outcome(cell: Cell) -> Outcome:
         return Outcome(cell.id, choices, FAILED, str(error))
 
 
-def _baseline(outcomes: Sequence[Outcome], wanted: str | None) -> tuple[Outcome | None, list[str]]:
+def _baseline(sweep: Sweep, outcomes: Sequence[Outcome]) -> tuple[Outcome | None, list[str]]:
     """The run to compare with, if there is one, and what must be said about it."""
-    found = find_baseline(outcomes, wanted)
+    wanted = sweep.config["sweep"]["baseline"]
+    named = find_baseline([Outcome(cell.id, choices_of(cell.overrides)) for cell in sweep.cells], wanted).name
+    run = next(cell.same_as or cell.id for cell in sweep.cells if cell.id == named)
+    found = next(outcome for outcome in outcomes if outcome.name == run)
     if found.state == OK:
         return found, []
     if wanted:

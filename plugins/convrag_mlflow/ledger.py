@@ -14,13 +14,13 @@ from mlflow.tracking import MlflowClient as _Client
 
 from convrag import Cell, ConfigError, Run, RunSummary, Store, Sweep
 from convrag.score.summary import read_summary
-from convrag.sweep.sweep import name_of
+from convrag.sweep.sweep_file import find_cell_name
 from convrag_mlflow.contents import clipped, factors_of, metrics_of, origin, parameters_of, short
 from convrag_mlflow.database import alone, located
 
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 SWEEP, CELL, KIND = "convrag.sweep", "convrag.cell", "convrag.kind"
-_STATES = ("ok", "reused", "failed", "")
+_STATES = ("ok", "reused", "failed", "same", "")
 _PARAMETERS, _METRICS = 100, 1000  # what MLflow takes at once
 
 for _name in ("alembic", "mlflow"):
@@ -54,7 +54,7 @@ class Ledger:
             parent = self._find({KIND: "sweep", SWEEP: run.sweep})
             tags |= {SWEEP: run.sweep, CELL: cell} | ({PARENT: parent[0]} if parent else {})
         tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
-        run_id = self._create_run(short(name_of(run.folder)) or run.folder.name, tags)
+        run_id = self._create_run(short(find_cell_name(run.folder)) or run.folder.name, tags)
         self._log(run_id, parameters=parameters_of(run.config))
         for place, text in run.prompts.items():
             self.client.log_text(run_id, text, f"prompts/{place}.jinja")
@@ -89,7 +89,7 @@ class Ledger:
         """Close the parent run, with the reports that stand in the sweep's folder."""
         for run_id in self._find({KIND: "sweep", SWEEP: sweep.id}):
             for path in sorted(sweep.folder.glob("*")):  # the folder is gone where no cell was begun
-                if path.is_file():
+                if path.is_file() and path.suffix != ".lock":
                     self.client.log_artifact(run_id, str(path))
             if (board := sweep.folder / "leaderboard.md").exists():
                 self.client.set_tag(run_id, NOTE, clipped(board.read_text(encoding="utf-8"), 5000))

@@ -82,6 +82,8 @@ class MlflowTracker(Tracker):
 
         Where a grid was interrupted, processes of a launcher are gone without a word.
         """
+        if cell.state == "same":
+            return  # it has no run of its own
         if cell.state == "failed":
             ledger.fail_cell(sweep, cell)
         elif not cell.state:
