@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 
 import hydra
@@ -29,7 +29,6 @@ from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import find_sweep_id, read_metric
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
-from hydra_plugins.convrag_sweeper import ConvragSweeper
 
 USAGE_ERROR = 2
 
@@ -60,11 +59,14 @@ def main() -> None:
 
 
 def extend_hydra() -> None:
-    """Make our resolvers and our sweeper known to Hydra. In an editable install it would not find the sweeper."""
+    """Make our resolvers and our sweeper known to Hydra, which does not find the sweeper in an editable install."""
     register_help()
     list_groups_late()
     register_folder_names()
-    Plugins.instance().register(ConvragSweeper)
+    known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
+    from hydra_plugins.convrag_sweeper import ConvragSweeper
+
+    known.register(ConvragSweeper)
 
 
 def _quote_baseline(argument: str) -> str:
@@ -103,7 +105,7 @@ class Jobs:
         elif find_sweep_id(folder):
             return _run_cell(list(chosen.overrides.task), folder, execute, metric)
         else:
-            _run_for_sweeper(folder, execute)
+            return _run_for_sweeper(folder, execute, metric)
         return nan if self.status else read_metric(folder, metric)
 
 
@@ -126,13 +128,16 @@ def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], me
     return run_cell(overrides, folder, execute, metric)
 
 
-def _run_for_sweeper(folder: Path, execute: Callable[[], int]) -> None:
+def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> float:
     try:
         status = execute()
     except ConvragError as error:
         raise ConvragError(str(error)) from error  # not every subclass can be sent from one process to another
     if status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
+    if isnan(value := read_metric(folder, metric)):
+        log.warning("sweep.metric=%s was not measured: the sweeper gets no value of %s", metric, folder)
+    return value
 
 
 def _message(error: Exception) -> str:

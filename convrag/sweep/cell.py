@@ -15,7 +15,15 @@ from convrag.api.errors import ConvragError
 from convrag.run.runner import MANIFEST
 from convrag.sdk.progress import within_grid
 from convrag.store.locks import locks_of
-from convrag.sweep.sweep_file import CELL_FILE, read_json, read_metric, read_sweep, this_process, write_json
+from convrag.sweep.sweep_file import (
+    CELL_FILE,
+    METRICS_FILE,
+    read_json,
+    read_metric,
+    read_sweep,
+    this_process,
+    write_json,
+)
 
 log = logging.getLogger(__name__)
 
@@ -50,9 +58,14 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         _tell(f"{number} this cell failed: {ending['error']}")
         return nan
     value = read_metric(folder, metric)
-    again = " (reused)" if ending["state"] == "reused" else ""
-    _tell(f"{number} {metric} was not measured{again}" if isnan(value) else f"{number} {metric} {value:.3f}{again}")
+    _tell(f"{number} {_outcome(folder, metric, value)}{' (reused)' if ending['state'] == 'reused' else ''}")
     return value
+
+
+def _outcome(folder: Path, metric: str, value: float) -> str:
+    if not isnan(value):
+        return f"{metric} {value:.3f}"
+    return f"{metric} was not measured" if (folder / METRICS_FILE).exists() else "done"
 
 
 def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:

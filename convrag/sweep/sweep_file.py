@@ -12,7 +12,7 @@ from typing import Any
 
 from convrag.api.types import Cell, Sweep
 
-SWEEP_FILE, CELL_FILE = "sweep.json", "cell.json"
+SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 
 
 def write_sweep(sweep: Sweep, started: float) -> None:
@@ -61,7 +61,7 @@ def read_ending(cell: Cell, started: float) -> Cell:
 
 def read_metric(folder: Path, metric: str) -> float:
     """A measure of the run in a folder, over all its turns; NaN where there is none."""
-    value = read_json(folder / "metrics.json").get("overall", {}).get(metric)
+    value = read_json(folder / METRICS_FILE).get("overall", {}).get(metric)
     return nan if value is None else float(value)
 
 
