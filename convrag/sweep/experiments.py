@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from omegaconf import DictConfig
@@ -92,26 +92,15 @@ def _explain(
 ) -> str:
     what, it = " and ".join(factors), "it" if len(factors) == 1 else "them"
     said = f"{what} made no difference to {len(ids)} cells"
-    if any(factor.partition(".")[0] in used[id_] for factor in factors for id_ in ids):
+    groups = {factor.partition(".")[0] for factor in factors}
+    if not groups <= set(GROUPS) or any(groups & used[id_] for id_ in ids):
         return f"{said}: the stages are the same with each value"
-    others = [key for key in _varied(list(choices.values())) if key not in factors]
     if len(ids) == len(choices):
         return f"{said}: no cell uses {it}"
-    shared = {
-        key: value for key in others if len(found := {choices[id_].get(key) for id_ in ids}) == 1 for value in found
-    }
-    if _is_all(ids, choices, lambda each: all(each.get(key) == value for key, value in shared.items())):
-        told = " with ".join(f"{key}={value}" for key, value in shared.items())
-        return f"{said}: {told} does not use {it}"
-    for key in others:
-        values = list(dict.fromkeys(choices[id_].get(key) for id_ in ids))
-        if _is_all(ids, choices, lambda each, key=key, values=values: each.get(key) in values):  # type: ignore[misc]
-            return f"{said}: {', '.join(f'{key}={value}' for value in values)} do not use {it}"
-    return f"{said}: none of these uses {it}"
-
-
-def _is_all(
-    ids: Sequence[str], choices: Mapping[str, Mapping[str, str]], applies: Callable[[Mapping[str, str]], bool]
-) -> bool:
-    """Whether a condition holds of these cells, and of no other."""
-    return {id_ for id_, each in choices.items() if applies(each)} == set(ids)
+    others = [key for key in _varied(list(choices.values())) if key not in factors]
+    levels = {key: dict.fromkeys(choices[id_].get(key) for id_ in ids) for key in others}
+    told = {key: found for key, found in levels.items() if set(found) != {each.get(key) for each in choices.values()}}
+    if {id_ for id_, each in choices.items() if all(each.get(key) in found for key, found in told.items())} != set(ids):
+        return f"{said}: none of these uses {it}"
+    who = " with ".join(" or ".join(f"{key}={value}" for value in found) for key, found in told.items())
+    return f"{said}: {who} does not use {it}"

@@ -93,7 +93,7 @@ def test_a_reason_may_be_two_choices_or_one_of_several() -> None:
         "clusterer=a,b",
         same=lambda each: [each["rewriter"], each["rewriter"] == "mmr" and each["clusterer"]],
     )
-    assert notes == ["clusterer made no difference to 4 cells: rewriter=none, rewriter=last_n do not use it"]
+    assert notes == ["clusterer made no difference to 4 cells: rewriter=none or rewriter=last_n does not use it"]
 
 
 def test_factors_that_no_cell_uses_are_named_together() -> None:
@@ -105,6 +105,8 @@ def test_factors_that_no_cell_uses_are_named_together() -> None:
 def test_a_stage_that_is_used_and_equal_is_not_called_unused() -> None:
     _, notes = marked("top_k=1,2", "rewriter=x,y", same=lambda each: each["top_k"])
     assert notes == ["rewriter made no difference to 4 cells: the stages are the same with each value"]
+    _, notes = marked("top_k=1,2", "seed=x,y", same=lambda each: each["top_k"])
+    assert notes == ["seed made no difference to 4 cells: the stages are the same with each value"]
 
 
 def test_cells_of_which_nothing_is_known_are_all_run() -> None:
