@@ -53,9 +53,7 @@ def main() -> None:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins
-        _say(
-            f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... (-m: hydra.sweep.dir=...)"
-        )
+        _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
     sys.exit(jobs.status)
 

@@ -14,7 +14,7 @@ from typing import Any
 from convrag.api.errors import ConvragError
 from convrag.run.runner import MANIFEST
 from convrag.sdk.progress import within_grid
-from convrag.store.locks import locks_of
+from convrag.sweep.lock import hold_cell
 from convrag.sweep.sweep_file import (
     CELL_FILE,
     METRICS_FILE,
@@ -49,7 +49,7 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
     number = f"[{place + 1}/{len(launched)}]"
     _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
     with (
-        locks_of(folder.parent).hold([folder.name]),
+        hold_cell(folder),
         within_grid(place, len(launched), alone=grid.get("process") == this_process()),
     ):
         ending = _execute(folder, execute)

@@ -1,22 +1,30 @@
-"""A grid's folder is written by one process at a time: the second one is told at once who holds it."""
+"""A grid's folder is written by one process at a time, and so is each cell's.
+
+A second process that starts the same grid is told at once who runs it. A cell that a job of an earlier try still runs
+is waited for. On a file system without locks a warning says that nobody is kept apart.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TextIO
 
 from convrag.api.errors import ConvragError
+from convrag.store.locks import locks_of
 from convrag.sweep.sweep_file import read_json, this_process
 
 try:
     import fcntl
 except ImportError:  # Windows has none: two processes are not kept apart there
     fcntl = None  # type: ignore[assignment,unused-ignore]
+
+log = logging.getLogger(__name__)
 
 LOCK_FILE = "sweep.lock"
 
@@ -49,6 +57,17 @@ def hold_grid(folder: Path) -> Iterator[None]:
         file.truncate(0)
 
 
+@contextmanager
+def hold_cell(folder: Path) -> Iterator[None]:
+    """Hold the folder of a cell, waiting for a process that holds it."""
+    with ExitStack() as held:
+        try:
+            held.enter_context(locks_of(folder.parent).hold([folder.name]))
+        except OSError as error:
+            _warn(folder, error)
+        yield
+
+
 def _lock(folder: Path) -> TextIO:
     """The lock file, locked for as long as it is open."""
     path = folder / LOCK_FILE
@@ -63,6 +82,9 @@ def _lock(folder: Path) -> TextIO:
         except BlockingIOError:
             file.close()
             raise _in_use(folder) from None
+        except OSError as error:
+            _warn(path, error)
+            return file
         file.close()  # its former holder has removed it meanwhile
 
 
@@ -72,3 +94,7 @@ def _in_use(folder: Path) -> GridInUse:
     while not (holder := read_json(folder / LOCK_FILE)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return GridInUse(folder, holder.get("pid"), str(holder.get("host", "")), str(holder.get("since", "")))
+
+
+def _warn(path: Path, error: OSError) -> None:
+    log.warning("%s cannot be locked (%s): see that nobody starts the same grid twice at once", path, error.strerror)

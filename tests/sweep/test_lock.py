@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConvragError
-from convrag.sweep.lock import LOCK_FILE, GridInUse, hold_grid
+from convrag.sweep.lock import LOCK_FILE, GridInUse, hold_cell, hold_grid
 
 HOLD = """
 import sys, time
@@ -52,3 +53,17 @@ def test_a_folder_that_its_holder_removes_is_held_anew(tmp_path: Path) -> None:
         (tmp_path / LOCK_FILE).unlink()
         with hold_grid(tmp_path), pytest.raises(GridInUse):
             hold_grid(tmp_path).__enter__()
+
+
+def test_a_file_system_without_locks_costs_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr("convrag.store.locks.KeyLocks._lock", refuse)
+    with hold_grid(tmp_path / "grid"), hold_cell(tmp_path / "grid/cell"):
+        pass
+    assert len(caplog.messages) == 2
+    assert all("cannot be locked (No locks available)" in message for message in caplog.messages)
