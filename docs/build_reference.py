@@ -26,7 +26,7 @@ def reference() -> str:
     parts = [
         "# Reference",
         "Made from the code by `python docs/build_reference.py`. A parameter is set with `<group>.<parameter>=value`; "
-        "a stage that another one needs is the run's own, or is given with `+<group>@<place>=<option>`.",
+        "a stage that another one needs is the run's own, or is chosen at its place: `rewriter.embedder=minilm`.",
         "## Settings",
         *_settings(),
         "## Stages and their options",

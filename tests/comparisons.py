@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from convrag.api.types import RunSummary, Usage
-from convrag_compare.outcome import Outcome, Scores, choices_of
+from convrag_compare.run_result import RunResult, Scores, parse_overrides
 
 Values = dict[str, list[float]]
 
 
-def outcome(
+def run_result(
     overrides: str, values: Values, name: str = "", *, domains: tuple[str, ...] = ("a",), **summary: Any
-) -> Outcome:
+) -> RunResult:
     """A run with these scores, conversation -> turns; conversations take turns in the domains."""
     scores = Scores()
     for index, (conversation, turns) in enumerate(values.items()):
@@ -34,8 +34,8 @@ def outcome(
         "timings": {"generator": 0.5},
         "seconds": 1.0,
     }
-    choices = choices_of(overrides.split())
-    return Outcome(name or overrides, choices, summary=RunSummary(**(made | summary)), scores=scores)
+    choices = parse_overrides(overrides.split())
+    return RunResult(name or overrides, choices, summary=RunSummary(**(made | summary)), scores=scores)
 
 
 GOOD: Values = {f"c{n}": [0.9, 0.8] for n in range(6)}
@@ -43,6 +43,6 @@ BAD: Values = {f"c{n}": [0.2, 0.1 + 0.1 * n] for n in range(6)}
 MIXED: Values = {f"c{n}": [0.5, 0.9 * (n % 2)] for n in range(6)}
 
 
-def grid() -> list[Outcome]:
+def grid() -> list[RunResult]:
     values = {("a", "x"): BAD, ("a", "y"): GOOD, ("b", "x"): MIXED, ("b", "y"): GOOD}
-    return [outcome(f"rewriter={r} ranker={k} limit=3", values[r, k]) for r, k in values]
+    return [run_result(f"rewriter={r} ranker={k} limit=3", values[r, k]) for r, k in values]

@@ -18,7 +18,7 @@ from typing import Any
 Json = dict[str, Any]
 
 
-class Refused(Exception):
+class ApiError(Exception):
     """An error as Elasticsearch words it."""
 
     def __init__(self, status: int, type_: str, reason: str) -> None:
@@ -67,10 +67,10 @@ class Index:
         return {name: value for name, value in self.documents[id_].items() if name not in hidden}
 
     def kind(self, name: str, type_: str) -> Json:
-        """A field's mapping. Raises Refused where it is of another type."""
+        """A field's mapping. Raises ApiError where it is of another type."""
         mapping = self.mappings["properties"].get(name, {})
         if mapping.get("type") != type_:
-            raise Refused(400, "query_shard_exception", f"[{name}] is {mapping.get('type')}, not {type_}")
+            raise ApiError(400, "query_shard_exception", f"[{name}] is {mapping.get('type')}, not {type_}")
         return mapping
 
     def _validate(self, document: Json) -> None:
@@ -79,11 +79,11 @@ class Index:
             if value is None:
                 continue
             if mapping["type"] == "dense_vector" and (len(value) != mapping["dims"] or not any(value)):
-                raise Refused(400, "document_parsing_exception", f"[{name}] has {len(value)} dimensions, or no length")
+                raise ApiError(400, "document_parsing_exception", f"[{name}] has {len(value)} dimensions, or no length")
             if mapping["type"] == "sparse_vector":
                 for token, weight in value.items():
                     if "." in token or not weight > 0:
-                        raise Refused(400, "document_parsing_exception", f"[{name}]: {token!r}={weight} is no feature")
+                        raise ApiError(400, "document_parsing_exception", f"[{name}]: {token!r}={weight} is no feature")
 
 
 class Engine:
@@ -105,22 +105,22 @@ class Engine:
             return [self.indexes[expression]]
         if found := [index for index in self.indexes.values() if expression in index.aliases]:
             return found
-        raise Refused(404, "index_not_found_exception", f"no such index [{expression}]")
+        raise ApiError(404, "index_not_found_exception", f"no such index [{expression}]")
 
     def create(self, name: str, mappings: Json, settings: Json) -> None:
         if name in self.indexes:
-            raise Refused(400, "resource_already_exists_exception", f"index [{name}] already exists")
+            raise ApiError(400, "resource_already_exists_exception", f"index [{name}] already exists")
         analyzers = {"standard", "english", "simple", "whitespace", "german", "french"}
         for field_, mapping in mappings["properties"].items():
             if mapping.get("analyzer", "standard") not in analyzers:
                 reason = f"analyzer [{mapping['analyzer']}] has not been configured in mappings for [{field_}]"
-                raise Refused(400, "mapper_parsing_exception", reason)
+                raise ApiError(400, "mapper_parsing_exception", reason)
         self.indexes[name] = Index(name, mappings, settings)
 
     def write(self, index: Index, id_: str, source: Json) -> str:
         """Index a document that must be new; what became of it."""
         if id_ in index.documents:
-            raise Refused(409, "version_conflict_engine_exception", f"[{id_}]: version conflict, document exists")
+            raise ApiError(409, "version_conflict_engine_exception", f"[{id_}]: version conflict, document exists")
         processed = dict(source)
         for processor in self.pipelines.get(index.settings.get("default_pipeline", ""), []):
             wanted = processor["inference"]
@@ -134,20 +134,20 @@ class Engine:
         return "created"
 
     def infer(self, model: str) -> None:
-        """Raise Refused where this endpoint, or model, cannot make tokens."""
+        """Raise ApiError where this endpoint, or model, cannot make tokens."""
         if self.licence not in ("trial", "platinum", "enterprise"):
-            raise Refused(403, "security_exception", "current license is non-compliant for [inference]")
+            raise ApiError(403, "security_exception", "current license is non-compliant for [inference]")
         if model not in self.endpoints and model not in self.deployed:
-            raise Refused(404, "resource_not_found_exception", f"Inference endpoint not found [{model}]")
+            raise ApiError(404, "resource_not_found_exception", f"Inference endpoint not found [{model}]")
         if model in self.endpoints and self.endpoints[model]["service_settings"]["model_id"] not in self.deployed:
-            raise Refused(409, "status_exception", "Trained model deployment is not allocated to any nodes")
+            raise ApiError(409, "status_exception", "Trained model deployment is not allocated to any nodes")
 
     def deploy(self, inference_id: str, config: Json) -> None:
         if self.licence not in ("trial", "platinum", "enterprise"):
-            raise Refused(403, "security_exception", "current license is non-compliant for [ml]")
+            raise ApiError(403, "security_exception", "current license is non-compliant for [ml]")
         if not self.ml_node:
             reason = "Could not start deployment because no ML nodes with sufficient capacity were found"
-            raise Refused(429, "status_exception", reason)
+            raise ApiError(429, "status_exception", reason)
         self.endpoints[inference_id] = config
         self.deployed.add(config["service_settings"]["model_id"])
 
@@ -163,11 +163,11 @@ class Engine:
                 index.aliases.discard(given["alias"])
 
     def search(self, header: Json, body: Json) -> Json:
-        """One search of an msearch. Raises Refused."""
+        """One search of an msearch. Raises ApiError."""
         (index,) = self.resolve(header["index"])
         size = body.get("size", 10)
         if size > 10_000:
-            raise Refused(400, "illegal_argument_exception", "Result window is too large (max_result_window)")
+            raise ApiError(400, "illegal_argument_exception", "Result window is too large (max_result_window)")
         scores = self._scores(index, body)
         best = sorted(scores, key=lambda id_: (-scores[id_], index.documents[id_].get("id", id_)))[:size]
         sorts = "sort" in body
@@ -196,7 +196,7 @@ class Engine:
     def _rrf(self, index: Index, wanted: Json) -> dict[str, float]:
         if self.licence not in ("trial", "enterprise"):
             reason = "current license is non-compliant for [Reciprocal Rank Fusion (RRF)]"
-            raise Refused(403, "security_exception", reason)
+            raise ApiError(403, "security_exception", reason)
         fused: dict[str, float] = {}
         for retriever in wanted["retrievers"]:
             body = {"knn": retriever["knn"]} if "knn" in retriever else retriever["standard"]
@@ -208,7 +208,7 @@ class Engine:
 
     def _knn(self, index: Index, wanted: Json) -> dict[str, float]:
         if not wanted["k"] <= wanted["num_candidates"] <= 10_000:
-            raise Refused(400, "illegal_argument_exception", "[num_candidates] must be between k and 10000")
+            raise ApiError(400, "illegal_argument_exception", "[num_candidates] must be between k and 10000")
         index.kind(wanted["field"], "dense_vector")
         query = wanted["query_vector"]
         scores = {
@@ -246,7 +246,7 @@ class Engine:
     def _bm25(self, index: Index, name: str, text: str) -> dict[str, float]:
         mapping = index.kind(name, "text")
         if mapping.get("index") is False:
-            raise Refused(400, "query_shard_exception", f"Cannot search on field [{name}] since it is not indexed.")
+            raise ApiError(400, "query_shard_exception", f"Cannot search on field [{name}] since it is not indexed.")
         similarity = index.settings["similarity"][mapping["similarity"]]
         lengths = {id_: len(words(document[name])) for id_, document in index.searchable.items()}
         average = sum(lengths.values()) / max(len(lengths), 1)

@@ -1,5 +1,6 @@
 """A server on loopback that keeps documents and answers the calls that convrag makes of Elasticsearch, with the real
-product's headers, and misbehaves on order. Each request and each reply is checked against the published description.
+product's headers, and with faults where a test injects them. Each request and each reply is checked against the
+published description.
 
 `python tests/elasticsearch_server.py` serves until its standard input ends, and prints its address; it checks nothing
 then, for it is meant for measuring.
@@ -21,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from elasticsearch_engine import Engine, Index, Json, Refused, expand
+from elasticsearch_engine import ApiError, Engine, Index, Json, expand
 
 _VERSION = {
     "build_date": "2026-01-01T00:00:00Z",
@@ -44,10 +45,10 @@ class Fault:
         times: how often.
         status: answer with this error.
         headers: of that answer.
-        close: close the connection without a word; "reset" resets it.
+        close: close the connection without an answer; "reset" resets it.
         delay: seconds before the answer.
         product: what the header of the product says; None leaves it out.
-        items: positions of a bulk request or an msearch that are turned away with `status`.
+        items: positions of a bulk request or an msearch that are rejected with `status`.
         shards: shards of each search that fail.
     """
 
@@ -76,7 +77,7 @@ class Server:
         self.on_bulk: Callable[[], None] = lambda: None
         self.keep = True
         self.lock = threading.RLock()
-        self._http = _Patient(("127.0.0.1", 0), _handler(self))
+        self._http = _LongQueueServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._http.server_port}"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
@@ -87,8 +88,8 @@ class Server:
         self._thread.join()
         self._http.server_close()
 
-    def order(self, *faults: Fault) -> None:
-        """Let these go wrong next, and nothing else."""
+    def inject_faults(self, *faults: Fault) -> None:
+        """Inject these faults into the next requests, instead of those injected before."""
         self.faults = list(faults)
 
     def paths(self, part: str = "") -> list[str]:
@@ -118,13 +119,13 @@ class Server:
             self.problems.append(str(error))
 
     def answer(self, method: str, target: str, body: bytes, fault: Fault) -> tuple[int, Any]:
-        """The reply to a request. Raises Refused."""
+        """The reply to a request. Raises ApiError."""
         path = unquote(urlsplit(target).path)
         for route, wanted, handle in ROUTES:
             if method in wanted.split("|") and (found := re.fullmatch(route, path)):
                 with self.lock:
                     return 200, handle(self, body, fault, *found.groups())
-        raise Refused(400, "illegal_argument_exception", f"the stand-in knows no {method} {path}")
+        raise ApiError(400, "illegal_argument_exception", f"the stand-in knows no {method} {path}")
 
     def info(self, *_: Any) -> Json:
         number = f"{self.major}.1.0"
@@ -188,9 +189,9 @@ class Server:
         answer = {"_index": index.name, "_id": id_}
         try:
             if turned_away:
-                raise Refused(fault.status, "es_rejected_execution_exception", "rejected execution of coordinating op")
+                raise ApiError(fault.status, "es_rejected_execution_exception", "rejected execution of coordinating op")
             result = self.engine.write(index, id_, json.loads(line))
-        except Refused as error:
+        except ApiError as error:
             return {**answer, "status": error.status, "error": error.body["error"]}
         shards = {"total": 1, "successful": 1, "failed": 0}
         return {**answer, "status": 201, "result": result, "_version": 1, "_shards": shards}
@@ -202,9 +203,9 @@ class Server:
     def _search(self, place: int, lines: list[Json], fault: Fault) -> Json:
         try:
             if place in fault.items:
-                raise Refused(fault.status, "es_rejected_execution_exception", "rejected execution of search")
+                raise ApiError(fault.status, "es_rejected_execution_exception", "rejected execution of search")
             found = self.engine.search(lines[2 * place], lines[2 * place + 1])
-        except Refused as error:
+        except ApiError as error:
             return error.body
         if fault.shards:
             found["_shards"] = {"total": 2, "successful": 2 - fault.shards, "skipped": 0, "failed": fault.shards}
@@ -217,7 +218,7 @@ class Server:
 
     def get_endpoint(self, body: bytes, fault: Fault, name: str) -> Json:
         if name not in self.engine.endpoints:
-            raise Refused(404, "resource_not_found_exception", f"Inference endpoint not found [{name}]")
+            raise ApiError(404, "resource_not_found_exception", f"Inference endpoint not found [{name}]")
         return {"endpoints": [_endpoint(name, self.engine.endpoints[name])]}
 
     def put_endpoint(self, body: bytes, fault: Fault, name: str) -> Json:
@@ -273,8 +274,8 @@ ROUTES: list[tuple[str, str, Callable[..., Any]]] = [
 ]
 
 
-class _Patient(ThreadingHTTPServer):
-    """Lets many callers wait at its door; the default turns away the sixth."""
+class _LongQueueServer(ThreadingHTTPServer):
+    """Queues many connections; by default, the sixth would be refused."""
 
     request_queue_size = 256
 
@@ -310,9 +311,9 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             try:
                 self.check_version(headers)
                 if fault.status and not fault.items:
-                    raise Refused(fault.status, "unavailable", "as ordered")
+                    raise ApiError(fault.status, "unavailable", "an injected fault")
                 return *server.answer(self.command, self.path, body, fault), {}
-            except Refused as error:
+            except ApiError as error:
                 return error.status, error.body, {}
 
         def check_version(self, headers: dict[str, str]) -> None:
@@ -321,7 +322,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             if said and int(said[1]) not in (server.major, server.major - 1):
                 known = f"{server.major} or {server.major - 1}"
                 reason = f"Accept version must be either version {known}, but found {said[1]}."
-                raise Refused(400, "media_type_header_exception", reason)
+                raise ApiError(400, "media_type_header_exception", reason)
 
         def send(self, status: int, answer: Any, headers: dict[str, str], fault: Fault) -> None:
             data = b"" if self.command == "HEAD" else json.dumps(answer).encode()
@@ -356,16 +357,16 @@ def _endpoint(name: str, config: Json) -> Json:
     return {**config, "inference_id": name, "task_type": "sparse_embedding"}
 
 
-def described() -> Any:
-    """The published description; None where it is absent, and nothing is checked against it then."""
+def read_specification() -> Any:
+    """Read the published description; None where it is absent, and then nothing is checked against it."""
     from elasticsearch_schema import PATH, specification
 
     return specification() if PATH.is_file() else None
 
 
 @contextlib.contextmanager
-def serving(**options: Any) -> Iterator[Server]:
-    """A server for a while; at the end everything must have been as described."""
+def running_server(**options: Any) -> Iterator[Server]:
+    """Run a server; at the end, assert that all requests and replies were as described."""
     server = Server(**options)
     try:
         yield server

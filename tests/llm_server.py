@@ -1,5 +1,6 @@
-"""A server on loopback that speaks the OpenAI chat protocol (and enough of Anthropic's and Ollama's), and misbehaves
-on order: it gives the planned replies in turn, the last one for ever.
+"""A test server on loopback for the OpenAI chat protocol, and for enough of Anthropic's and Ollama's.
+
+It gives the planned replies and faults in turn, the last one for ever.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 
-def said(text: str | None = "A dog.", finish: str | None = "stop", **usage: Any) -> dict[str, Any]:
-    """A reply as it should be."""
+def make_reply(text: str | None = "A dog.", finish: str | None = "stop", **usage: Any) -> dict[str, Any]:
+    """The body of a correct reply."""
     message = {"role": "assistant", "content": text}
     return {
         "id": "1",
@@ -31,56 +32,56 @@ def said(text: str | None = "A dog.", finish: str | None = "stop", **usage: Any)
 class Step:
     """What the server does with one request.
 
-    `body` is JSON (a dict) or raw bytes. `sent` is how much of it is sent before the connection closes, `drip` the
-    seconds before each of its bytes, `drip_headers` the same for the headers; with `reset` the connection is reset.
-    A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the connection closes, with no
-    word that this was all.
+    `body` is JSON (a dict) or raw bytes. `sent_bytes` is how much of it is sent before the connection closes;
+    `byte_delay` and `header_byte_delay` are the seconds before each byte of the body and of the headers. With `reset`
+    the connection is reset. A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the
+    connection closes without the end of the stream.
     """
 
     status: int = 200
     body: Any = None
     headers: tuple[tuple[str, str], ...] = ()
-    sent: int | None = None
-    drip: float = 0.0
-    drip_headers: float = 0.0
+    sent_bytes: int | None = None
+    byte_delay: float = 0.0
+    header_byte_delay: float = 0.0
     reset: bool = False
     pieces: int | None = None
     chunked: bool = True
 
 
-def failing(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: str) -> Step:
-    """An error of the protocol."""
+def make_error(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: str) -> Step:
+    """An error in the OpenAI protocol."""
     return Step(status, {"error": {"message": message, **error}}, tuple((headers or {}).items()))
 
 
-class _Patient(ThreadingHTTPServer):
-    """Lets many callers wait at its door; the default turns away the sixth."""
+class _HttpServer(ThreadingHTTPServer):
+    """A server with a long queue of connections; the default refuses the sixth."""
 
     request_queue_size = 256
 
 
 class Server:
-    """Counts what it is asked, and when; `most` is how many requests it had at a time."""
+    """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time."""
 
     def __init__(self) -> None:
-        self.plan: list[Step] = [Step(body=said())]
+        self.plan: list[Step] = [Step(body=make_reply())]
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
         self.keys: list[str] = []
         self.times: list[float] = []
         self.delay = 0.0
-        self.most = 0
-        self._now = 0
+        self.max_concurrent = 0
+        self._in_flight = 0
         self._lock = threading.Lock()
-        self._http = _Patient(("127.0.0.1", 0), _handler(self))
+        self._http = _HttpServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.address = f"http://127.0.0.1:{self.port}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,))
         self._thread.start()
 
-    def answers(self, *plan: Any) -> None:
-        """Each step is a Step, or the body of a good reply."""
+    def plan_replies(self, *plan: Any) -> None:
+        """Give these replies from now on; each is a Step, or the body of a correct reply."""
         self.plan = [step if isinstance(step, Step) else Step(body=step) for step in plan]
         self.requests.clear()
 
@@ -89,20 +90,20 @@ class Server:
         self._thread.join()
         self._http.server_close()
 
-    def enter(self, body: dict[str, Any], path: str, key: str) -> Step:
+    def begin_request(self, body: dict[str, Any], path: str, key: str) -> Step:
         with self._lock:
             step = self.plan[min(len(self.requests), len(self.plan) - 1)]
             self.requests.append(body)
             self.paths.append(path)
             self.keys.append(key)
             self.times.append(time.monotonic())
-            self._now += 1
-            self.most = max(self.most, self._now)
+            self._in_flight += 1
+            self.max_concurrent = max(self.max_concurrent, self._in_flight)
         return step
 
-    def leave(self) -> None:
+    def end_request(self) -> None:
         with self._lock:
-            self._now -= 1
+            self._in_flight -= 1
 
 
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
@@ -112,28 +113,28 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             key = self.headers["authorization"] or self.headers["x-api-key"] or self.headers["api-key"] or ""
-            step = server.enter(body, self.path, key)
+            step = server.begin_request(body, self.path, key)
             try:
                 time.sleep(server.delay)
-                self.answer(step, body)
+                self.send_reply(step, body)
             except OSError:
                 self.close_connection = True  # the client went away
             finally:
-                server.leave()
+                server.end_request()
 
-        def answer(self, step: Step, body: dict[str, Any]) -> None:
+        def send_reply(self, step: Step, body: dict[str, Any]) -> None:
             if step.reset:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
                 self.close_connection = True
             elif body.get("stream") and step.status == 200 and isinstance(step.body, dict):
-                self.stream(step)
+                self.send_stream(step)
             else:
-                self.whole(step, body)
+                self.send_whole(step)
 
-        def whole(self, step: Step, body: dict[str, Any]) -> None:
-            spoken = _translated(step.body, self.path) if step.status == 200 else step.body
-            data = spoken if isinstance(spoken, bytes) else json.dumps(spoken).encode()
+        def send_whole(self, step: Step) -> None:
+            translated = _translate_reply(step.body, self.path) if step.status == 200 else step.body
+            data = translated if isinstance(translated, bytes) else json.dumps(translated).encode()
             headers = {"content-type": "application/json", "content-length": str(len(data)), **dict(step.headers)}
             lines = [
                 f"HTTP/1.1 {step.status} Whatever",
@@ -141,32 +142,32 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 "",
                 "",
             ]
-            self.drip("\r\n".join(lines).encode(), step.drip_headers)
-            self.drip(data[: step.sent], step.drip)
-            self.close_connection = step.sent is not None
+            self.send_bytes("\r\n".join(lines).encode(), step.header_byte_delay)
+            self.send_bytes(data[: step.sent_bytes], step.byte_delay)
+            self.close_connection = step.sent_bytes is not None
 
-        def drip(self, data: bytes, pause: float) -> None:
-            if not pause:
+        def send_bytes(self, data: bytes, delay: float) -> None:
+            if not delay:
                 self.wfile.write(data)
                 return
             for byte in data:
-                time.sleep(pause)
+                time.sleep(delay)
                 self.wfile.write(bytes([byte]))
 
-        def stream(self, step: Step) -> None:
+        def send_stream(self, step: Step) -> None:
             text = step.body["choices"][0]["message"]["content"] or ""
             words = [f"{word} " for word in text.split(" ")]
             words[-1] = words[-1][:-1]
-            chunks = [_chunk({"role": "assistant", "content": word}) for word in words]
+            chunks = [_make_chunk({"role": "assistant", "content": word}) for word in words]
             if step.pieces is None:
-                finish = _chunk({}, step.body["choices"][0]["finish_reason"])
-                usage = {**_chunk({}), "choices": [], "usage": step.body.get("usage")}
+                finish = _make_chunk({}, step.body["choices"][0]["finish_reason"])
+                usage = {**_make_chunk({}), "choices": [], "usage": step.body.get("usage")}
                 chunks += [finish, usage] if step.body.get("usage") else [finish]
             self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n")
             self.wfile.write(b"transfer-encoding: chunked\r\n\r\n" if step.chunked else b"\r\n")
             for chunk in [*chunks[: step.pieces], None] if step.pieces is None else chunks[: step.pieces]:
                 event = b"data: [DONE]\n\n" if chunk is None else b"data: " + json.dumps(chunk).encode() + b"\n\n"
-                time.sleep(step.drip)
+                time.sleep(step.byte_delay)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event) if step.chunked else event)
             if step.chunked and step.pieces is None:
                 self.wfile.write(b"0\r\n\r\n")
@@ -178,13 +179,13 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
+def _make_chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "served-name", "choices": [choice]}
 
 
-def _translated(body: Any, path: str) -> Any:
-    """A good reply in the protocol of whoever asks at this path."""
+def _translate_reply(body: Any, path: str) -> Any:
+    """A correct reply in the protocol of the request's path: OpenAI's, Anthropic's or Ollama's."""
     if not path.endswith(("/messages", "/api/chat")) or not isinstance(body, dict) or not body.get("choices"):
         return body
     text, usage = body["choices"][0]["message"]["content"], body["usage"]

@@ -82,7 +82,7 @@ def test_the_scores_of_the_run_file_are_those_of_the_run(
         (["dataset=mtrag"], ["dataset.path"]),
         (["dataset=mtrag", "dataset.path=nowhere"], ["nowhere", "does not exist"]),
         (["retriever=run", "retriever.path=gone.trec"], ["gone.trec"]),
-        (["rewriter=threshold", "rewriter.embedder=lsa"], ["+embedder@rewriter.embedder=lsa"]),
+        (["rewriter=threshold", "rewriter.embedder=nosuch"], ["embedder 'nosuch' does not exist", "minilm"]),
         (["store.path=/proc/nowhere"], ["store.path"]),
         (["task=plugins", "task.stage=stages"], ["task.stage"]),
         (["hydra.run.dir=/proc/nowhere"], ["/proc/nowhere", "hydra.run.dir"]),

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_server import Server, Step, failing, said
+from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
@@ -106,7 +106,7 @@ def test_a_key_that_is_sent(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [401, 400, 429, 500])
 def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_path: Path) -> None:
-    server.answers(failing(status, f"you, {' '.join(SECRETS)}, are not welcome"))
+    server.plan_replies(make_error(status, f"you, {' '.join(SECRETS)}, are not welcome"))
     quick = ["limit=1", "llm.retries=0", "tracker=none"]
     done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", *quick)
     assert done.returncode == 1, done.stderr.decode()
@@ -115,7 +115,9 @@ def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_
 
 
 def test_a_server_that_fails_in_other_ways(server: Server, tmp_path: Path) -> None:
-    server.answers(Step(reset=True), Step(body=b"<html>" + PASSWORD.encode()), Step(502, SECRETS[0].encode()), said())
+    server.plan_replies(
+        Step(reset=True), Step(body=b"<html>" + PASSWORD.encode()), Step(502, SECRETS[0].encode()), make_reply()
+    )
     done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", "limit=1", "tracker=none")
     assert leaks(tmp_path, done) == []
 

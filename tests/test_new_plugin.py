@@ -16,27 +16,27 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit import NewPlugin
-from convrag_kit.kinds import KINDS
-from convrag_kit.naming import class_of
+from convrag_kit import NewPluginTask
+from convrag_kit.plugin_names import make_class_name
+from convrag_kit.stage_templates import STAGE_TEMPLATES
 from third_party import Environment, needs_pip
 
 
 class TestContract(TaskContract):
     overrides = ()
 
-    def make(self) -> NewPlugin:
-        return NewPlugin(package="acme_rewriter", stage="rewriter")
+    def make(self) -> NewPluginTask:
+        return NewPluginTask(package="acme_rewriter", stage="rewriter")
 
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     """One with a new plugin for each stage."""
     folder = tmp_path_factory.mktemp("all")
-    for stage in KINDS:
-        assert NewPlugin(package=f"acme_{stage}", stage=stage, path=folder / stage).execute(_NO_CONFIG, folder) == 0
+    for stage in STAGE_TEMPLATES:
+        assert NewPluginTask(package=f"acme_{stage}", stage=stage, path=folder / stage).execute(_NO_CONFIG, folder) == 0
     made = Environment(folder)
-    for stage in KINDS:
+    for stage in STAGE_TEMPLATES:
         made.install_project(folder / stage)
     return made
 
@@ -48,15 +48,15 @@ def test_each_is_listed_with_its_variant(environment: Environment) -> None:
     done = environment.convrag("task=plugins", "task.json=true")
     assert done.returncode == 0, done.stderr
     listed = {(entry["group"], entry["name"]): entry for entry in json.loads(done.stdout)["options"]}
-    for stage, kind in KINDS.items():
-        option, variant = listed[stage, f"acme_{stage}"], listed[stage, f"acme_{stage}_{kind.suffix}"]
+    for stage, template in STAGE_TEMPLATES.items():
+        option, variant = listed[stage, f"acme_{stage}"], listed[stage, f"acme_{stage}_{template.suffix}"]
         assert (option["distribution"], option["version"]) == (f"acme-{stage}", "0.1.0")
         assert (option["state"], variant["state"], variant["extends"]) == ("ready", "ready", option["name"])
-        assert kind.changed in {parameter["name"] for parameter in option["parameters"]} & set(variant["values"])
+        assert template.changed in {parameter["name"] for parameter in option["parameters"]} & set(variant["values"])
 
 
 def test_each_passes_its_own_tests(environment: Environment) -> None:
-    folders = [str(environment.site.parent / stage) for stage in KINDS]
+    folders = [str(environment.site.parent / stage) for stage in STAGE_TEMPLATES]
     done = environment.python("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *folders)
     assert done.returncode == 0, done.stdout
     assert " skipped" not in done.stdout
@@ -81,7 +81,9 @@ def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
 
 def test_all_variants_run(environment: Environment) -> None:
     own = {"task", "metrics", "tracker"}
-    chosen = [f"{stage}=acme_{stage}_{kind.suffix}" for stage, kind in KINDS.items() if stage not in own]
+    chosen = [
+        f"{stage}=acme_{stage}_{template.suffix}" for stage, template in STAGE_TEMPLATES.items() if stage not in own
+    ]
     own_metrics = "metrics=[ranking,acme_metrics_words]"
     done = environment.python("-m", "convrag", *chosen, own_metrics, "tracker=acme_tracker_all")
     assert done.returncode == 0, done.stderr
@@ -97,7 +99,7 @@ def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, .
     ruff = [sys.executable, "-m", "ruff"]
     options = ["--isolated", "--line-length", "120", "--no-cache"]
     select = ["--select", "E,F,W,I,B,C4,UP,SIM,RUF,PIE,ANN"] if tool == ("check",) else []
-    for stage in KINDS:
+    for stage in STAGE_TEMPLATES:
         command = [*ruff, *tool, *options, *select, "."]
         folder = environment.site.parent / stage
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -106,7 +108,7 @@ def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, .
 
 @needs_pip
 def test_one_is_installed_by_pip(tmp_path: Path) -> None:
-    NewPlugin(package="acme_topics", stage="clusterer", option="topics-of-acme", path=tmp_path / "new").execute(
+    NewPluginTask(package="acme_topics", stage="clusterer", option="topics-of-acme", path=tmp_path / "new").execute(
         _NO_CONFIG, tmp_path
     )
     venv.create(tmp_path / "venv")
@@ -158,12 +160,12 @@ def test_what_will_not_do(arguments: dict[str, Any], message: str, here: Path) -
     (here / "file").touch()
     before = sorted(here.rglob("*"))
     with pytest.raises(ConfigError, match=message):
-        NewPlugin(**{"stage": "rewriter", **arguments}).execute(_NO_CONFIG, here)
+        NewPluginTask(**{"stage": "rewriter", **arguments}).execute(_NO_CONFIG, here)
     assert sorted(here.rglob("*")) == before
 
 
 def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    NewPlugin(package="acme_look", stage="embedder").execute(_NO_CONFIG, here)
+    NewPluginTask(package="acme_look", stage="embedder").execute(_NO_CONFIG, here)
     said = capsys.readouterr().out
     assert "pip install -e acme-look" in said
     assert "python -m convrag embedder=acme_look retriever=dense limit=2" in said
@@ -181,4 +183,4 @@ def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str])
     ],
 )
 def test_the_class_is_named_after_the_option(option: str, stage: str, cls: str) -> None:
-    assert class_of(option, stage) == cls
+    assert make_class_name(option, stage) == cls

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from convrag.api.types import (
     Answer,
@@ -24,6 +24,7 @@ from convrag.api.types import (
     Prompt,
     Query,
     Question,
+    Report,
     Rewrite,
     TurnRecord,
 )
@@ -51,6 +52,18 @@ def remembered(*, each: str = "", array: str = "") -> Callable[[F], F]:
     return mark
 
 
+class Wording(Protocol):
+    """A prompt's task and its text; `convrag.PromptTemplate` has both."""
+
+    @property
+    def task(self) -> str:
+        """What the prompt asks for ("rewrite")."""
+
+    @property
+    def source(self) -> str:
+        """The template."""
+
+
 class Stage(ABC):
     """What all stages share. Subclasses take parameters by keyword, and keep heavy imports out of their module."""
 
@@ -66,6 +79,9 @@ class Stage(ABC):
     env_vars: ClassVar[Sequence[str]] = ()
     """Environment variables that the class knows to read; task=doctor says which of them are set."""
 
+    prompt_templates: Sequence[Wording] = ()
+    """The prompts that the stage asks with, set in its constructor: part of its fingerprint, and kept with a run."""
+
     def check(self) -> Iterable[str]:
         """What is missing (a key, a file, a server), one message each, with what to do; asked before the first turn."""
         return ()
@@ -74,12 +90,23 @@ class Stage(ABC):
         """Do now what would delay the first turn: load a model, build an index. Called once, after all checks."""
 
     def content_hash(self) -> str:
-        """A hash of what the stage reads besides its parameters (files); part of its fingerprint."""
+        """A hash of what the stage reads besides its parameters and its prompts (files); part of its fingerprint.
+
+        Parameters that are paths count by the contents of their files, unless this says something.
+        """
         return ""
 
     def note(self) -> str:
         """A sentence for the run's summary, where a reader should know something about this stage; else empty."""
         return ""
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """What the stage has to say about the turns of a run as a whole; None where that is nothing.
+
+        Args:
+            records: those of the run, which can be gone through several times.
+        """
+        return None
 
 
 class Dataset(Stage):
@@ -251,7 +278,14 @@ class Metrics(Stage):
 
     @abstractmethod
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """Records -> turn id -> measure -> value. Turns that a measure does not apply to are absent from its means."""
+        """Records -> turn id -> measure -> value. Turns that a measure does not apply to are absent from its means.
+
+        A metric that has something to say about the run as a whole returns a `Measurement` with a report.
+
+        Args:
+            records: those of the run, as they were when their turns ended, with the replies of language models; they
+                can be gone through several times.
+        """
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """The means of a set of turns -> the numbers to show for it, which need not be means of turns.

@@ -267,16 +267,31 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a plugin has to say about a run as a whole.
+    """What a stage, a metric or an observer has to say about a run as a whole.
 
     `lines` are shown in the summary, `numbers` (plain data) stand in metrics.json under `title`, and `files`, by name,
-    are written into the run's folder.
+    are written into the run's folder. Reports of one title are joined.
     """
 
     title: str
     lines: tuple[str, ...] = ()
     numbers: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
+
+
+class Measurement(dict[str, Mapping[str, float]]):
+    """The values of a metric (turn id -> measure -> value), and a report on the run where it has one.
+
+        return Measurement(values, report=Report("judging", lines))
+
+    Args:
+        values: by turn.
+        report: what the metric has to say about the run as a whole.
+    """
+
+    def __init__(self, values: Mapping[str, Mapping[str, float]], *, report: Report | None = None) -> None:
+        super().__init__(values)
+        self.report = report
 
 
 @dataclass(frozen=True, slots=True)

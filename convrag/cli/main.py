@@ -23,6 +23,7 @@ from convrag.cli.help import list_groups_late, register_help
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
@@ -44,6 +45,7 @@ def main() -> None:
     jobs = Jobs()
     try:
         configure(files_in_command(sys.argv[1:]))
+        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
         extend_hydra()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
     except KeyboardInterrupt:
@@ -73,6 +75,10 @@ def _quote_baseline(argument: str) -> str:
     """Overrides as a value stand in quotes for Hydra; a user need not know."""
     key, _, value = argument.partition("=")
     return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
+
+
+def _is_multirun(arguments: list[str]) -> bool:
+    return any(argument in ("-m", "--multirun") for argument in arguments)
 
 
 class Jobs:

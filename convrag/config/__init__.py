@@ -2,6 +2,7 @@
 
 * `compose`: options become config groups, overrides become a configuration.
 * `settings`: what a user can set besides stages.
+* `stage_choices`: a stage for a stage by its plain name.
 * `variants`: YAML files that extend an option.
 * `named_files`: plugin files that a command names itself.
 * `messages`: errors of Hydra and OmegaConf in our words.

@@ -24,6 +24,7 @@ from convrag.api.stages import GROUPS, SEVERAL
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.settings import PRESETS, Settings
+from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.registry.option import Option
 
@@ -108,6 +109,7 @@ def compose(*overrides: str) -> DictConfig:
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
     configure(files_in_overrides(overrides))
+    overrides = tuple(translate_overrides(overrides, plugins.load().registry))
     with _composing, explained(plugins.load().registry):
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)

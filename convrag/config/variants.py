@@ -10,6 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from convrag.api.stages import OPTION_KEY
 from convrag.config import compose as config
 from convrag.registry import plugins
 
@@ -38,6 +39,19 @@ def variants_of(group: str) -> Iterator[Variant]:
                 extends, values = _read(file)
                 yield Variant(group, name, said, distribution, package, str(file), extends, values)
                 break
+
+
+def option_node(group: str, name: str) -> dict[str, Any]:
+    """The configuration of an option or a variant that a YAML file names at a stage's place (`clusterer: lsa`).
+
+    Raises UnknownName where there is none.
+    """
+    variants = {variant.name: variant for variant in variants_of(group)}
+    values: dict[str, Any] = {}
+    while name in variants and variants[name].extends:
+        values = {**variants[name].values, **values}
+        name = variants[name].extends
+    return {**values, OPTION_KEY: plugins.load().registry.get(group, name).name}
 
 
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:

@@ -69,6 +69,13 @@ class Registry:
         offered = options_group(group)
         return {name: option for (of, name), option in sorted(self._options.items()) if of == offered}
 
+    def injected_groups(self, group: str) -> Mapping[str, str]:
+        """The parameters of a group's options that are stages: name -> the group of the stage."""
+        found: dict[str, str] = {}
+        for option in self.options(group).values():
+            found |= {name: parameter.group for name, parameter in option.parameters.items() if parameter.group}
+        return found
+
 
 def _check(option: Option) -> None:
     where = f"plugin {option.plugin!r} of {option.distribution} cannot register {option.group}={option.name}"

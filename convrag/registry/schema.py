@@ -25,8 +25,8 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
     Args:
         title: the dataclass's name.
         option: the value of the key `_option_`.
-        parameters: those of the option. A stage is a field of any type; one with a default of its own (`use("kmeans")`)
-            adds that to Hydra's defaults list.
+        parameters: those of the option. A stage is a field of any type, and a group of Hydra's defaults list, with its
+            own default (`use("kmeans")`) or none yet.
     """
     members: list[tuple[str, Any, Any]] = [(OPTION_KEY, str, field(default=option))]
     nested = []
@@ -35,8 +35,8 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
             continue
         if parameter.group:
             members.append((parameter.name, Any, field(default=None)))
-            if isinstance(parameter.default, Use):
-                nested.append({f"/{parameter.group}@{parameter.name}": parameter.default.option})
+            default = parameter.default.option if isinstance(parameter.default, Use) else None
+            nested.append({f"/{parameter.group}@{parameter.name}": default})
         elif parameter.required:
             members.append((parameter.name, _omega_type(parameter.type), field(default="???")))
         else:
@@ -97,7 +97,7 @@ def _nested_schema(cls: type) -> type:
 def _default_field(default: Any, wanted: Any) -> Any:
     """A dataclass field of a type that OmegaConf can hold, with a default that is copied where it can be changed."""
     plain = plain_value(default)
-    nested = next((member for member in union_members(wanted) if is_dataclass(member)), None)
+    nested: Any = next((member for member in union_members(wanted) if is_dataclass(member)), None)
     if nested and isinstance(plain, dict):
         return field(default_factory=lambda: nested(**plain))
     return field(default_factory=lambda: plain) if isinstance(plain, (list, dict)) else field(default=plain)

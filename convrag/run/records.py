@@ -1,21 +1,80 @@
-"""A turn's record as a line of JSON, and back."""
+"""The records of a run: kept while it goes on, and as lines of JSON on disk."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    Query,
+    TurnRecord,
+    Usage,
+)
 from convrag.sdk.jsonl import read_lines
 
 _TEXTS = ("text", "title", "url")
 
 
-def to_json(record: TurnRecord) -> str:
-    """One line of an intermediate file."""
+class TurnRecords(Iterable[TurnRecord]):
+    """The records of a run as they were when their turns ended, to be gone through as often as metrics like.
+
+    They come domain by domain, each in the order in which they were added.
+
+    Args:
+        kept: so many are held in memory (some 30 kB each); those that follow lie in a temporary file for each domain.
+    """
+
+    def __init__(self, kept: int = 5000) -> None:
+        self._room = kept
+        self._in_memory: dict[str, list[TurnRecord]] = defaultdict(list)
+        self._on_disk: dict[str, Path] = {}
+        self._folder: TemporaryDirectory[str] | None = None
+
+    def add(self, record: TurnRecord) -> None:
+        """Keep a record."""
+        if self._room > 0:
+            self._room -= 1
+            self._in_memory[record.domain].append(record)
+            return
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="convrag-")
+        path = self._on_disk.setdefault(record.domain, Path(self._folder.name, f"{len(self._on_disk)}.jsonl"))
+        with path.open("a", encoding="utf-8") as file:
+            file.write(f"{to_json(record, replies=True)}\n")
+
+    def __iter__(self) -> Iterator[TurnRecord]:
+        for domain in sorted({*self._in_memory, *self._on_disk}):
+            yield from self._in_memory.get(domain, ())
+            if path := self._on_disk.get(domain):
+                with path.open(encoding="utf-8") as file:
+                    yield from map(from_json, file)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        if self._folder is not None:
+            self._folder.cleanup()
+
+
+def to_json(record: TurnRecord, *, replies: bool = False) -> str:
+    """One line of an intermediate file.
+
+    Args:
+        record: of a turn.
+        replies: whether the prompts of its language models and their replies are in it, which are long.
+    """
     fields = {
         "turn_id": record.turn_id,
         "conversation_id": record.conversation_id,
@@ -35,6 +94,8 @@ def to_json(record: TurnRecord) -> str:
         "error": record.error,
         "labels": record.labels,
     }
+    if replies:
+        fields["replies"] = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
     return json.dumps(fields, ensure_ascii=False, default=_plain)
 
 
@@ -49,14 +110,14 @@ def read_records(folder: Path) -> Iterator[TurnRecord]:
 
 
 def from_json(line: str) -> TurnRecord:
-    """A record as `to_json` wrote it. Evidence comes back with the text of its passage, also where it was a hint."""
+    """A record as `to_json` wrote it; files of former versions have no texts of hints, and no metadata."""
     row = json.loads(line)
-    hits = tuple(Hit(Passage(c["id"], c["text"], c["title"], c["url"]), c["score"]) for c in row["contexts"])
+    hits = tuple(Hit(_passage(context), context["score"]) for context in row["contexts"])
     passages = {hit.passage.id: hit.passage for hit in hits}
     shown = []
     for item in row["evidence"]:
-        passage = passages.get(item["id"]) or Passage(item["id"], *(item.get(name, "") for name in _TEXTS))
-        shown.append(EvidenceItem(item["number"], passage, passage.text, item["hint"]))
+        passage = passages.get(item["id"]) or _passage(item)
+        shown.append(EvidenceItem(item["number"], passage, item.get("shown", passage.text), item["hint"]))
     return TurnRecord(
         conversation_id=row["conversation_id"],
         turn_id=row["turn_id"],
@@ -73,15 +134,17 @@ def from_json(line: str) -> TurnRecord:
         fallbacks=row["fallbacks"],
         error=row["error"],
         labels=row["labels"],
+        replies=tuple((_prompt(asked), Completion(**told)) for asked, told in row.get("replies", ())),
     )
 
 
 def _evidence(record: TurnRecord) -> list[dict[str, Any]]:
-    """What was shown, by id; with its text where it is none of the hits."""
+    """What was shown, by id; with its text where it is none of the hits, or was shown with another."""
     found = {hit.passage.id for hit in record.hits}
     return [
         {"number": item.number, "id": item.passage.id, "hint": item.hint}
         | ({} if item.passage.id in found else {name: getattr(item.passage, name) for name in _TEXTS})
+        | ({} if item.text == item.passage.text else {"shown": item.text})
         for item in record.evidence.items
     ]
 
@@ -94,7 +157,16 @@ def _context(hit: Hit) -> dict[str, Any]:
         "text": passage.text,
         "score": hit.score,
         "url": passage.url,
-    }
+    } | ({"metadata": dict(passage.metadata)} if passage.metadata else {})
+
+
+def _passage(row: Mapping[str, Any]) -> Passage:
+    texts = {name: row.get(name, "") for name in _TEXTS}
+    return Passage(row["id"], **texts, metadata=row.get("metadata", {}))
+
+
+def _prompt(row: Mapping[str, Any]) -> Prompt:
+    return Prompt(**{**row, "messages": tuple(Message(*message) for message in row["messages"])})
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,7 @@ import json
 import logging
 import time
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
@@ -15,17 +15,17 @@ from typing import Protocol
 from omegaconf import DictConfig
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import GROUPS, Dataset, Metrics
+from convrag.api.stages import GROUPS, Dataset
 from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
 from convrag.run.observers import Observers
-from convrag.run.records import read_records
+from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
-from convrag.score.summary import read_summary, score_lines, summarize
+from convrag.score.summary import join_reports, read_summary, score_lines, summarize
 from convrag.score.summary_page import markdown
 from convrag.store.fingerprint import digest
 from convrag.turn.pipeline import Pipeline
@@ -56,8 +56,8 @@ def run(
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
     pipeline = Pipeline.wired(wiring, settings)
-    metrics = wiring.get_all("metrics")
-    tracker = wiring.get("tracker")
+    wiring.get_all("metrics")
+    wiring.get("tracker")
     wiring.check()
     conversations = _conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
@@ -65,7 +65,7 @@ def run(
     if reuse and (summary := finished(this)):
         return this, summary
     wiring.prepare()
-    return this, _carry_out(this, ConversationWorkers(pipeline, conversations, settings), metrics, tracker, *watching)
+    return this, _carry_out(this, wiring, ConversationWorkers(pipeline, conversations, settings), *watching)
 
 
 def evaluate(
@@ -84,8 +84,8 @@ def evaluate(
     """
     wiring = Wiring(config)
     wiring.get("dataset")
-    metrics = wiring.get_all("metrics")
-    tracker = wiring.get("tracker")
+    wiring.get_all("metrics")
+    wiring.get("tracker")
     wiring.check()
     wiring.prepare()
     conversations = len({record.conversation_id for record in records})
@@ -95,7 +95,7 @@ def evaluate(
         config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.notes()),
     )
-    return this, _carry_out(this, _Given(records), metrics, tracker)
+    return this, _carry_out(this, wiring, _GivenRecords(records))
 
 
 def _run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
@@ -119,8 +119,8 @@ class _Source(Protocol):
     def records(self) -> Iterator[TurnRecord]: ...
 
 
-class _Given:
-    """Records that are there."""
+class _GivenRecords:
+    """Records that are there already."""
 
     stopped = ""
 
@@ -131,19 +131,21 @@ class _Given:
         return iter(self._records)
 
 
-def _carry_out(this: Run, source: _Source, metrics: Mapping[str, Metrics], *watching: object) -> RunSummary:
+def _carry_out(this: Run, wiring: Wiring, source: _Source, *watching: object) -> RunSummary:
     """Gather the records, measure them, and put all files into their places when everything has ended well."""
     files = RunFolder(this.folder)
-    observers = Observers(Writers(files), *watching)
+    observers = Observers(Writers(files), wiring.get("tracker"), *watching)
+    records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=this)
         start = time.perf_counter()
         for record in source.records():
+            records.add(record)
             observers.notify("convrag_turn_finished", run=this, record=record)
-        records = _Records(files.unfinished / "intermediate")
-        measured = measure(metrics, records)
+        measured = measure(wiring.get_all("metrics"), records)
         observers.notify("convrag_run_measured", run=this, replies=measured.replies)
-        reports = observers.collect("convrag_report", run=this, records=records)
+        observed = observers.collect("convrag_report", run=this, records=records)
+        reports = join_reports([*wiring.reports(records), *measured.reports, *observed])
         scores = Scores(records, measured.values)
         summary = summarize(
             records,
@@ -166,6 +168,7 @@ def _carry_out(this: Run, source: _Source, metrics: Mapping[str, Metrics], *watc
         raise
     finally:
         files.discard()
+        records.close()
     observers.notify("convrag_run_finished", run=this, summary=summary)
     return summary
 
@@ -184,16 +187,6 @@ def _identity(this: Run) -> str:
     """What decides a run's results: its stages, and those settings that are no matter of operation."""
     settings = {name: this.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
     return digest([this.fingerprints, settings])
-
-
-class _Records(Iterable[TurnRecord]):
-    """The records of a run, read from disk each time: metrics may go through them as often as they like."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __iter__(self) -> Iterator[TurnRecord]:
-        return read_records(self.folder)
 
 
 def _conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:

@@ -93,8 +93,11 @@ def strictly_falling(hits: Iterable[Hit]) -> list[float]:
 
 
 def single_precision(value: float) -> float:
-    """The nearest number in single precision (float32)."""
-    return float(struct.unpack("f", struct.pack("f", value))[0])
+    """The nearest number that a 32-bit float can hold; one beyond its range is returned as it is."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return value
 
 
 def _single_below(value: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from convrag.api.errors import ConvragError
 from convrag.api.stages import Metrics
-from convrag.api.types import Completion, Prompt, TurnRecord, Usage
+from convrag.api.types import Completion, Measurement, Prompt, Report, TurnRecord, Usage
 from convrag.score.scoring import Values
 from convrag.store.usage import UsageMeter
 
@@ -22,6 +22,7 @@ class Measured:
     """What the metrics gave, what they asked of language models, and why one of them had to stop, if it had to."""
 
     values: list[tuple[Metrics, Values]] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     replies: Sequence[tuple[Prompt, Completion]] = ()
     stopped: str = ""
@@ -40,7 +41,12 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
         place = f"{GROUP}.{name}"
         try:
             with meter.stage(place):
-                measured.values.append((metric, metric.measure(records)))
+                values = metric.measure(records)
+            if not isinstance(values, Mapping):
+                raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
+            measured.values.append((metric, values))
+            if isinstance(values, Measurement) and values.report is not None:
+                measured.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
             reason = f"{place} failed: {error if known else f'{type(error).__name__}: {error}'}"

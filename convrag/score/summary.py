@@ -62,6 +62,20 @@ def summarize(
     )
 
 
+def join_reports(reports: Iterable[Report]) -> list[Report]:
+    """Reports of one title as one: their lines (each once), numbers and files, in order."""
+    joined: dict[str, Report] = {}
+    for report in reports:
+        before = joined.get(report.title, Report(report.title))
+        joined[report.title] = Report(
+            report.title,
+            tuple(dict.fromkeys([*before.lines, *report.lines])),
+            {**before.numbers, **report.numbers},
+            {**before.files, **report.files},
+        )
+    return list(joined.values())
+
+
 def score_lines(scores: Scores) -> Iterator[str]:
     """A line of JSON for each turn that has scores: who it is, and its `scores` by measure."""
     for turn in scores.turns:

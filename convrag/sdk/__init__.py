@@ -6,6 +6,8 @@
 * `recording`: replies of an LLM in a file.
 * `sentences`: English text becomes sentences.
 * `citations`: an answer's citations are checked.
+* `fusion`: reciprocal rank fusion.
+* `stemming`: English words without their endings.
 * `ordering`: the order in which passages are shown.
 * `corpus`: the passages of a domain on disk.
 * `jsonl`: users' files, line by line.

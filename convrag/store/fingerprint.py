@@ -33,7 +33,8 @@ def fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str
     """
     cls = type(stage)
     name = f"{cls.__module__}.{cls.__qualname__}"
-    return digest([name, option, parameters, source_hash(cls.__module__), stage.content_hash()])
+    wording = [[prompt.task, prompt.source] for prompt in stage.prompt_templates]
+    return digest([name, option, parameters, source_hash(cls.__module__), stage.content_hash(), wording])
 
 
 @cache

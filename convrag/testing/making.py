@@ -12,7 +12,7 @@ from unittest import mock
 from convrag.api.errors import ConvragError
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter
-from convrag.turn.wiring import fingerprint_of
+from convrag.turn.stage_pool import fingerprint_of
 
 
 class Making:

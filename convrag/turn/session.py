@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from convrag.api.errors import DataError
 from convrag.api.types import EvidenceItem, Passage, Question, Turn, TurnRecord
+from convrag.store.atomic import write_atomically
 
 
 @dataclass
@@ -85,11 +86,9 @@ class Conversations:
             return
         path = self._path(conversation.id)
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(f".{threading.get_ident()}.unfinished")
         turns = [asdict(turn) for turn in conversation.history]
         row = {"id": conversation.id, "domain": conversation.domain, "turns": turns}
-        unfinished.write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-        unfinished.replace(path)
+        write_atomically(path, json.dumps(row, ensure_ascii=False))
 
     def ids(self) -> list[str]:
         """The ids of all conversations, in memory and on disk, sorted."""

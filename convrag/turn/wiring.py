@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
-from collections.abc import Mapping
-from pathlib import Path
+import logging
+from collections.abc import Iterable, Mapping
 from typing import Any
-from weakref import WeakSet
 
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import OPTION_KEY, Stage
+from convrag.api.types import Report, TurnRecord
+from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
-from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
-from convrag.sdk.prompts import PromptTemplate
-from convrag.store.fingerprint import digest, file_hash, fingerprint
-from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.turn.stage_pool import pool
 
-_KEPT = 64  # stages that outlive their run: enough for a grid's cells to share, few enough to fit
+log = logging.getLogger(__name__)
 
 
 class Wiring:
@@ -85,7 +81,7 @@ class Wiring:
     def prepare(self) -> None:
         """Let every built stage do what would delay the first turn."""
         for _, stage in self._distinct():
-            _shared.prepare(stage)
+            pool.prepare(stage)
 
     def fingerprints(self) -> dict[str, str]:
         """Place -> fingerprint of every built stage."""
@@ -102,12 +98,25 @@ class Wiring:
 
     def prompts(self) -> dict[str, str]:
         """Place and task ("rewriter.rewrite") -> the template of each prompt that a built stage holds."""
-        found = {}
+        return {
+            f"{place}.{prompt.task}": prompt.source
+            for place, stage in self._distinct()
+            for prompt in stage.prompt_templates
+        }
+
+    def reports(self, records: Iterable[TurnRecord]) -> list[Report]:
+        """What the built stages have to say about a run's records; one that fails costs a warning."""
+        found = []
         for place, stage in self._distinct():
-            for held in vars(stage).values():
-                template = getattr(held, "template", held)
-                if isinstance(template, PromptTemplate):
-                    found[f"{place}.{template.task}"] = template.source
+            try:
+                report = stage.report(records)
+            except Exception as error:
+                log.warning(
+                    "%s failed to report: %s: %s", self.chosen(place), type(error).__name__, error, exc_info=error
+                )
+                continue
+            if report is not None:
+                found.append(report)
         return found
 
     def _distinct(self) -> list[tuple[str, Stage]]:
@@ -131,76 +140,18 @@ class Wiring:
         finally:
             self._building.pop()
         self._options[place] = option.name
-        self.stages[place] = _shared.stage(option, values, injected, self.store, place)
+        self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
 
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
         group, inner = parameter.group, f"{place}.{parameter.name}"
         if isinstance(given, Mapping):
             return self._build(given, group, inner)
+        if isinstance(given, str):
+            return self._build(option_node(group, given), group, inner)
         if given is not None:
-            plus = "" if isinstance(parameter.default, Use) else "+"
-            raise ConfigError(f"{inner}={given}: to choose a stage for a stage, write {plus}{group}@{inner}={given}")
+            choices = ", ".join(self.registry.options(group))
+            raise ConfigError(f"{inner}={given}: this is no option of {group}; choose from: {choices}")
         if isinstance(parameter.default, Use):
             return self._build({OPTION_KEY: parameter.default.option}, group, inner)
         return None if parameter.default is None else self.get(group)
-
-
-class _Shared:
-    """The stages of this process. One that is configured, and reads, like one that is there already is the same one."""
-
-    def __init__(self) -> None:
-        self._stages: OrderedDict[str, Stage] = OrderedDict()
-        self._prepared: WeakSet[Stage] = WeakSet()
-        self._lock = threading.RLock()
-
-    def stage(
-        self, option: Option, values: dict[str, Any], injected: dict[str, Stage | None], store: Store, place: str
-    ) -> Stage:
-        stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
-        with self._lock:
-            try:
-                stage = option.cls(**values, **injected, **stores)
-            except ImportError as error:
-                absent = option.missing_extra(place)
-                raise absent or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            except (TypeError, ValueError) as error:
-                raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            stage.fingerprint = fingerprint_of(option, values, injected, stage)
-            key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
-            if key not in self._stages:
-                remember(stage, store)
-                self._stages[key] = stage
-            self._stages.move_to_end(key)
-            while len(self._stages) > _KEPT:
-                self._stages.popitem(last=False)
-            return self._stages[key]
-
-    def prepare(self, stage: Stage) -> None:
-        with self._lock:
-            if stage not in self._prepared:
-                stage.prepare()
-                self._prepared.add(stage)
-
-
-_shared = _Shared()
-
-
-def fingerprint_of(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
-    """The fingerprint of a stage.
-
-    Args:
-        option: what it is.
-        values: its plain parameters.
-        injected: the stages that it was given.
-        stage: itself, as built.
-    """
-    return fingerprint(stage, option.name, {**_bearing(option, values, stage), **injected})
-
-
-def _bearing(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
-    """The parameters that bear on results; a file counts by its contents, wherever it lies."""
-    bearing = {name: value for name, value in values.items() if not option.parameters[name].operational}
-    if stage.content_hash():
-        return {name: value for name, value in bearing.items() if not isinstance(value, Path)}
-    return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in bearing.items()}

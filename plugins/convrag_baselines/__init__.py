@@ -1,11 +1,14 @@
-"""The rewriters that every paper compares with."""
+"""Baseline rewriters: what papers compare their rewriters with.
+
+Without a model: concatenation (`none`, `all_questions`, `last_n`) and blend. With an LLM: full_history and threshold.
+"""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
 from convrag_baselines.blend import BlendRewriter
+from convrag_baselines.concatenation import AllQuestionsRewriter, LastNRewriter, NoRewriter
 from convrag_baselines.full_history import FullHistoryRewriter
-from convrag_baselines.plain import AllQuestionsRewriter, LastNRewriter, NoRewriter
 from convrag_baselines.threshold import ThresholdRewriter
 
 __all__ = [

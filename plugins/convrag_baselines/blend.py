@@ -1,4 +1,4 @@
-"""History without an LLM: the question, and what was said before it with small weights."""
+"""`rewriter=blend`: the question, and earlier utterances with small weights, without an LLM."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ _WORD = re.compile(r"\w+")
 
 
 class BlendRewriter(Rewriter):
-    """Search for the question, and with small weights for the last questions and answers: history that costs nothing.
+    """Search for the question and, with small weights, for the last questions and answers: no LLM is called.
 
-    Rocchio's formula, with what was said before in the place of feedback: the query is the question's vector and, less
-    a share, the mean of the vectors of earlier utterances. The retriever adds them up in its own way. Each utterance
-    has the same length as the question, whatever it has to say: a text of n different words, each as heavy as the
-    next, has a vector of length sqrt(n), so its weight is divided by that. So a long answer speaks no louder than a
-    short question, no word is picked by hand, and the rarity of words counts where it belongs, in the retriever.
+    Rocchio's formula, with earlier utterances in the place of relevant passages: the query's vector is that of the
+    question plus a weighted mean of the utterances' vectors, which the retriever adds up in its own way. All vectors
+    are scaled to the length of the question's: a text of n different words of equal weight has a vector of length
+    sqrt(n), so its weight is divided by that. So a long answer counts no more than a short question, no words are
+    selected, and the rarity of words is left to the retriever.
 
     Args:
-        weight: of all that was said before, together, against the question's 1. Half: the question asks, the history
-            explains.
-        decay: weight of an exchange against the one after it. Half: as the history does to the question.
-        exchanges: how many are looked at; with decay=.5 a fifth would weigh less than a thirtieth of the history.
+        weight: that of all earlier utterances together; the question's is 1.
+        decay: the weight of an exchange as a share of that of the exchange after it.
+        exchanges: how many of the last exchanges are used; with decay=.5 a fifth would have less than a thirtieth of
+            their weight.
 
     Raises:
-        ConfigError: a number lies outside of its range.
+        ConfigError: a parameter is out of range.
     """
 
     def __init__(self, *, weight: float = 0.5, decay: float = 0.5, exchanges: int = 4) -> None:
         if weight <= 0:
-            raise ConfigError(f"rewriter.weight={weight}: it must be above 0; rewriter=none searches for the question")
+            raise ConfigError(f"rewriter.weight={weight}: it must be above 0; rewriter=none leaves the history out")
         if not 0 < decay <= 1:
-            raise ConfigError(f"rewriter.decay={decay}: it must be above 0, and at most 1 (all weigh the same)")
+            raise ConfigError(f"rewriter.decay={decay}: it must be above 0 and at most 1 (equal weights)")
         if exchanges < 1:
             raise ConfigError(f"rewriter.exchanges={exchanges}: it must be at least 1")
         self.weight = weight
@@ -41,16 +41,19 @@ class BlendRewriter(Rewriter):
         self.exchanges = exchanges
 
     def rewrite(self, question: Question) -> Rewrite:
-        """The question, then the utterances, newest exchange first; no call of anything."""
+        """The question, then the utterances, newest exchange first."""
         turns = question.history[: -self.exchanges - 1 : -1]
-        said = [(text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
-        said = [(text, share) for text, share in said if _length(text)]
-        total = sum(share for _, share in said)
-        length = _length(question.text) or 1.0
-        blended = (Query(text, self.weight * share / total * length / _length(text)) for text, share in said)
+        aged = [(text, age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
+        utterances = [(text, self.decay**age) for text, age in aged if _vector_length(text)]
+        total = sum(share for _, share in utterances)
+        length = _vector_length(question.text) or 1.0
+        blended = (
+            Query(text, self.weight * share / total * length / _vector_length(text)) for text, share in utterances
+        )
         selected = [turn.id for turn in reversed(turns)]
         return Rewrite((Query(question.text), *blended), {"selected": selected})
 
 
-def _length(text: str) -> float:
+def _vector_length(text: str) -> float:
+    """The length of a text's vector of words, each of weight 1."""
     return sqrt(len(set(_WORD.findall(text.lower()))))

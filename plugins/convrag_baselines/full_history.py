@@ -1,4 +1,4 @@
-"""The rewriter of most papers."""
+"""`rewriter=full_history`: an LLM rewrites the question with the whole conversation in its prompt."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 
 
 class FullHistoryRewriter(Rewriter):
-    """Ask the LLM for a stand-alone question, showing it the whole conversation.
+    """Ask the LLM for a stand-alone question, with the whole conversation in the prompt.
 
-    The first turn is searched for as it is. Where the LLM fails, or its reply is no question, the user's own words are
-    used, and the record says why.
+    The first question of a conversation is not rewritten. If the LLM fails, or its reply is no question, the original
+    question is used, and the record gives the reason.
 
     Args:
         llm: the language model that rewrites.
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
             list of `user` and `assistant`, oldest first).
-        temperature: 0 gives the likeliest rewrite: rewriting is no place for variety; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens; a question needs far fewer. None leaves it to the llm.
+        temperature: 0 gives the likeliest rewrite; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens, far more than a question needs; None leaves it to the llm.
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -29,14 +29,11 @@ class FullHistoryRewriter(Rewriter):
         self, *, llm: LLM, prompt: Path | None = None, temperature: float | None = 0.0, max_tokens: int | None = 200
     ) -> None:
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """One call of the LLM, but none for a first turn."""
         if not question.history:
             return Rewrite.of(question.text)
-        return self.asker.rewrite(question, {}, history=format_exchanges(question.history))
+        return self.llm_rewriter.rewrite(question, {}, history=format_exchanges(question.history))

@@ -1,4 +1,4 @@
-"""The flat baseline that beats a hierarchy: the exchanges that resemble the question, and always the last one."""
+"""`rewriter=threshold`: an LLM rewrites the question with the exchanges that are similar to it in its prompt."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ if TYPE_CHECKING:
 
 
 class ThresholdRewriter(Rewriter):
-    """Ask the LLM for a stand-alone question, showing it the exchanges that resemble the question.
+    """Ask the LLM for a stand-alone question, with the exchanges that are similar to the question in the prompt.
 
-    An exchange is shown if its embedding is similar enough to the question's; the last one always is, since most
-    pronouns point there. They are shown in the order in which they were held. The first turn is searched for as it is.
+    An exchange is in the prompt if its embedding is similar enough to the question's; the last exchange always is,
+    since most pronouns refer to it. The exchanges are in chronological order. The first question of a conversation is
+    not rewritten. If the LLM fails, or its reply is no question, the original question is used.
 
     Args:
         llm: the language model that rewrites.
         embedder: embeds each exchange (once) and the question.
-        threshold: the least cosine similarity of an exchange with the question, -1 to 1; more selects fewer (.3: the
-            targeted rewrite of the DH-RAG authors).
-        turns: the most exchanges that are shown, the last one among them; the most similar go first (5: likewise).
+        threshold: the least cosine similarity of an exchange with the question, -1 to 1; a higher one selects fewer
+            exchanges (.3 is from the targeted rewrite of the DH-RAG authors).
+        turns: the most exchanges in the prompt, with the last one; the most similar are preferred (5: same source).
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question` and `history` (a
             list of `user` and `assistant`, oldest first).
         temperature: 0 gives the likeliest rewrite; None leaves it to the llm.
         max_tokens: the longest reply, in tokens; None leaves it to the llm.
 
     Raises:
-        ConfigError: turns is below 1, or threshold is no cosine.
+        ConfigError: turns is below 1, or threshold is not between -1 and 1.
         DataError: the prompt's file is missing or is no template.
     """
 
@@ -47,47 +48,44 @@ class ThresholdRewriter(Rewriter):
         max_tokens: int | None = 200,
     ) -> None:
         if turns < 1:
-            raise ConfigError(f"rewriter.turns={turns}: at least 1, for the last exchange is always shown")
+            raise ConfigError(f"rewriter.turns={turns}: it must be at least 1, since the last exchange is always shown")
         if not -1 <= threshold <= 1:
-            raise ConfigError(f"rewriter.threshold={threshold}: a cosine lies between -1 and 1")
+            raise ConfigError(f"rewriter.threshold={threshold}: it must be a cosine, from -1 to 1")
         self.embedder = embedder
         self.threshold = threshold
         self.turns = turns
         template = PromptTemplate("rewrite", package="convrag_baselines", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """Embeddings for what was not embedded before, and one call of the LLM; neither for a first turn."""
+        """One call of the LLM, and embeddings of the texts not embedded before; neither for a first turn."""
         if not question.history:
             return Rewrite.of(question.text)
-        wanted = self.embedder.embed([question.text], query=True)[0]
-        similarities = [float(value) for value in self._vectors(question) @ wanted]
+        query = self.embedder.embed([question.text], query=True)[0]
+        similarities = [float(value) for value in self._embed_history(question) @ query]
         *earlier, last = range(len(similarities))
         similar = [index for index in earlier if similarities[index] >= self.threshold]
         similar.sort(key=lambda index: (-similarities[index], -index))
         chosen = sorted([*similar[: self.turns - 1], last])
         turns = [question.history[index] for index in chosen]
-        named = zip(question.history, similarities, strict=True)
+        by_turn = zip(question.history, similarities, strict=True)
         trace = {
             "selected": [turn.id for turn in turns],
-            "similarities": {turn.id: round(value, 4) for turn, value in named},
+            "similarities": {turn.id: round(value, 4) for turn, value in by_turn},
         }
-        return self.asker.rewrite(question, trace, history=format_exchanges(turns))
+        return self.llm_rewriter.rewrite(question, trace, history=format_exchanges(turns))
 
-    def _vectors(self, question: Question) -> NDArray[np.float32]:
-        """One row per exchange of the history; the question's conversation keeps those that are there."""
+    def _embed_history(self, question: Question) -> NDArray[np.float32]:
+        """The embeddings of the history, shape (exchanges, dimensions); the conversation's state keeps them."""
         import numpy as np
 
         known = question.state(self)
-        texts = [_exchange(turn) for turn in question.history]
+        texts = [_format_exchange(turn) for turn in question.history]
         if new := [text for text in dict.fromkeys(texts) if text not in known]:
             known.update(zip(new, self.embedder.embed(new), strict=True))
         return np.stack([known[text] for text in texts])
 
 
-def _exchange(turn: Turn) -> str:
+def _format_exchange(turn: Turn) -> str:
     return f"{turn.question}\n{turn.answer}".strip()

@@ -1,11 +1,11 @@
-"""Each stage's plainest option: all passages, one prompt, or nothing at all."""
+"""The simplest options of stages: all passages as context, one prompt as generator, and disabled stages (`none`)."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_basics.context import FullContext
-from convrag_basics.direct import DirectGenerator
-from convrag_basics.nothing import NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.direct_generator import DirectGenerator
+from convrag_basics.disabled_stages import NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.full_context import FullContext
 
 __all__ = ["DirectGenerator", "FullContext", "NoClusterer", "NoGenerator", "NoRanker", "NoTracker"]
 

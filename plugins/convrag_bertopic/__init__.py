@@ -1,14 +1,20 @@
-"""The clusterer of GINGER's best runs; it needs the extra `bertopic`."""
+"""BERTopic's clusterer, with which GINGER's best runs were made (extra `bertopic`)."""
 
 from __future__ import annotations
+
+import os
 
 from convrag import Register, hookimpl
 from convrag_bertopic.clusterer import BertopicClusterer
 
 __all__ = ["BertopicClusterer"]
 
+# litellm reads these at import, and bertopic imports it where it is installed: fetch no price list, read no .env file.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
+
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register this package's option."""
+    """Register `clusterer=bertopic`."""
     register("clusterer", "bertopic", BertopicClusterer)

@@ -1,4 +1,4 @@
-"""`clusterer=bertopic`: UMAP and HDBSCAN over embeddings."""
+"""`clusterer=bertopic`."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SMALLEST = 4
-"""Different texts that are worth a projection; fewer are clusters of their own."""
+MIN_TEXTS = 4
+"""Different texts from which on they are projected; of fewer, each is a cluster of its own."""
 
 
 class BertopicClusterer(Clusterer):
@@ -75,23 +75,23 @@ class BertopicClusterer(Clusterer):
         labels = np.full(len(texts), -1, dtype=np.int64)
         if not len(texts):
             return labels
-        copies = Counter(texts)
-        different = list(copies)
-        rows = embedder.embed(different)
+        counts = Counter(texts)
+        distinct = list(counts)
+        rows = embedder.embed(distinct)
         known = np.flatnonzero(rows.any(axis=1)).tolist()
-        topics = self._topics(rows[known]) if len(known) >= SMALLEST else list(range(len(known)))
-        of_text = dict(zip((different[index] for index in known), topics, strict=True))
+        topics = self._find_topics(rows[known]) if len(known) >= MIN_TEXTS else list(range(len(known)))
+        topic_of = dict(zip((distinct[index] for index in known), topics, strict=True))
         numbers: dict[object, int] = {}
         for index, text in enumerate(texts):
-            topic = of_text.get(text)
-            if topic is not None and (topic >= 0 or copies[text] > 1):  # equal texts are a cluster, if nothing else
+            topic = topic_of.get(text)
+            if topic is not None and (topic >= 0 or counts[text] > 1):  # equal texts are a cluster, never outliers
                 labels[index] = numbers.setdefault(topic if topic >= 0 else text, len(numbers))
         return labels
 
-    def _topics(self, rows: NDArray[np.float32]) -> list[int]:
-        from convrag_bertopic.topics import topics
+    def _find_topics(self, rows: NDArray[np.float32]) -> list[int]:
+        from convrag_bertopic.topics import find_topics
 
-        found = topics(
+        topics = find_topics(
             rows,
             neighbors=self.neighbors,
             components=self.components,
@@ -100,4 +100,4 @@ class BertopicClusterer(Clusterer):
             min_samples=self.min_samples,
             seed=self.seed,
         )
-        return [int(topic) for topic in found]
+        return [int(topic) for topic in topics]

@@ -1,4 +1,4 @@
-"""What BERTopic does to embeddings. The first call imports and compiles for seconds."""
+"""BERTopic's two steps, a projection by UMAP and clusters by HDBSCAN; the first call compiles for some ten seconds."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
-_SPECTRAL = 10  # below, UMAP's spectral start has too few eigenvectors to choose from
-_lock = threading.Lock()  # numba's default threading layer must not be entered twice
+_MIN_SPECTRAL = 10  # for fewer texts, UMAP's spectral start has too few eigenvectors to choose from
+_lock = threading.Lock()  # numba's default threading layer must not be entered by two threads
 
 
-def topics(
+def find_topics(
     rows: NDArray[np.float32],
     *,
     neighbors: int,
@@ -22,7 +22,10 @@ def topics(
     min_samples: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """(n, d) rows, n at least 4 -> (n,) topics, -1 for outliers."""
+    """(n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See BertopicClusterer for the parameters.
+
+    A parameter that n texts do not allow is lowered to the largest value that they do.
+    """
     n = len(rows)
     with _lock, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no TensorFlow, no threads with a seed, a graph of several parts: as wanted
@@ -33,7 +36,7 @@ def topics(
             n_neighbors=min(neighbors, n - 1),
             n_components=min(components, n - 3),
             min_dist=min_dist,
-            init="spectral" if n >= _SPECTRAL else "random",
+            init="spectral" if n >= _MIN_SPECTRAL else "random",
             random_state=seed,
         )
         projected = np.nan_to_num(reducer.fit_transform(rows))

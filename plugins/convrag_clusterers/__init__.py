@@ -1,12 +1,15 @@
-"""Ways to group short texts by what they are about, from scikit-learn."""
+"""Clusterers of short texts, most of them with algorithms of scikit-learn."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_clusterers.density import DbscanClusterer, HdbscanClusterer
-from convrag_clusterers.partitions import AgglomerativeClusterer, KMeansClusterer
+from convrag_clusterers.agglomerative import AgglomerativeClusterer
+from convrag_clusterers.dbscan import DbscanClusterer
+from convrag_clusterers.hdbscan import HdbscanClusterer
+from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_clusterers.lda import LdaClusterer
+from convrag_clusterers.lsa import LsaClusterer
 from convrag_clusterers.similarity import SimilarityClusterer
-from convrag_clusterers.topics import LdaClusterer, LsaClusterer
 
 __all__ = [
     "AgglomerativeClusterer",
@@ -21,7 +24,7 @@ __all__ = [
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register this package's options."""
+    """Register the clusterers."""
     register("clusterer", "kmeans", KMeansClusterer)
     register("clusterer", "agglomerative", AgglomerativeClusterer)
     register("clusterer", "dbscan", DbscanClusterer)

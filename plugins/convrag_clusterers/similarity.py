@@ -1,18 +1,18 @@
-"""The simplest clusterer: one pass, one threshold."""
+"""`clusterer=similarity`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError
-from convrag_clusterers.vectors import VectorClusterer
+from convrag_clusterers.base_clusterers import EmbeddingClusterer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-class SimilarityClusterer(VectorClusterer):
+class SimilarityClusterer(EmbeddingClusterer):
     """Put each text to the cluster that it is most similar to, or begin a new one: greedy, in the order of the texts.
 
     Args:
@@ -28,7 +28,7 @@ class SimilarityClusterer(VectorClusterer):
             raise ConfigError(f"clusterer.threshold={threshold}: a cosine lies between -1 and 1")
         self.threshold = threshold
 
-    def _labels(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    def _label_rows(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
         import numpy as np
 
         sums = np.zeros(rows.shape, dtype=np.float64)
@@ -37,9 +37,9 @@ class SimilarityClusterer(VectorClusterer):
         for index, row in enumerate(rows):
             lengths = np.linalg.norm(sums[:count], axis=1)
             similarities = np.divide(sums[:count] @ row, lengths, out=np.zeros(count), where=lengths > 0)
-            best = int(similarities.argmax()) if count else 0
-            if not count or similarities[best] < self.threshold:
-                best, count = count, count + 1
-            sums[best] += row
-            labels[index] = best
+            nearest = int(similarities.argmax()) if count else 0
+            if not count or similarities[nearest] < self.threshold:
+                nearest, count = count, count + 1
+            sums[nearest] += row
+            labels[index] = nearest
         return labels

@@ -1,16 +1,13 @@
-"""What runs came to, side by side: leaderboard, significance, effects, costs and plots of grids and finished runs."""
+"""Compares runs: leaderboard, significance, effects, costs and plots of grids and of finished runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from convrag import Register, Report, Sweep, hookimpl
-from convrag_compare.stored import Stored
 from convrag_compare.task import CompareTask
 
 __all__ = ["CompareTask"]
-
-_stored = Stored()
 
 
 @hookimpl
@@ -21,16 +18,18 @@ def convrag_register(register: Register) -> None:
 
 @hookimpl
 def convrag_sweep_check(sweep: Sweep) -> Iterable[str]:
-    """A baseline must be one of the cells: the grid may take hours."""
-    from convrag_compare.sweeps import check
+    """Check that the baseline is one of the cells, before a grid runs for hours."""
+    from convrag_compare.sweeps import check_baseline
 
-    return check(sweep)
+    return check_baseline(sweep)
 
 
 @hookimpl
 def convrag_sweep_started(sweep: Sweep) -> None:
-    """Note what the store holds by now."""
-    _stored.begin(sweep)
+    """Note what the store holds before the first cell."""
+    from convrag_compare.sweeps import mark_store
+
+    mark_store(sweep)
 
 
 @hookimpl
@@ -38,12 +37,12 @@ def convrag_sweep_report(sweep: Sweep) -> Report | None:
     """Compare the cells of a grid of runs."""
     from convrag_compare.sweeps import report_on
 
-    return report_on(sweep, _stored.new(sweep))
+    return report_on(sweep)
 
 
 @hookimpl
 def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
-    """Show the leaderboard on the terminal, when it stands in its file."""
-    from convrag_compare.sweeps import show
+    """Print the leaderboard, after its files have been written."""
+    from convrag_compare.sweeps import print_leaderboard
 
-    show(sweep, reports)
+    print_leaderboard(sweep, reports)

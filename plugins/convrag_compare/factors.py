@@ -1,4 +1,4 @@
-"""What was varied: the choices in which runs differ, and how a run is called by them."""
+"""The factors of a comparison, which are the overrides in which runs differ; runs are labelled by their levels."""
 
 from __future__ import annotations
 
@@ -6,53 +6,55 @@ from collections.abc import Iterable, Sequence
 
 from convrag import ConfigError
 from convrag.sweep.cells import OPERATIONAL
-from convrag_compare.outcome import Outcome, choices_of
+from convrag_compare.run_result import RunResult, parse_overrides
 
 UNSET = "-"
-"""The level of a factor that a run says nothing about."""
+"""The level of a factor that a run does not set."""
 
 
-def factors_of(outcomes: Sequence[Outcome]) -> dict[str, list[str]]:
-    """Factor -> its levels, both in the order in which they first come."""
-    keys = dict.fromkeys(key for outcome in outcomes for key in outcome.choices if not key.startswith(OPERATIONAL))
-    levels = {key: list(dict.fromkeys(level(outcome, key) for outcome in outcomes)) for key in keys}
+def find_factors(results: Sequence[RunResult]) -> dict[str, list[str]]:
+    """Factor -> its levels, both in the order in which they first occur."""
+    keys = dict.fromkeys(key for result in results for key in result.choices if not key.startswith(OPERATIONAL))
+    levels = {key: list(dict.fromkeys(get_level(result, key) for result in results)) for key in keys}
     return {key: found for key, found in levels.items() if len(found) > 1}
 
 
-def level(outcome: Outcome, factor: str) -> str:
-    """What the run chose."""
-    return outcome.choices.get(factor, UNSET)
+def get_level(result: RunResult, factor: str) -> str:
+    """The level of a factor in a run."""
+    return result.choices.get(factor, UNSET)
 
 
-def label(outcome: Outcome, factors: Iterable[str]) -> str:
-    """What the run is called among the others: `rewriter=mmr ranker=bm25`."""
-    return " ".join(f"{factor}={level(outcome, factor)}" for factor in factors) or outcome.name
+def format_run(result: RunResult, factors: Iterable[str]) -> str:
+    """The levels of a run as a text, `rewriter=mmr ranker=bm25`; its name where there are no factors."""
+    return " ".join(f"{factor}={get_level(result, factor)}" for factor in factors) or result.name
 
 
-def settings(outcome: Outcome, factors: Iterable[str]) -> tuple[str, ...]:
-    """The levels of these factors."""
-    return tuple(level(outcome, factor) for factor in factors)
+def get_levels(result: RunResult, factors: Iterable[str]) -> tuple[str, ...]:
+    """The levels of several factors in a run."""
+    return tuple(get_level(result, factor) for factor in factors)
 
 
-def find_baseline(outcomes: Sequence[Outcome], wanted: str | None) -> Outcome:
-    """The first run that has all overrides of `wanted` ("rewriter=none+ranker=bm25"); the first one where none is.
+def find_baseline(results: Sequence[RunResult], wanted: str | None) -> RunResult:
+    """The first run that has all overrides of `wanted` ("rewriter=none+ranker=bm25"), or has it for a name.
+
+    Without `wanted` it is the first run.
 
     Raises:
         ConfigError: no run has them; the message lists the runs.
     """
     if not wanted:
-        return outcomes[0]
-    asked = choices_of(_split(wanted))
-    for outcome in outcomes:
-        if outcome.name == wanted or asked.items() <= outcome.choices.items():
-            return outcome
-    factors = factors_of(outcomes)
-    names = "\n".join(f"  {label(outcome, factors).replace(' ', '+')}" for outcome in outcomes)
+        return results[0]
+    asked = parse_overrides(_split_overrides(wanted))
+    for result in results:
+        if result.name == wanted or asked.items() <= result.choices.items():
+            return result
+    factors = find_factors(results)
+    names = "\n".join(f"  {format_run(result, factors).replace(' ', '+')}" for result in results)
     raise ConfigError(f"sweep.baseline={wanted}: no cell has these overrides. The cells are:\n{names}")
 
 
-def _split(wanted: str) -> list[str]:
-    """The overrides that plus signs join; one in a value (`dataset.domain=a+b`) joins no overrides."""
+def _split_overrides(wanted: str) -> list[str]:
+    """Overrides that are joined with plus signs; a plus sign in a value (`dataset.domain=a+b`) separates nothing."""
     parts: list[str] = []
     for part in wanted.split("+"):
         if "=" in part or not parts:

@@ -1,4 +1,4 @@
-"""The leaderboard: every run's scores with an interval, and its difference to the baseline with a p-value."""
+"""The leaderboard: the mean of each run with its interval, and its difference to the baseline with a p-value."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import nan
 
-from convrag_compare.factors import factors_of
-from convrag_compare.outcome import OK, Outcome
-from convrag_compare.paired import Difference, compare, less, mean_intervals
-from convrag_compare.significance import holm
+from convrag_compare.factors import find_factors
+from convrag_compare.paired_differences import (
+    Difference,
+    estimate_differences,
+    estimate_mean_intervals,
+    subtract_scores,
+)
+from convrag_compare.run_result import OK, RunResult
+from convrag_compare.significance import correct_by_holm
 
 
 @dataclass(frozen=True)
 class Row:
-    """One run. `mean` is NaN for one without scores; `difference` is None for the baseline, and without shared turns.
+    """One run of a leaderboard.
 
-    `domains` holds for each domain the mean of the metric and its interval; `corrected` is Holm's p-value.
+    Args:
+        result: the run.
+        mean: of the metric; NaN for a run without scores.
+        low: the lower end of the mean's 95 % interval.
+        high: its upper end.
+        domains: for each domain, the mean of the metric and the ends of its interval.
+        difference: to the baseline; None for the baseline itself, and for a run that shares no scored turn with it.
+        corrected: the p-value of the difference, corrected by Holm's method.
     """
 
-    outcome: Outcome
+    result: RunResult
     mean: float
     low: float
     high: float
@@ -30,58 +42,69 @@ class Row:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """All runs, best first; those that failed come last."""
+    """The compared runs.
+
+    Args:
+        metric: the measure that decides.
+        factors: factor -> its levels.
+        measures: all that some run was measured by.
+        domains: those with a mean of their own; empty where there is but one.
+        rows: the runs, best first; those that failed come last.
+        baseline: the run that the others are compared with, if any.
+    """
 
     metric: str
     factors: dict[str, list[str]]
     measures: list[str]
     domains: list[str]
     rows: list[Row]
-    baseline: Outcome | None
+    baseline: RunResult | None
 
 
-def rank(outcomes: Sequence[Outcome], metric: str, baseline: Outcome | None) -> Leaderboard:
+def build_leaderboard(results: Sequence[RunResult], metric: str, baseline: RunResult | None) -> Leaderboard:
     """Compare runs by a metric, each with the baseline where there is one.
 
     Args:
-        outcomes: in the order of the grid.
+        results: in the order of the grid.
         metric: the measure that decides.
-        baseline: one of them that ended well.
+        baseline: one of them, with the state "ok".
     """
-    runs = [outcome.scores for outcome in outcomes]
-    overall = mean_intervals(runs, metric)
-    domains = list(dict.fromkeys(name for each in outcomes if each.summary for name in each.summary.domains))
-    places = {domain: mean_intervals(runs, metric, domain) for domain in domains} if len(domains) > 1 else {}
-    compared = _against(outcomes, baseline, metric)
-    corrected = holm([difference.p if difference else nan for difference in compared])
+    runs = [result.scores for result in results]
+    overall = estimate_mean_intervals(runs, metric)
+    domains = list(dict.fromkeys(name for each in results if each.summary for name in each.summary.domains))
+    places = {domain: estimate_mean_intervals(runs, metric, domain) for domain in domains} if len(domains) > 1 else {}
+    differences = _compare_with_baseline(results, baseline, metric)
+    corrected = correct_by_holm([difference.p if difference else nan for difference in differences])
     rows = []
-    for index, outcome in enumerate(outcomes):
-        by_domain = {place: (_mean(outcome, metric, place), *found[index]) for place, found in places.items()}
-        mean = outcome.overall.get(metric, nan)
-        rows.append(Row(outcome, mean, *overall[index], by_domain, compared[index], corrected[index]))
+    for index, result in enumerate(results):
+        by_domain = {place: (_get_domain_mean(result, metric, place), *found[index]) for place, found in places.items()}
+        mean = result.overall.get(metric, nan)
+        rows.append(Row(result, mean, *overall[index], by_domain, differences[index], corrected[index]))
     return Leaderboard(
         metric=metric,
-        factors=factors_of(outcomes),
-        measures=list(dict.fromkeys(name for outcome in outcomes for name in outcome.overall)),
+        factors=find_factors(results),
+        measures=list(dict.fromkeys(name for result in results for name in result.overall)),
         domains=list(places),
-        rows=sorted(rows, key=_place),
+        rows=sorted(rows, key=_make_sort_key),
         baseline=baseline,
     )
 
 
-def _against(outcomes: Sequence[Outcome], baseline: Outcome | None, metric: str) -> list[Difference | None]:
-    """Each run's difference to the baseline; none for the baseline itself, and for what has no scores."""
-    others = [outcome for outcome in outcomes if baseline and outcome is not baseline and outcome.state == OK]
-    differences = [less(outcome.scores, baseline.scores, metric) for outcome in others if baseline]
-    found = {id(outcome): each for outcome, each in zip(others, compare(differences, metric), strict=True)}
-    return [found.get(id(outcome)) for outcome in outcomes]
+def _compare_with_baseline(
+    results: Sequence[RunResult], baseline: RunResult | None, metric: str
+) -> list[Difference | None]:
+    """The difference of each run to the baseline; None for the baseline itself, and for a run without scores."""
+    others = [result for result in results if baseline and result is not baseline and result.state == OK]
+    pairs = [subtract_scores(result.scores, baseline.scores, metric) for result in others if baseline]
+    found = {id(result): each for result, each in zip(others, estimate_differences(pairs, metric), strict=True)}
+    return [found.get(id(result)) for result in results]
 
 
-def _mean(outcome: Outcome, metric: str, domain: str) -> float:
-    return outcome.summary.domains.get(domain, {}).get(metric, nan) if outcome.summary else nan
+def _get_domain_mean(result: RunResult, metric: str, domain: str) -> float:
+    return result.summary.domains.get(domain, {}).get(metric, nan) if result.summary else nan
 
 
-def _place(row: Row) -> tuple[bool, float, list[str]]:
-    """Sorts the best first; what has no score, and what failed, last; equal ones by their overrides."""
+def _make_sort_key(row: Row) -> tuple[bool, float, list[str]]:
+    """The best run comes first, then runs without scores, then those that failed; ties go by the overrides."""
     mean = -row.mean if row.mean == row.mean else 1e300
-    return row.outcome.state != OK, mean, [f"{key}={value}" for key, value in row.outcome.choices.items()]
+    return row.result.state != OK, mean, [f"{key}={value}" for key, value in row.result.choices.items()]

@@ -1,4 +1,4 @@
-"""Whether a difference is more than chance: tests whose unit is the conversation, for its turns hang together."""
+"""Tests of significance. Their unit is the conversation, because the turns of one are not independent."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 EXACT = 16
-"""Up to so many conversations that differ, every way to flip their signs is tried."""
+"""The number of conversations that differ up to which every way to flip their signs is tried."""
 
 FLIPS = 19_999
-"""Beyond, so many at random: with the one observed, 20,000."""
+"""The number of random sign flips where there are more; with the observed signs they are 20,000."""
 
 _CHUNK = 500
 _SEED = 0
 _ROUNDING = 1e-9
 
 
-def sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
+def compute_sign_flip_p(differences: NDArray[np.float64]) -> list[float]:
     """The p-values of k paired randomisation tests, two-sided.
 
-    Were two systems alike, a conversation could as well have had its difference the other way round. The p-value is the
-    share of such worlds whose total is at least as far from zero as the one observed.
+    If two systems were equally good, the difference in each conversation could as well have had the other sign. The
+    p-value is the share of the ways to flip the signs that give a total at least as far from zero as the observed one.
 
     Args:
-        differences: (n, k) for each conversation, the sum of its turns' differences.
+        differences: (n, k), for each of n conversations and k tests, the sum of the differences of its turns.
     """
     observed = np.abs(differences.sum(axis=0)) - _ROUNDING * np.abs(differences).sum(axis=0)
     exact = is_exact(differences)
-    sampled = _sampled(differences[:, ~exact], observed[~exact])
+    sampled = _sample_p(differences[:, ~exact], observed[~exact])
     found = np.empty(differences.shape[1])
     found[~exact] = sampled
     for column in np.flatnonzero(exact):
         differing = differences[differences[:, column] != 0, column]  # flipping the others changes nothing
-        totals = np.abs(_all_signs(len(differing)) @ differing)
+        totals = np.abs(_list_signs(len(differing)) @ differing)
         found[column] = np.mean(totals >= observed[column])
     return [float(p) for p in found]
 
 
 def is_exact(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """(n, k) -> (k,) whether every way to flip the signs is tried."""
+    """Whether every way to flip the signs is tried: for differences (n, k), an array (k,)."""
     return np.asarray(np.count_nonzero(differences, axis=0) <= EXACT)
 
 
-def _sampled(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
+def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
     generator = np.random.default_rng(_SEED)
     extreme = np.zeros(differences.shape[1])
     for start in range(0, FLIPS if differences.shape[1] else 0, _CHUNK):
@@ -58,8 +58,8 @@ def _sampled(differences: NDArray[np.float64], observed: NDArray[np.float64]) ->
     return (extreme + 1) / (FLIPS + 1)
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for there being several (Holm's step-down); NaN are no tests, and stay."""
+def correct_by_holm(p_values: Sequence[float]) -> list[float]:
+    """P-values corrected for several tests by Holm's step-down method; NaN, for no test, stays NaN."""
     tested = sorted((p, index) for index, p in enumerate(p_values) if not isnan(p))
     corrected = [nan] * len(p_values)
     highest = 0.0
@@ -69,8 +69,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _all_signs(count: int) -> NDArray[np.float64]:
-    """Every combination of signs but for the mirror images, whose totals are as far from zero."""
+def _list_signs(count: int) -> NDArray[np.float64]:
+    """Every combination of signs, (2 ** (count - 1), count), but for mirror images, whose totals are as far from 0."""
     numbers = np.arange(2 ** max(count - 1, 0))[:, None]
     negative = (numbers >> np.arange(count)) & 1
     return np.where(negative, -1.0, 1.0)

@@ -1,79 +1,107 @@
-"""A grid's report: its cells are read from their folders and compared."""
+"""The report of a grid: its cells are read from their folders and compared."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convrag import Cell, ConfigError, DataError, Report, Sweep
-from convrag.api.stages import OPTION_KEY
+from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
+from convrag.api.stages import GROUPS, OPTION_KEY
 from convrag_compare.factors import find_baseline
-from convrag_compare.outcome import FAILED, NOT_RUN, OK, Outcome, choices_of, read_outcome
-from convrag_compare.reporting import TITLE, report, terminal_table
+from convrag_compare.report import TITLE, compare_runs, make_terminal_table
+from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, parse_overrides, read_run_result
+
+_store_marks: dict[str, int] = {}
+"""Id of a grid -> where the store stood when the grid began in this process."""
 
 
-def check(sweep: Sweep) -> list[str]:
-    """What is wrong with `sweep.baseline`, if anything."""
-    if _concerns_runs(sweep):
-        outcomes = [Outcome(cell.id, choices_of(cell.overrides)) for cell in sweep.cells]
+def check_baseline(sweep: Sweep) -> list[str]:
+    """What is wrong with `sweep.baseline`; empty where it is one of the cells, or the grid is not of runs."""
+    if _is_of_runs(sweep):
+        results = [RunResult(cell.id, parse_overrides(cell.overrides)) for cell in sweep.cells]
         try:
-            find_baseline(outcomes, sweep.config["sweep"]["baseline"])
+            find_baseline(results, sweep.config["sweep"]["baseline"])
         except ConfigError as error:
             return [str(error)]
     return []
 
 
-def report_on(sweep: Sweep, stored: Mapping[str, int] | None) -> Report | None:
-    """Compare the cells; None for a grid of something else than runs.
+def mark_store(sweep: Sweep) -> None:
+    """Note where the store stands now, so that the report can count what the grid adds to it."""
+    _store_marks[sweep.id] = _open_store(sweep).last_row()
 
-    Args:
-        sweep: with the states of its cells.
-        stored: what the store gained meanwhile, by kind.
-    """
-    if not _concerns_runs(sweep) or not sweep.folder.exists():
+
+def report_on(sweep: Sweep) -> Report | None:
+    """Compare the cells of a grid that has ended; None for a grid of another task than run."""
+    stored = _count_stored(sweep)
+    if not _is_of_runs(sweep) or not sweep.folder.exists():
         return None
-    outcomes = [_outcome(cell) for cell in sweep.cells if not cell.same_as]
-    baseline, remarks = _baseline(sweep, outcomes)
+    results = [_read_cell(cell) for cell in sweep.cells if not cell.same_as]
+    baseline, remarks = _choose_baseline(sweep, results)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
     metric = str(sweep.config["sweep"]["metric"])
     notes = sweep.notes
-    return report(outcomes, metric, baseline, sweep.folder, remarks=remarks, notes=notes, states=states, stored=stored)
+    return compare_runs(
+        results, metric, baseline, sweep.folder, remarks=remarks, notes=notes, states=states, stored=stored
+    )
 
 
-def show(sweep: Sweep, reports: Sequence[Report]) -> None:
-    """Print the leaderboard, with the cells that were reused marked as such."""
+def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
+    """Print the leaderboard, with the state of each cell: ok, reused, failed or not run."""
     from rich.console import Console
 
-    if board := next((each for each in reports if each.title == TITLE), None):
+    if report := next((each for each in reports if each.title == TITLE), None):
         console = Console()
         states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
-        console.print(terminal_table(board, states, console.width))
+        console.print(make_terminal_table(report, states, console.width))
 
 
-def _outcome(cell: Cell) -> Outcome:
-    choices = choices_of(cell.overrides)
+def _read_cell(cell: Cell) -> RunResult:
+    choices = parse_overrides(cell.overrides)
     if cell.state not in ("ok", "reused"):
-        return Outcome(cell.id, choices, FAILED if cell.state == "failed" else NOT_RUN, cell.error)
+        return RunResult(cell.id, choices, FAILED if cell.state == "failed" else NOT_RUN, cell.error)
     try:
-        return read_outcome(cell.folder, cell.id, choices)
+        return read_run_result(cell.folder, cell.id, choices)
     except DataError as error:
-        return Outcome(cell.id, choices, FAILED, str(error))
+        return RunResult(cell.id, choices, FAILED, str(error))
 
 
-def _baseline(sweep: Sweep, outcomes: Sequence[Outcome]) -> tuple[Outcome | None, list[str]]:
-    """The run to compare with, if there is one, and what must be said about it."""
+def _choose_baseline(sweep: Sweep, results: Sequence[RunResult]) -> tuple[RunResult | None, list[str]]:
+    """The run to compare with, if there is one, and remarks for the report."""
     wanted = sweep.config["sweep"]["baseline"]
-    named = find_baseline([Outcome(cell.id, choices_of(cell.overrides)) for cell in sweep.cells], wanted).name
+    named = find_baseline([RunResult(cell.id, parse_overrides(cell.overrides)) for cell in sweep.cells], wanted).name
     run = next(cell.same_as or cell.id for cell in sweep.cells if cell.id == named)
-    found = next(outcome for outcome in outcomes if outcome.name == run)
+    found = next(result for result in results if result.name == run)
     if found.state == OK:
         return found, []
     if wanted:
         return None, [f"The baseline ({wanted}) did not end well: nothing is compared with it."]
-    stand_in = next((outcome for outcome in outcomes if outcome.state == OK), None)
-    said = "The first cell did not end well: the first one that did is the baseline."
-    return stand_in, [said] if stand_in else []
+    first_ok = next((result for result in results if result.state == OK), None)
+    remark = "The first cell did not end well: the first one that did is the baseline."
+    return first_ok, [remark] if first_ok else []
 
 
-def _concerns_runs(sweep: Sweep) -> bool:
+def _is_of_runs(sweep: Sweep) -> bool:
     task = sweep.config.get("task")
     return bool(sweep.cells) and isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"
+
+
+def _count_stored(sweep: Sweep) -> dict[str, int] | None:
+    """The results that the store gained during the grid, one for each distinct call, by stage method.
+
+    Returns:
+        None where the start of the grid was not noted in this process.
+    """
+    if (mark := _store_marks.pop(sweep.id, None)) is None:
+        return None
+    methods = _list_remembered_methods()
+    return {kind: n for kind, n in _open_store(sweep).count_since(mark).items() if kind.rpartition(".")[2] in methods}
+
+
+def _list_remembered_methods() -> set[str]:
+    """The stage methods whose calls are remembered and counted; stages may keep other things in the store too."""
+    stages = set(GROUPS.values())
+    return {name for stage in stages for name, member in vars(stage).items() if hasattr(member, "remembered")}
+
+
+def _open_store(sweep: Sweep) -> Store:
+    return Store(sweep.config["store"]["path"])

@@ -1,4 +1,4 @@
-"""A table as Markdown, CSV and LaTeX, and numbers as they stand in one."""
+"""Tables as Markdown, CSV and LaTeX, and how numbers are formatted in them."""
 
 from __future__ import annotations
 
@@ -22,72 +22,78 @@ _MINUS = re.compile(r"-(?=\d)")
 
 @dataclass(frozen=True)
 class Table:
-    """A heading and rows of text; the first `names` columns are words, the others numbers."""
+    """A table of texts.
+
+    Args:
+        heading: the name of each column.
+        rows: the cells, as many in a row as there are columns.
+        names: how many columns, from the left, are words; the others are numbers, and aligned to the right.
+    """
 
     heading: Sequence[str]
     rows: Sequence[Sequence[str]]
     names: int = 1
 
     def markdown(self) -> str:
-        """As a table of GitHub's Markdown."""
+        """The table in GitHub's Markdown."""
         rule = ["---" if index < self.names else "---:" for index in range(len(self.heading))]
         cells = (self.heading, rule, *self.rows)
         return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in cells)
 
     def csv(self) -> str:
-        """As comma-separated values, by RFC 4180 but for the line ends, which are plain."""
+        """The table as comma-separated values (RFC 4180, but with plain line ends)."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([self.heading, *self.rows])
         return text.getvalue()
 
     def latex(self) -> str:
-        """As a tabular, to be input into a table; needs no package but booktabs."""
+        """The table as a LaTeX tabular; it needs the package booktabs."""
         columns = "l" * self.names + "r" * (len(self.heading) - self.names)
         lines = [
             "% \\usepackage{booktabs}",
             f"\\begin{{tabular}}{{{columns}}}",
             "\\toprule",
-            _latex_row(self.heading, len(self.heading)),
+            _format_latex_row(self.heading, len(self.heading)),
             "\\midrule",
-            *(_latex_row(row, self.names) for row in self.rows),
+            *(_format_latex_row(row, self.names) for row in self.rows),
             "\\bottomrule",
             "\\end{tabular}",
         ]
         return "\n".join(lines) + "\n"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """With so many digits; nothing for what is not there."""
+def format_number(value: float, digits: int = 3) -> str:
+    """A number with so many digits after the point; an empty text for NaN."""
     if value != value:
         return ""
     text = f"{value:.{digits}f}"
     return text.lstrip("-") if float(text) == 0 else text
 
 
-def signed(value: float, digits: int = 3) -> str:
-    """With its sign, so that a difference looks like one."""
-    text = number(value, digits)
+def format_signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, for differences."""
+    text = format_number(value, digits)
     return f"+{text}" if text and float(text) > 0 else text
 
 
-def interval(low: float, high: float, *, sign: bool = False) -> str:
-    """`[0.311, 0.402]`."""
-    show = signed if sign else number
+def format_interval(low: float, high: float, *, sign: bool = False) -> str:
+    """An interval as `[0.311, 0.402]`; an empty text for NaN."""
+    show = format_signed if sign else format_number
     return f"[{show(low)}, {show(high)}]" if low == low else ""
 
 
-def p_value(p: float) -> str:
-    """With four digits, as 20,000 flips support."""
-    return "<0.0001" if p < 0.00005 else number(p, 4)
+def format_p(p: float) -> str:
+    """A p-value with four digits: 20,000 sign flips give no more."""
+    return "<0.0001" if p < 0.00005 else format_number(p, 4)
 
 
-def exact(value: float) -> str:
-    """For a file that a program reads: the shortest text that gives the number back."""
+def format_exact(value: float) -> str:
+    """A number for programs to read: the shortest text that gives it back; an empty text for NaN."""
     return "" if value != value else repr(float(value))
 
 
-def _latex_row(cells: Sequence[str], names: int) -> str:
+def _format_latex_row(cells: Sequence[str], names: int) -> str:
     escaped = ["".join(_LATEX.get(sign, sign) for sign in cell) for cell in cells]
     numbers = [_MINUS.sub("$-$", cell) for cell in escaped[names:]]
     return " & ".join([*escaped[:names], *numbers]) + r" \\"

@@ -1,4 +1,4 @@
-"""`task=compare`: finished runs side by side, without running anything."""
+"""`task=compare`: compares finished runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
+from convrag.store.atomic import write_atomically
 
 
 class CompareTask(Task):
@@ -33,16 +34,16 @@ class CompareTask(Task):
         from rich.console import Console
 
         from convrag_compare.factors import find_baseline
-        from convrag_compare.finding import find
-        from convrag_compare.reporting import report, terminal_table
+        from convrag_compare.find_runs import find_runs
+        from convrag_compare.report import compare_runs, make_terminal_table
 
-        outcomes = find(self.runs, folder / "mlflow", self.tracking_uri)
-        baseline = find_baseline(outcomes, config.sweep.baseline)
-        made = report(outcomes, str(config.sweep.metric), baseline, folder)
-        for name, text in made.files.items():
-            (folder / name).write_text(text, encoding="utf-8")
+        results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
+        baseline = find_baseline(results, config.sweep.baseline)
+        report = compare_runs(results, str(config.sweep.metric), baseline, folder)
+        for name, text in report.files.items():
+            write_atomically(folder / name, text)
         console = Console()
-        console.print(terminal_table(made, {}, console.width))
-        for line in made.lines:
+        console.print(make_terminal_table(report, {}, console.width))
+        for line in report.lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0

@@ -1,4 +1,6 @@
-"""A conversation in the manner of Perplexity: gate, condense, and messages that do not break the model."""
+"""A rewriter and a generator in the manner of Perplexity: follow-ups are condensed where a gate says so, and answered
+in a chat.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,6 @@ __all__ = ["ChatGenerator", "CondenseRewriter"]
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register this package's options."""
+    """Register `rewriter=condense` and `generator=chat`."""
     register("rewriter", "condense", CondenseRewriter)
     register("generator", "chat", ChatGenerator)

@@ -1,4 +1,4 @@
-"""`generator=chat`: one growing conversation with the model."""
+"""`generator=chat`: the conversation is sent to the LLM as a chat."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from convrag import (
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.store.streaming import current_listener, listening
-from convrag_condense.meta import HeldBack, is_meta
-from convrag_condense.talk import PER_MESSAGE, Exchange, Talk, fitting
+from convrag_condense.chat_history import TOKENS_PER_MESSAGE, ChatHistory, Exchange, select_exchanges
+from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
 log = logging.getLogger(__name__)
 
@@ -81,95 +81,93 @@ class ChatGenerator(Generator):
     ) -> None:
         if exchanges < 1:
             raise ConfigError(f"generator.exchanges={exchanges}: at least 1, for the first exchange is always sent")
-        self.room = window - evidence_tokens - (max_tokens or 0)
-        if evidence_tokens < 0 or self.room <= 0:
+        self.max_prompt_tokens = window - evidence_tokens - (max_tokens or 0)
+        if evidence_tokens < 0 or self.max_prompt_tokens <= 0:
             raise ConfigError(
                 f"generator.window={window} must be above evidence_tokens={evidence_tokens} and "
                 f"max_tokens={max_tokens} together"
             )
         self.llm = llm
         self.every_turn = evidence == "every_turn"
-        self.most = exchanges
+        self.max_exchanges = exchanges
         sampling = {"temperature": temperature, "max_tokens": max_tokens, "top_p": top_p}
         sampling |= {"top_k": top_k, "repeat_penalty": repeat_penalty}
         self.sampling = {name: value for name, value in sampling.items() if value is not None}
         self.template = PromptTemplate("answer", package="convrag_condense", path=prompt)
+        self.prompt_templates = (self.template,)
         if [role for role, _ in self.template.messages] != ["system", "user"]:
             raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
 
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.template.hash
-
     def messages(self, question: Question) -> Sequence[Message]:
         """The system prompt and the earlier exchanges that fit, when the newest evidence takes all of its room."""
-        talk = self._talk(question)
-        return _flat(talk, self._sent(talk, question))
+        history = self._read_history(question)
+        return _list_messages(history, self._select_exchanges(history, question))
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM, or two. Raises LLMError."""
-        talk = self._talk(question)
-        before = set(talk.numbers)
-        sent = self._sent(talk, question)
-        shown = talk.evidence((item.passage, item.text) for item in evidence.items)
-        newest = talk.ask(question.text, shown)
-        new = [item.passage.id for item in evidence.items if item.passage.id not in before]
-        self._report(question, talk, len(shown), len(new))
+        history = self._read_history(question)
+        numbered_before = set(history.numbers)
+        sent = self._select_exchanges(history, question)
+        shown = history.number_evidence((item.passage, item.text) for item in evidence.items)
+        newest = history.render_question(question.text, shown)
+        new = [item.passage.id for item in evidence.items if item.passage.id not in numbered_before]
+        self._log_turn(question, history, len(shown), len(new))
         inputs = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": shown if shown or not sent or self.every_turn else sent[0].evidence,
         }
-        prompt = Prompt("answer", (*_flat(talk, sent), newest), inputs, self.sampling)
-        completion, metas = self._ask(prompt)
-        checked = check_citations(completion.text, {number: passage for passage, number in talk.numbers.items()})
+        prompt = Prompt("answer", (*_list_messages(history, sent), newest), inputs, self.sampling)
+        completion, meta_responses = self._complete(prompt)
+        checked = check_citations(completion.text, {number: passage for passage, number in history.numbers.items()})
         named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
         trace: dict[str, Any] = {
             "prompt": self.template.hash,
             "model": completion.model,
             "citations_removed": checked.removed,
-            "meta_responses": metas,
+            "meta_responses": meta_responses,
             "exchanges": len(sent),
-            "exchanges_left_out": len(talk.exchanges) - len(sent),
-            "numbers": {passage: talk.numbers[passage] for passage in named if passage in talk.numbers},
+            "exchanges_left_out": len(history.exchanges) - len(sent),
+            "numbers": {passage: history.numbers[passage] for passage in named if passage in history.numbers},
         }
         return Answer(checked.text, checked.citations, trace)
 
-    def _talk(self, question: Question) -> Talk:
-        return Talk(self.template, question.history, every_turn=self.every_turn)
+    def _read_history(self, question: Question) -> ChatHistory:
+        return ChatHistory(self.template, question.history, every_turn=self.every_turn)
 
-    def _sent(self, talk: Talk, question: Question) -> list[Exchange]:
+    def _select_exchanges(self, history: ChatHistory, question: Question) -> list[Exchange]:
         count = self.llm.count_tokens
-        room = self.room - count(talk.system.content) - count(question.text) - 2 * PER_MESSAGE
-        return talk.whole(fitting(talk.exchanges, room, self.most, count))
+        fixed = count(history.system_message.content) + count(question.text) + 2 * TOKENS_PER_MESSAGE
+        selected = select_exchanges(history.exchanges, self.max_prompt_tokens - fixed, self.max_exchanges, count)
+        return history.restore_hinted_texts(selected)
 
-    def _report(self, question: Question, talk: Talk, shown: int, new: int) -> None:
-        if not talk.exchanges:
+    def _log_turn(self, question: Question, history: ChatHistory, shown: int, new: int) -> None:
+        if not history.exchanges:
             log.info("turn %s: first turn: question with %d snippets", question.turn_id, shown)
             return
         log.info("turn %s: follow-up turn (#%d): plain question only", question.turn_id, question.number)
         if shown:
             log.info("turn %s: added %d snippets as evidence note, %d of them new", question.turn_id, shown, new)
 
-    def _ask(self, prompt: Prompt) -> tuple[Completion, int]:
-        """The reply, asked for once more where it is a meta-response, and how many were. Nobody hears the first."""
-        metas = 0
+    def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
+        """The reply, and the number of meta-responses among at most two replies; the first of these is not streamed."""
+        meta_responses = 0
         for attempt in range(2):
-            held = HeldBack(current_listener() or _deaf)
-            with listening(held if current_listener() else None):
+            pieces = MetaResponseFilter(current_listener() or _ignore_piece)
+            with listening(pieces if current_listener() else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
-            meta = is_meta(completion.text)
-            metas += meta
-            if not meta or attempt:
+            is_meta = is_meta_response(completion.text)
+            meta_responses += is_meta
+            if not is_meta or attempt:
                 break
-        held.release()
-        return completion, metas
+        pieces.release()
+        return completion, meta_responses
 
 
-def _flat(talk: Talk, sent: Sequence[Exchange]) -> tuple[Message, ...]:
+def _list_messages(history: ChatHistory, sent: Sequence[Exchange]) -> tuple[Message, ...]:
     pairs = (message for exchange in sent for message in (exchange.question, exchange.answer))
-    return (talk.system, *pairs)
+    return (history.system_message, *pairs)
 
 
-def _deaf(piece: str) -> None:
-    """Hears nothing."""
+def _ignore_piece(piece: str) -> None:
+    """Stands in for a listener where nobody listens."""

@@ -1,18 +1,18 @@
-"""Whether a question leans on what was said before: reasons that can be read off its own words.
+"""The heuristic gate (`rewriter.gate=heuristic`): whether a question depends on the history, by its words alone.
 
-It errs towards asking the LLM, which is told to leave alone what stands by itself: a needless call costs a second, a
-missed one sends the search to the wrong place.
+It errs towards asking the LLM, whose prompt says to leave a standalone question as it is: a needless call costs a
+second, a missing one sends the search to the wrong place.
 """
 
 from __future__ import annotations
 
-from convrag_condense.words import words
+from convrag_condense.words import split_words
 
 _PRONOUNS = """
 it its it's itself they they're them their theirs themselves this that that's these those he he's him his she she's her
 hers aforementioned former latter
 """
-_GOING_ON = "also additionally another earlier else elaborate furthermore moreover other others"
+_ELLIPSIS = "also additionally another earlier else elaborate furthermore moreover other others"
 _OPENERS = "and but or so then plus besides because"
 _COMPARISON = """
 between compare compared compares comparison comparisons connected connection connections contrast contrasts differ
@@ -26,42 +26,42 @@ mentioned, you said
 """
 
 PRONOUNS = frozenset(_PRONOUNS.split())
-"""Words that stand for something that was named."""
+"""Pronouns that may refer to the history."""
 
-ELLIPSIS_WORDS = frozenset(_GOING_ON.split())
-"""Words that go on from something that was said."""
+ELLIPSIS_WORDS = frozenset(_ELLIPSIS.split())
+"""Words by which a question continues what was said."""
 
 ELLIPSIS_PHRASES = tuple(" ".join(phrase.split()) for phrase in _PHRASES.split(","))
-"""The same in several words."""
+"""Phrases by which a question continues what was said."""
 
 ELLIPSIS_OPENERS = frozenset(_OPENERS.split())
-"""Words that go on from something only where a question begins with them."""
+"""Words by which a question continues what was said where they are its first."""
 
 COMPARISON = frozenset(_COMPARISON.split())
-"""Words that need two sides, of which one is often left out."""
+"""Words of comparison: one of the two sides is often left out."""
 
 
-def reasons(question: str, short: int) -> list[str]:
-    """Why a question needs its history: "pronoun", "ellipsis", "comparison", "short"; none where it stands alone.
+def find_reasons(question: str, short: int) -> list[str]:
+    """Why a question depends on the history: "pronoun", "ellipsis", "comparison", "short"; none for a standalone one.
 
     Args:
         question: as the user typed it.
-        short: the number of words from which on a question is no longer short.
+        short: a question of fewer words is short.
     """
-    said = words(question)
+    words = split_words(question)
     found = {
-        "pronoun": any(word in PRONOUNS for word in said),
-        "ellipsis": _elliptical(said),
-        "comparison": any(word in COMPARISON for word in said),
-        "short": len(said) < short,
+        "pronoun": any(word in PRONOUNS for word in words),
+        "ellipsis": _is_elliptical(words),
+        "comparison": any(word in COMPARISON for word in words),
+        "short": len(words) < short,
     }
     return [reason for reason, holds in found.items() if holds]
 
 
-def _elliptical(said: list[str]) -> bool:
-    line = f" {' '.join(said)} "
+def _is_elliptical(words: list[str]) -> bool:
+    line = f" {' '.join(words)} "
     return (
-        any(word in ELLIPSIS_WORDS for word in said)
+        any(word in ELLIPSIS_WORDS for word in words)
         or any(f" {phrase} " in line for phrase in ELLIPSIS_PHRASES)
-        or (bool(said) and said[0] in ELLIPSIS_OPENERS)
+        or (bool(words) and words[0] in ELLIPSIS_OPENERS)
     )

@@ -1,32 +1,19 @@
-"""`rewriter=condense`: gate, condense, guard."""
+"""`rewriter=condense`: follow-ups that pass a gate are condensed by an LLM, and checked for drift."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from convrag import (
-    LLM,
-    ConfigError,
-    Embedder,
-    PromptTemplate,
-    Question,
-    Retriever,
-    Rewrite,
-    Rewriter,
-    Store,
-    operational,
-)
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter
+from convrag.registry.parameters import operational
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag.store.fingerprint import digest
-from convrag_condense.gate import reasons
-from convrag_condense.guard import known_share
-from convrag_condense.recent import recent
-from convrag_condense.speculation import search_ahead
-from convrag_condense.words import content_stems, normalised
+from convrag_condense.drift_check import replace_drifted_rewrite
+from convrag_condense.gate import find_reasons
+from convrag_condense.history_window import select_newest_exchanges
+from convrag_condense.speculative_search import start_search
+from convrag_condense.words import stem_content_words
 
 log = logging.getLogger(__name__)
 
@@ -37,21 +24,21 @@ class CondenseRewriter(Rewriter):
     The record says for each turn what the gate decided and why: `first_turn`; `pronoun`, `ellipsis`, `comparison`,
     `short` or `standalone`; `always` or `never`; `wordless`, `continues` or `new_topic`. The user's own words are
     searched for where the gate lets a question through, where the LLM or its reply fails, and where the guard rejects
-    the rewrite. What was condensed is remembered, also for a follow-up to the same conversation that differs only in
-    case, spaces or punctuation around words.
+    the rewrite. A rewrite depends on its question and the history alone.
 
     Args:
         llm: the language model that condenses; it also counts the tokens of the history.
         embedder: compares the question with the history, for gate=embedding only.
         retriever: the run's own, for speculate=true only.
         gate: heuristic condenses on pronouns, ellipsis, comparison, and short questions (the seed's); embedding on a
-            question that continues what was said, or is without content words; always and never do as they say.
+            question that continues what was said, or has no content words; always condenses every follow-up, never
+            none.
         short: words below which a question is short, for gate=heuristic (8: the seed's); 0 condenses no question for
             its length.
         similarity: the least cosine between the question and an earlier question or answer at which it continues
             that, for gate=embedding; depends on the embedder (.3: what the targeted rewriters of MTRAG select by).
-        guard: the least share of a rewrite's content words that must stand in the question or the history; half of
-            them, or it talks of something else. 0 lets all pass.
+        guard: the least share of a rewrite's content words that must stand in the question or the history; with
+            fewer it has drifted to something else. 0 accepts every rewrite.
         history_tokens: of the history that the LLM is shown, in its own tokens, newest exchange first.
         speculate: search for the question as it is while the LLM condenses it: where that search is the turn's after
             all, it costs no time; where not, it was made for nothing.
@@ -73,7 +60,6 @@ class CondenseRewriter(Rewriter):
         llm: LLM,
         embedder: Embedder,
         retriever: Retriever,
-        store: Store,
         gate: Literal["heuristic", "always", "never", "embedding"] = "heuristic",
         short: int = 8,
         similarity: float = 0.3,
@@ -96,7 +82,6 @@ class CondenseRewriter(Rewriter):
         self.llm = llm
         self.embedder = embedder
         self.retriever = retriever
-        self.store = store
         self.gate = gate
         self.short = short
         self.similarity = similarity
@@ -105,11 +90,8 @@ class CondenseRewriter(Rewriter):
         self.speculate = speculate
         self.passages = passages
         template = PromptTemplate("rewrite", package="convrag_condense", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens, top_p=top_p)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
         """At most one call of the LLM; none where the gate finds that the question stands alone."""
@@ -120,9 +102,9 @@ class CondenseRewriter(Rewriter):
             return Rewrite.of(question.text, **trace)
         log.info("turn %s: detected follow-up question (%s), condensing", question.turn_id, ", ".join(why))
         if self.speculate:
-            search_ahead(self.retriever, question, self.passages)
+            start_search(self.retriever, question, self.passages)
             trace["searched_ahead"] = True
-        rewrite = self._checked(question, self._ask(question, trace))
+        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
         standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
@@ -135,42 +117,21 @@ class CondenseRewriter(Rewriter):
         if not question.history:
             return False, ["first_turn"]
         if self.gate == "embedding":
-            return self._compare(question)
+            return self._compare_embeddings(question)
         if self.gate != "heuristic":
             return self.gate == "always", [self.gate]
-        found = reasons(question.text, self.short)
-        return bool(found), found or ["standalone"]
+        reasons = find_reasons(question.text, self.short)
+        return bool(reasons), reasons or ["standalone"]
 
-    def _compare(self, question: Question) -> tuple[bool, list[str]]:
-        """A question with a subject of its own is far from all that was said; one without content has no subject."""
-        if not content_stems(question.text):
+    def _compare_embeddings(self, question: Question) -> tuple[bool, list[str]]:
+        """Condense a question that is similar to an earlier text, and one that has no content words."""
+        if not stem_content_words(question.text):
             return True, ["wordless"]
-        said = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
-        asked = self.embedder.embed([question.text], query=True)[0]
-        near = bool(said) and float((self.embedder.embed(said) @ asked).max()) >= self.similarity
+        earlier = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
+        vector = self.embedder.embed([question.text], query=True)[0]
+        near = bool(earlier) and float((self.embedder.embed(earlier) @ vector).max()) >= self.similarity
         return near, ["continues" if near else "new_topic"]
 
-    def _ask(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        history = recent(question.history, self.history_tokens, self.llm.count_tokens)
-        asked = replace(question, text=self._wording(question.text, history))
-        return self.asker.rewrite(asked, trace | {"exchanges": len(history)}, history=history)
-
-    def _wording(self, question: str, history: Iterable[dict[str, str]]) -> str:
-        """The first wording in which this question was asked at this point: the store has the reply to that one."""
-        key = digest(["condensed wording", normalised(question), list(history)])
-        with self.store.lock([key]):
-            if (first := self.store.get([key]).get(key)) is not None:
-                return first.decode()
-            self.store.put("CondenseRewriter.wording", {key: question.encode()})
-            return question
-
-    def _checked(self, question: Question, rewrite: Rewrite) -> Rewrite:
-        """The user's own words where the rewrite is no better: it failed, says the same, or was invented."""
-        if rewrite.fallback or normalised(rewrite.text) == normalised(question.text):
-            return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-        share = known_share(rewrite.text, question.text, question.history)
-        trace = {**rewrite.trace, "known_share": round(share, 4)}
-        if share < self.guard:
-            reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
-            return Rewrite.of(question.text, fallback=reason, **trace, rejected=rewrite.text)
-        return Rewrite.of(rewrite.text, **trace)
+    def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
+        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
+        return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)

@@ -1,15 +1,14 @@
-"""Words, without the punctuation around them: what the gate reads, and what the guard compares."""
+"""Words without the punctuation around them: the gate looks for them, and the drift check compares their stems."""
 
 from __future__ import annotations
 
 import re
-import threading
-from functools import lru_cache
+
+from convrag.sdk.stemming import stem_words
 
 # Languages that write no spaces between words are compared by the character.
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]|[^\W_]+(?:['’.-][^\W_]+)*")
 _EDGES = "?!.,;:…\"'`“”‘’«»()[]{}¿¡。、，！？；：「」『』-–—"
-_local = threading.local()
 
 _FUNCTION = """
 a about above across after again against all almost also although always am among an and any anyone anything are as at
@@ -23,40 +22,31 @@ things this those though through thus to together too toward towards under unles
 via was way ways we well were what whatever when where whereas whether which while who whom whose why will with within
 without would yes yet you your yours yourself
 """
-_TALK = """
+_CONVERSATION = """
 clarify context currently describe detail details elaborate example examples exactly explain explained information
 involve involved involves know mean meaning means mentioned possible provide question refer referring refers regarding
 related say said specific specifically tell understand
 """
-_FUNCTION_WORDS = frozenset(_FUNCTION.split()) | frozenset(_TALK.split())
+_FUNCTION_WORDS = frozenset(_FUNCTION.split()) | frozenset(_CONVERSATION.split())
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text in lower case, in order; a word ends where a letter or digit does."""
     return [match[0].lower().replace("’", "'") for match in _WORD.finditer(text)]
 
 
-def content_stems(text: str) -> list[str]:
-    """The stems of those words that say what a text is about, in order of first mention."""
-    stems = (_stem(part) for word in words(text) for part in _parts(word) if part not in _FUNCTION_WORDS)
-    return list(dict.fromkeys(stems))
+def stem_content_words(text: str) -> list[str]:
+    """The different stems of a text's content words, in order of first mention."""
+    content = [part for word in split_words(text) for part in _split_compound(word) if part not in _FUNCTION_WORDS]
+    return list(dict.fromkeys(stem_words(content)))
 
 
-def normalised(question: str) -> str:
-    """A question without what does not change it: case, spaces, and punctuation around words ("C++" keeps its own)."""
+def normalise_question(question: str) -> str:
+    """A question in lower case, without extra spaces and punctuation around words; "C++" keeps its own."""
     kept = filter(None, (word.strip(_EDGES) for word in question.casefold().split()))
     return " ".join(kept) or question.strip()
 
 
-def _parts(word: str) -> list[str]:
-    """The words of a compound; a genitive or a contraction ("what's", "you're") loses its end."""
+def _split_compound(word: str) -> list[str]:
+    """The parts of a compound; the end of a genitive or a contraction ("what's", "you're") is dropped."""
     return [part for part in re.split(r"[-.]", word.partition("'")[0]) if part]
-
-
-@lru_cache(maxsize=100_000)
-def _stem(word: str) -> str:
-    import Stemmer
-
-    if not hasattr(_local, "stemmer"):  # a stemmer is not thread-safe
-        _local.stemmer = Stemmer.Stemmer("english")
-    return str(_local.stemmer.stemWord(word))

@@ -1,4 +1,8 @@
-"""Data sets: the bundled sample, the user's own files, and the MTRAG benchmark."""
+"""Data sets: the bundled sample, the user's own files, and the MTRAG benchmark.
+
+The options: sample, jsonl, and mtrag with mtrag_files and mtrag_reference. A reader for each kind of file:
+conversations, queries, corpus, qrels. What these use: json_rows (checked fields) and turns (ids, messages, grouping).
+"""
 
 from convrag import Register, hookimpl
 from convrag_datasets.jsonl import JsonlDataset
@@ -10,7 +14,7 @@ __all__ = ["JsonlDataset", "MtragDataset", "SampleDataset", "convrag_register"]
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Offer the data sets."""
+    """Register this package's options."""
     register("dataset", "sample", SampleDataset)
     register("dataset", "jsonl", JsonlDataset)
     register("dataset", "mtrag", MtragDataset)

@@ -1,4 +1,4 @@
-"""Corpora: BEIR's corpus.jsonl, one passage a line."""
+"""Corpora: BEIR's corpus.jsonl, one passage a line, and their fingerprints."""
 
 from __future__ import annotations
 
@@ -10,61 +10,71 @@ from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash
-from convrag_datasets.rows import Row, Unique, read_rows
+from convrag_datasets.json_rows import JsonRow, UniqueIds, read_json_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
-_CODE = [Path(__file__), Path(__file__).with_name("rows.py"), Path(user_files.__file__)]
+_CODE = [Path(__file__), Path(__file__).with_name("json_rows.py"), Path(user_files.__file__)]
 
 
 def read_passages(path: Path) -> Iterator[Passage]:
-    """Stream the passages of a file; only their ids are kept.
+    """Stream the passages of a file; only their ids are kept in memory.
 
     A passage may have an empty text, since published corpora have some (BEIR's FiQA) and their ids count.
 
     Raises:
-        DataError: the file, or one of its lines, is not what it should be, or it holds no passage.
+        DataError: the file cannot be read, a line is no passage, an id occurs twice, or there is no passage.
     """
-    ids = Unique("passage id")
-    for row in read_rows(path):
-        passage = _passage(row)
+    ids = UniqueIds("passage")
+    for row in read_json_rows(path):
+        passage = _read_passage(row)
         ids.add(passage.id, row)
         yield passage
     if not ids:
         raise DataError("this corpus holds no passages", path=path)
 
 
-def read_first(path: Path) -> None:
+def check_first_passage(path: Path) -> None:
     """Raise DataError where not even the first passage can be read."""
     next(read_passages(path))
 
 
-def fingerprint(path: Path) -> str:
-    """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where there is no file."""
+def fingerprint_corpus(path: Path) -> str:
+    """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where it cannot be read."""
     check_is_file(path)
-    return digest([bytes_hash(path), *map(file_hash, _CODE)])
+    try:
+        content = _hash_current(path)
+    except OSError as error:
+        raise DataError(f"this file cannot be read: {error}", path=path) from error
+    return digest([content, *map(file_hash, _CODE)])
 
 
-def bytes_hash(path: Path) -> str:
-    """A hash of a file's bytes, computed again only when the file has changed; of a missing file, empty."""
-    if not path.is_file():
+def hash_content(path: Path) -> str:
+    """A hash of a file's bytes; empty for a file that is missing or unreadable, which is for `check` to report."""
+    try:
+        return _hash_current(path) if path.is_file() else ""
+    except OSError:
         return ""
+
+
+def _hash_current(path: Path) -> str:
     status = path.stat()
-    return _hash(path.absolute(), status.st_size, status.st_mtime_ns)
+    return _hash_file(path.absolute(), status.st_size, status.st_mtime_ns)
 
 
 @cache
-def _hash(path: Path, size: int, modified: int) -> str:
+def _hash_file(path: Path, size: int, modified: int) -> str:
+    """Size and time make a changed file a new entry of the cache."""
     return file_hash(path)
 
 
-def _passage(row: Row) -> Passage:
-    name = "_id" if "_id" in row.data else "id"
+def _read_passage(row: JsonRow) -> Passage:
+    id_field = "_id" if "_id" in row.data else "id"
     given = row.data.get("metadata")
     metadata = given if isinstance(given, dict) else {} if given is None else {"metadata": given}
     return Passage(
-        id=row.text("_id", "id"),
-        text=row.text("text", blank=True),
-        title=row.optional("title"),
-        url=row.optional("url"),
-        metadata={**metadata, **row.others(name, *_FIELDS)},
+        id=row.require_text("_id", "id"),
+        text=row.require_text("text", blank=True),
+        title=row.optional_text("title"),
+        url=row.optional_text("url"),
+        metadata={**metadata, **row.other_fields(id_field, *_FIELDS)},
     )

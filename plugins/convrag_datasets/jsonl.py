@@ -10,7 +10,7 @@ from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import read_conversations
-from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
+from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
 
@@ -24,11 +24,11 @@ class JsonlDataset(Dataset):
     {"_id": "p1", "text": "...", "title": "...", "url": "..."}. Files may be packed as .gz or .zip.
 
     Args:
-        conversations: JSONL file of conversations; either this or `queries`. A corpus to talk about needs neither.
+        conversations: JSONL file of conversations; either this or `queries`. A corpus alone needs neither.
         queries: JSONL file of BEIR queries; ids `conversation<::>turn` make up conversations, others stand alone.
         corpus: JSONL file of the passages to search; without it there is no retrieval.
         qrels: relevance judgements: query-id, corpus-id and score between tabs, or TREC's four columns.
-        domain: what the corpus is called in outputs.
+        domain: the name of the corpus in outputs.
 
     Raises:
         ConfigError: both `conversations` and `queries` are given, or no file at all.
@@ -60,14 +60,14 @@ class JsonlDataset(Dataset):
         self._qrels = Lazy(self._read_qrels)
 
     def check(self) -> Iterable[str]:
-        """What is wrong with the conversations and the judgements, and with the beginning of the corpus."""
+        """The errors of the conversations, the qrels and the beginning of the corpus."""
         path = self._files["corpus"]
-        first = [partial(read_first, path)] if path else []
-        return collect_problems(self._conversations, self._qrels, *first)
+        corpus = [partial(check_first_passage, path)] if path else []
+        return collect_problems(self._conversations, self._qrels, *corpus)
 
     def content_hash(self) -> str:
         """A hash of all files."""
-        return digest({name: bytes_hash(path) for name, path in self._files.items() if path})
+        return digest({name: hash_content(path) for name, path in self._files.items() if path})
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield the conversations in the order of the file. Raises DataError."""
@@ -85,7 +85,7 @@ class JsonlDataset(Dataset):
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of the corpus file. Raises DataError where it is missing."""
         path = self._corpus_file(domain)
-        return fingerprint(path) if path else digest([])
+        return fingerprint_corpus(path) if path else digest([])
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Turn id -> passage id -> grade of relevance. Raises DataError."""
@@ -99,6 +99,6 @@ class JsonlDataset(Dataset):
     def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
         if not (path := self._files["qrels"]):
             return {}
-        judgements = Qrels(path)  # before the conversations, so that check() finds what is wrong with either
-        judgements.require({turn.id for conversation in self.conversations() for turn in conversation.turns})
-        return judgements.grades
+        qrels = Qrels(path)  # read before the conversations, so that check() reports the errors of both
+        qrels.require_turns({turn.id for conversation in self.conversations() for turn in conversation.turns})
+        return qrels.grades

@@ -10,11 +10,11 @@ from pathlib import Path
 from convrag import Conversation, ConvragError, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
-from convrag_datasets.clone import Clone
-from convrag_datasets.corpus import bytes_hash, fingerprint, read_first, read_passages
+from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
+from convrag_datasets.mtrag_files import MtragFiles
+from convrag_datasets.mtrag_reference import read_reference
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
-from convrag_datasets.reference import read_reference
 
 
 class MtragDataset(Dataset):
@@ -30,16 +30,16 @@ class MtragDataset(Dataset):
     """
 
     def __init__(self, *, path: Path, domain: str = "all") -> None:
-        self._clone = Clone(path)
+        self._files = MtragFiles(path)
         self._wanted = domain
         self._conversations = Lazy(self._read_conversations)
         self._qrels = Lazy(self._read_qrels)
 
     def check(self) -> Iterable[str]:
-        """What is missing in the clone, and what is wrong with conversations, judgements and beginnings of corpora."""
+        """The errors of the clone, the conversations, the qrels and the beginnings of the corpora."""
         if missing := collect_problems(self.domains):
             return missing
-        corpora = [partial(self._read_first_passage, domain) for domain in self.domains()]
+        corpora = [partial(self._check_first_passage, domain) for domain in self.domains()]
         return collect_problems(self._conversations, self._qrels, *corpora)
 
     def content_hash(self) -> str:
@@ -47,13 +47,13 @@ class MtragDataset(Dataset):
         try:
             domains = self.domains()
         except ConvragError:
-            return ""  # check() says what is wrong
-        files = [self._clone.reference, *chain.from_iterable(map(self._clone.files, domains))]
-        return digest([bytes_hash(path) for path in files])
+            return ""  # check() reports what is wrong
+        files = [self._files.reference, *chain.from_iterable(map(self._files.paths, domains))]
+        return digest([hash_content(path) for path in files])
 
     def note(self) -> str:
         """Says where there are no reference answers."""
-        if self._clone.reference.is_file():
+        if self._files.reference.is_file():
             return ""
         return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
 
@@ -63,7 +63,7 @@ class MtragDataset(Dataset):
 
     def domains(self) -> Sequence[str]:
         """The chosen domains. Raises DataError where the folder is no clone, UnknownName for a domain it lacks."""
-        known = self._clone.domains()
+        known = self._files.domains()
         if self._wanted == "all":
             return known
         wanted = list(dict.fromkeys(name.strip() for name in self._wanted.split("+")))
@@ -74,31 +74,31 @@ class MtragDataset(Dataset):
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Stream the passages of a domain. Raises DataError."""
-        return read_passages(self._clone.corpus(domain))
+        return read_passages(self._files.corpus(domain))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of a domain's corpus file. Raises DataError where it is missing."""
-        return fingerprint(self._clone.corpus(domain))
+        return fingerprint_corpus(self._files.corpus(domain))
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Turn id -> passage id -> grade of relevance, of the chosen domains. Raises DataError."""
         return self._qrels()
 
-    def _read_first_passage(self, domain: str) -> None:
-        read_first(self._clone.corpus(domain))
+    def _check_first_passage(self, domain: str) -> None:
+        check_first_passage(self._files.corpus(domain))
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
-        if self._clone.reference.is_file():
-            return read_reference(self._clone.reference, self._clone.domains(), self.domains())
-        domains = [(self._clone.questions(domain), domain) for domain in self.domains()]
-        return tuple(chain.from_iterable(read_queries(path, domain, with_earlier=True) for path, domain in domains))
+        if self._files.reference.is_file():
+            return read_reference(self._files.reference, self._files.domains(), self.domains())
+        domains = [(self._files.questions(domain), domain) for domain in self.domains()]
+        return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in domains))
 
     def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
-        # before the conversations, so that check() finds what is wrong with either
-        judged = [Qrels(self._clone.qrels(domain)) for domain in self.domains()]
+        # read before the conversations, so that check() reports the errors of both
+        by_domain = [Qrels(self._files.qrels(domain)) for domain in self.domains()]
         known = {turn.id for conversation in self.conversations() for turn in conversation.turns}
         grades: dict[str, dict[str, int]] = {}
-        for judgements in judged:
-            judgements.require(known)
-            grades |= judgements.grades
+        for qrels in by_domain:
+            qrels.require_turns(known)
+            grades |= qrels.grades
         return grades

@@ -1,4 +1,4 @@
-"""Relevance judgements, in BEIR's three columns or TREC's four."""
+"""Qrels (relevance judgements), in BEIR's three columns or TREC's four."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ from convrag import DataError
 from convrag.sdk.jsonl import Line, read_lines
 
 _HEADER = ["query-id", "corpus-id", "score"]
-_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 class Qrels:
-    """The judgements of a file.
+    """The qrels of a file.
+
+    Args:
+        path: between tabs or blanks: query-id, corpus-id, score, with or without this heading; or query, 0, passage,
+            grade.
 
     Attributes:
         grades: turn id -> passage id -> grade of relevance.
 
     Raises:
-        DataError: a row is not what it should be, a passage is judged twice and differently, or there is no row.
+        DataError: a row has other columns, a passage has two grades for one turn, or there is no row.
     """
 
     def __init__(self, path: Path) -> None:
         self.grades: dict[str, dict[str, int]] = {}
-        self._lines: dict[str, Line] = {}
+        self._first_lines: dict[str, Line] = {}
         columns = 0
         for line in read_lines(path):
-            row = _split(line.text)
+            row = _split_columns(line.text)
             if not columns and [name.lower().replace("_", "-") for name in row] == _HEADER:
                 columns = len(row)
                 continue
@@ -40,12 +44,12 @@ class Qrels:
         if not self.grades:
             raise DataError("this file holds no judgements", path=path)
 
-    def require(self, turn_ids: Collection[str]) -> None:
+    def require_turns(self, turn_ids: Collection[str]) -> None:
         """Raise DataError where a judged turn is none of these."""
         unknown = [turn for turn in self.grades if turn not in turn_ids]
         if unknown:
             count = f"{len(unknown)} of {len(self.grades)} judged turns"
-            raise self._lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
+            raise self._first_lines[unknown[0]].error(f"{count} are in no conversation, for instance {unknown[0]!r}")
 
     def _add(self, turn: str, passage: str, score: str, line: Line) -> None:
         if not turn or not passage:
@@ -55,9 +59,9 @@ class Qrels:
         grade = int(score)
         if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
             raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
-        self._lines.setdefault(turn, line)
+        self._first_lines.setdefault(turn, line)
 
 
-def _split(line: str) -> list[str]:
+def _split_columns(line: str) -> list[str]:
     """The columns of a line: between tabs, or where there is no tab, between blanks (as TREC's tools write them)."""
     return [column.strip() for column in line.split("\t")] if "\t" in line else line.split()

@@ -26,7 +26,7 @@ class SampleDataset(Dataset):
         )
 
     def check(self) -> Iterable[str]:
-        """What is wrong with the bundled files: nothing, unless the installation is damaged."""
+        """The errors of the bundled files: none, unless the installation is damaged."""
         return self._files.check()
 
     def content_hash(self) -> str:

@@ -1,4 +1,10 @@
-"""RAGBoost's context deduplication across turns, where a hint points at text that the model has (seed: RAGBoost)."""
+"""RAGBoost's context deduplication: passages that the conversation has already shown become hints.
+
+The options: context (`context=dedup`), metrics (`metrics=dedup`, the run's report), prefix_reuse
+(`metrics=prefix_reuse`). RAGBoost's API over the same code: multi_turn (`MultiTurnManager`), conversation_state,
+conversation_tracker, rag_pipeline, inference_config. What both use: deduplication (novel, hinted, missing), stats,
+shown_passages, near_duplicates, lookup (of a text in the messages), radix_tree.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +13,24 @@ from typing import TYPE_CHECKING, Any
 
 from convrag import Register, hookimpl
 from convrag_dedup.context import DedupContext
-from convrag_dedup.measures import DedupMetrics
-from convrag_dedup.report import convrag_report
-from convrag_dedup.reuse import PrefixReuse, convrag_run_finished, convrag_run_started, convrag_turn_finished
+from convrag_dedup.metrics import DedupMetrics
+from convrag_dedup.prefix_reuse import PrefixReuse
 
 if TYPE_CHECKING:
-    from convrag_dedup.inference import InferenceConfig
-    from convrag_dedup.manager import MultiTurnManager
-    from convrag_dedup.pipeline import RAGPipeline
-    from convrag_dedup.state import ConversationState
-    from convrag_dedup.tracker import ConversationTracker, DeduplicationResult
+    from convrag_dedup.conversation_state import ConversationState
+    from convrag_dedup.conversation_tracker import ConversationTracker, DeduplicationResult
+    from convrag_dedup.inference_config import InferenceConfig
+    from convrag_dedup.multi_turn import MultiTurnManager
+    from convrag_dedup.rag_pipeline import RAGPipeline
 
-# The seed's classes, which no option needs, are imported when somebody asks for them.
-_SEED = {
-    "ConversationState": "state",
-    "ConversationTracker": "tracker",
-    "DeduplicationResult": "tracker",
-    "InferenceConfig": "inference",
-    "MultiTurnManager": "manager",
-    "RAGPipeline": "pipeline",
+# RAGBoost's classes, which no option needs, are imported on first access.
+_RAGBOOST_API = {
+    "ConversationState": "conversation_state",
+    "ConversationTracker": "conversation_tracker",
+    "DeduplicationResult": "conversation_tracker",
+    "InferenceConfig": "inference_config",
+    "MultiTurnManager": "multi_turn",
+    "RAGPipeline": "rag_pipeline",
 }
 
 __all__ = [
@@ -38,10 +43,6 @@ __all__ = [
     "MultiTurnManager",
     "PrefixReuse",
     "RAGPipeline",
-    "convrag_report",
-    "convrag_run_finished",
-    "convrag_run_started",
-    "convrag_turn_finished",
 ]
 
 
@@ -54,6 +55,6 @@ def convrag_register(register: Register) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _SEED:
+    if name not in _RAGBOOST_API:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_SEED[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_RAGBOOST_API[name]}"), name)

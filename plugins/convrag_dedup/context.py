@@ -1,37 +1,40 @@
-"""`context=dedup`: what the model has before it is pointed at, not repeated."""
+"""`context=dedup`: passages that the model already has become hints."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question
+from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question, Report, TurnRecord
 from convrag.sdk.ordering import Order, arrange
-from convrag_dedup.hinting import Hints
-from convrag_dedup.overlap import Overlap, block, counts, normalised, overlap
-from convrag_dedup.past import Past
+from convrag_dedup.deduplication import DeduplicatedTurn, deduplicate, first_by_id, format_block, normalise_id
+from convrag_dedup.lookup import HintFinder
+from convrag_dedup.report import report_deduplication
+from convrag_dedup.shown_passages import ShownPassages
+from convrag_dedup.stats import turn_stats
 
 
 class DedupContext(Context):
-    """Show new passages in full, and point at those that already stand in the messages (RAGBoost).
+    """Show new passages in full, and replace those that already stand in the messages with hints (RAGBoost).
 
-    Saves only with a generator that sends the earlier evidence along (generator=chat): with any other, or where a
-    message was trimmed away, the full text goes again, since a hint at text that is not there is a loss of
+    Saves tokens only with a generator that sends the earlier evidence along (generator=chat). With any other, or where
+    a message was trimmed away, the full text is sent again, since a hint at a text that is not there loses
     information. The trace counts per turn: num_retrieved, num_novel (shown in full), num_deduplicated (shown as a
     hint), deduplication_rate (a fraction), num_sent_again (of the novel, those that the conversation had shown before),
-    tokens_saved (of what hints stand for, less those of the hints), tokens_sent_again, and the ids of
-    passages without a text (missing), which are neither shown nor hinted at.
+    tokens_saved (of the passages that hints replace, less those of the hints), tokens_sent_again, the ids of
+    passages without a text (missing), which are neither shown nor hinted at, and how many hits had the id of a
+    better-ranked one (repeated).
 
     Args:
         llm: counts the tokens.
         only_if_present: hint only at text that stands in the messages that will be sent. False hints at whatever an
             earlier turn has shown, as the original does: for comparisons, and for callers who keep the messages.
-        hints: False shows everything in full, in the same format: the baseline.
+        hints: False shows everything in full, in the same format: a baseline.
         content_hash: a passage whose text has changed is new; False compares ids alone.
-        near_duplicate: the likeness (Jaccard, of three words running, 0 to 1) from which a new passage counts as an
-            earlier one under another id, so that the hint names that one; None compares exactly. A hint then stands
-            for a text that may differ in what matters (a number, a "not").
-        order: retrieval is best first, hints and texts mixed, as in the seed; stable puts passages of earlier turns
+        near_duplicate: the Jaccard likeness (of sets of three consecutive words, 0 to 1) from which a new passage
+            counts as an earlier one with another id, which the hint then names; None compares exactly. A hint then
+            replaces a text that may differ in what matters (a number, a "not").
+        order: retrieval is best first, hints and texts mixed, as in RAGBoost; stable puts passages of earlier turns
             first, in their old order; ends puts the best first and last.
 
     Raises:
@@ -49,63 +52,74 @@ class DedupContext(Context):
         order: Order = "retrieval",
     ) -> None:
         if near_duplicate is not None and not 0 < near_duplicate <= 1:
-            raise ConfigError(f"context.near_duplicate={near_duplicate}: a likeness above 0 and at most 1, or null")
+            raise ConfigError(f"context.near_duplicate={near_duplicate}: it must be above 0 and at most 1, or null")
         self.llm = llm
         self.only_if_present = only_if_present
         self.hints = hints
-        self.match_texts = content_hash
+        self.compare_content = content_hash
         self.near_duplicate = near_duplicate
         self.order = order
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """Passages shown as hints and tokens saved, in all and by the position of turns."""
+        return report_deduplication(records)
 
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
         """Each distinct passage once, numbered from 1 as shown; passages without a text are left out."""
         scratch = question.state(self)
-        past = self._past(scratch, question)
-        ids = [normalised(hit.passage.id) for hit in hits]
-        passages = {key: hit.passage for key, hit in zip(reversed(ids), reversed(hits), strict=True)}  # the best copies
-        hints = Hints(past, messages, len(question.history), self) if self.hints else None
-        found = overlap(
-            ids,
-            lambda key: passages[key].content if passages[key].text.strip() else "",
-            lambda key: hints.instead_of(passages[key]) if hints else "",
+        earlier = self._shown_passages(scratch, question)
+        passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
+        finder = HintFinder(
+            earlier,
+            messages if self.only_if_present else None,
+            len(question.history),
+            compare_content=self.compare_content,
         )
-        shown = list(found.shown.items())
-        ordered = arrange(shown, self.order, [past.place(passages[key]) for key, _ in shown])
+        turn = deduplicate(
+            passages,
+            lambda key: finder.find_hint(passages[key]) if self.hints else None,
+            lambda key: passages[key].content if passages[key].text.strip() else "",
+        )
+        shown = list(turn.shown.items())
+        ordered = arrange(shown, self.order, [earlier.position(passages[key]) for key, _ in shown])
+        hinted = set(turn.hinted)
         items = tuple(
-            EvidenceItem(number, passages[key], text, key in found.hinted)
+            EvidenceItem(number, passages[key], text, key in hinted)
             for number, (key, text) in enumerate(ordered, start=1)
         )
-        return Evidence(items, self._trace(scratch, past, found, items))
+        return Evidence(items, self._trace(scratch, earlier, turn, items) | {"repeated": len(hits) - len(passages)})
 
     def _trace(
-        self, scratch: dict[str, Any], past: Past, found: Overlap, items: Sequence[EvidenceItem]
+        self, scratch: dict[str, Any], earlier: ShownPassages, turn: DeduplicatedTurn, items: Sequence[EvidenceItem]
     ) -> dict[str, Any]:
-        def tokens(texts: Iterable[str]) -> int:
-            return sum(self._tokens(scratch, text) for text in texts)
+        def count_tokens(texts: Iterable[str]) -> int:
+            return sum(self._count_tokens(scratch, text) for text in texts)
 
-        hinted = [item for item in items if item.hint]
-        spared = [block(normalised(item.passage.id), item.passage.content) for item in hinted]
-        full = [item for item in items if not item.hint]
-        again = [item.text for item in full if past.same(item.passage, content=self.match_texts)]
-        return counts(found) | {
-            "num_sent_again": len(again),
-            "tokens_saved": tokens(spared) - tokens(item.text for item in hinted),
-            "tokens_sent_again": tokens(again),
-            "missing": list(found.missing),
-            "repeated": found.repeated,
+        hints = [item for item in items if item.hint]
+        replaced = [format_block(normalise_id(item.passage.id), item.passage.content) for item in hints]
+        sent_again = [
+            item.text
+            for item in items
+            if not item.hint and earlier.find_same(item.passage, compare_content=self.compare_content)
+        ]
+        return turn_stats(turn) | {
+            "num_sent_again": len(sent_again),
+            "tokens_saved": count_tokens(replaced) - count_tokens(item.text for item in hints),
+            "tokens_sent_again": count_tokens(sent_again),
+            "missing": turn.missing,
         }
 
-    def _past(self, scratch: dict[str, Any], question: Question) -> Past:
-        """The index of this conversation's history, brought up to date, or built anew where it is of another one."""
-        past = scratch.get("past")
-        if past is None or not past.follow(question.history):
-            past = scratch["past"] = Past(self.near_duplicate)
-            past.follow(question.history)
-        assert isinstance(past, Past)
-        return past
+    def _shown_passages(self, scratch: dict[str, Any], question: Question) -> ShownPassages:
+        """What the conversation has shown; read anew where the history is not the one read before, continued."""
+        shown = scratch.get("shown")
+        if shown is None or not shown.update(question.history):
+            shown = scratch["shown"] = ShownPassages(self.near_duplicate)
+            shown.update(question.history)
+        assert isinstance(shown, ShownPassages)
+        return shown
 
-    def _tokens(self, scratch: dict[str, Any], text: str) -> int:
-        """Counted once per text and conversation."""
+    def _count_tokens(self, scratch: dict[str, Any], text: str) -> int:
+        """The tokens of a text, counted once per conversation."""
         known: dict[str, int] = scratch.setdefault("tokens", {})
         if text not in known:
             known[text] = self.llm.count_tokens(text)

@@ -1,12 +1,11 @@
-"""DH-RAG: a dynamic database of the conversation's history, matched by cluster, summary and chain."""
+"""DH-RAG: rewrite a question from a dynamic database of the history, matched by cluster, summary and chain."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_dhrag.report import convrag_report
 from convrag_dhrag.rewriter import DHRagRewriter
 
-__all__ = ["DHRagRewriter", "convrag_report"]
+__all__ = ["DHRagRewriter"]
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""What a run's records say about the history that was selected: chains, shares, and a file with every reason."""
+"""The report of a run with dhrag: chains, selected against available turns, and a file with every reason."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from convrag import Report, Run, TurnRecord, hookimpl
+from convrag import Report, TurnRecord
 
 PAPER = {"chains": 373, "mean_length": 1.73, "per_cent": {"1-2": 32, "2-3": 40, "3-4": 21, "4-5": 6}}
-"""What the paper prints; its lengths are in steps, which it does not define."""
+"""The paper's chain statistics. Its lengths are in steps, which it does not define."""
 
-LONG = 4
-"""Chains of so many turns and more are counted together: the paper has as many classes."""
+LONGEST_CLASS = 4
+"""Chains of four turns and more are one class, so that there are as many classes as in the paper."""
 
 
-@hookimpl
-def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
+def report_history(records: Iterable[TurnRecord]) -> Report | None:
     """Chain statistics, selected against available turns, and analysis/dhrag.jsonl; None for other rewriters."""
     chains: dict[str, list[int]] = {}
     available, selected, lines = [], [], []
@@ -25,20 +24,20 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
         trace = record.trace.get("rewriter", {})
         if trace.get("system") != "dhrag":
             continue
-        whole = len(trace["chains"]) == record.number  # not where the history was hidden
-        chains[record.conversation_id] = trace["chains"] if whole else []
+        complete = len(trace["chains"]) == record.number  # it is not with history=none
+        chains[record.conversation_id] = trace["chains"] if complete else []
         if trace["available"]:
             available.append(trace["available"])
             selected.append(len(trace["selected"]))
-        lines.append(json.dumps(_analysed(record, trace), ensure_ascii=False))
+        lines.append(json.dumps(_make_analysis_line(record, trace), ensure_ascii=False))
     if not lines:
         return None
-    numbers = _numbers(chains.values(), available, selected)
-    return Report("dhrag", _sentences(numbers), numbers, {"analysis/dhrag.jsonl": "\n".join(lines)})
+    numbers = _compute_numbers(chains.values(), available, selected)
+    return Report("dhrag", _write_lines(numbers), numbers, {"analysis/dhrag.jsonl": "\n".join(lines)})
 
 
-def _analysed(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of the analysis."""
+def _make_analysis_line(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
+    """A line of analysis/dhrag.jsonl."""
     return {
         "turn_id": record.turn_id,
         "conversation_id": record.conversation_id,
@@ -49,10 +48,10 @@ def _analysed(record: TurnRecord, trace: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(conversations: Iterable[list[int]], available: list[int], selected: list[int]) -> dict[str, Any]:
+def _compute_numbers(conversations: Iterable[list[int]], available: list[int], selected: list[int]) -> dict[str, Any]:
     lengths = [length for chains in conversations for length in Counter(chains).values()]
-    classes = Counter(min(length, LONG) for length in lengths)
-    names = {**{length: str(length) for length in range(1, LONG)}, LONG: f"{LONG}+"}
+    classes = Counter(min(length, LONGEST_CLASS) for length in lengths)
+    names = {**{length: str(length) for length in range(1, LONGEST_CLASS)}, LONGEST_CLASS: f"{LONGEST_CLASS}+"}
     return {
         "chains": len(lengths),
         "mean_length": _mean(lengths),
@@ -64,14 +63,14 @@ def _numbers(conversations: Iterable[list[int]], available: list[int], selected:
     }
 
 
-def _sentences(numbers: Mapping[str, Any]) -> tuple[str, ...]:
+def _write_lines(numbers: Mapping[str, Any]) -> tuple[str, ...]:
     lines = []
     if numbers["chains"]:
         shares = ", ".join(f"{name}: {share:.0f} %" for name, share in numbers["per_cent"].items())
-        theirs = ", ".join(f"{name}: {share} %" for name, share in PAPER["per_cent"].items())  # type: ignore[attr-defined]
+        in_paper = ", ".join(f"{name}: {share} %" for name, share in PAPER["per_cent"].items())  # type: ignore[attr-defined]
         lines.append(
             f"dhrag: {numbers['chains']} chains of {numbers['mean_length']:.2f} turns on average, by length {shares} "
-            f"(the paper: {PAPER['mean_length']} steps, {theirs})."
+            f"(the paper: {PAPER['mean_length']} steps, {in_paper})."
         )
     if numbers["follow_ups"]:
         lines.append(

@@ -1,4 +1,4 @@
-"""Which exchanges a question needs: the last one, and those that score best."""
+"""Selects the exchanges that a question needs: the last one, the matched one, and those with the best scores."""
 
 from __future__ import annotations
 
@@ -9,101 +9,115 @@ import numpy as np
 from numpy.typing import NDArray
 
 from convrag import Turn
-from convrag_dhrag.matching import Path, Tiers, match
-from convrag_dhrag.scoring import Score, Weights, recencies, score
-from convrag_dhrag.triples import Database
+from convrag_dhrag.database import HistoryDatabase
+from convrag_dhrag.hierarchical_matching import Match, TierSizes, match_question
+from convrag_dhrag.scoring import Score, Weights, compute_recencies, score_exchange
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen triples' places in the database, oldest first, with their scores, and what the question matched."""
+    """The selected triples by position in the database, oldest first, with their scores; and the question's match."""
 
-    chosen: list[tuple[int, Score]]
-    path: Path | None
+    selected: list[tuple[int, Score]]
+    match: Match | None
     chain: int
-    database: Database
+    database: HistoryDatabase
 
     @property
     def turns(self) -> list[Turn]:
-        """The chosen turns in the order of the conversation."""
-        return [self.database.triples[place].turn for place, _ in self.chosen]
+        """The selected turns in the order of the conversation."""
+        return [self.database.triples[position].turn for position, _ in self.selected]
 
-    def trace(self) -> dict[str, Any]:
-        """Plain data for the turn's record: every selected turn and why it was selected."""
+    def make_trace(self) -> dict[str, Any]:
+        """Plain data for the turn's record: every selected turn, and why it was selected."""
         return {
             "system": "dhrag",
             "available": len(self.database.triples),
             "selected": [turn.id for turn in self.turns],
-            "reasons": [self._reason(place, terms) for place, terms in self.chosen],
-            "match": self._matched(),
+            "reasons": [self._trace_reason(position, terms) for position, terms in self.selected],
+            "match": self._trace_match(),
             "chain": self.chain,
             "chains": [*self.database.chains, self.chain],
         }
 
-    def summary(self) -> list[Turn]:
-        """The turns of the matched summary; none where nothing matched."""
-        places = self.path.summary.group.members if self.path and self.path.summary else ()
-        return [self.database.triples[place].turn for place in places]
+    def list_summary_turns(self) -> list[Turn]:
+        """The turns of the matched summary, oldest first; none where nothing matched."""
+        positions = self.match.summary.group.members if self.match and self.match.summary else ()
+        return [self.database.triples[position].turn for position in positions]
 
-    def _reason(self, place: int, terms: Score) -> dict[str, Any]:
+    def _trace_reason(self, position: int, terms: Score) -> dict[str, Any]:
         triples = self.database.triples
         return {
-            "turn_id": triples[place].turn.id,
-            "last": place == len(triples) - 1,
-            "matched": self.path is not None and place == self.path.triple,
+            "turn_id": triples[position].turn.id,
+            "last": position == len(triples) - 1,
+            "matched": self.match is not None and position == self.match.triple,
             "score": terms.total,
             **asdict(terms),
-            "chain": triples[place].chain,
+            "chain": triples[position].chain,
         }
 
-    def _matched(self) -> dict[str, Any] | None:
-        if self.path is None:
+    def _trace_match(self) -> dict[str, Any] | None:
+        if self.match is None:
             return None
         triples = self.database.triples
         return {
             tier: {
-                "number": step.number,
-                "turns": [triples[member].turn.id for member in step.group.members],
-                "representative": triples[step.group.representative].turn.id,
-                "similarity": step.similarity,
+                "number": found.number,
+                "turns": [triples[member].turn.id for member in found.group.members],
+                "representative": triples[found.group.representative].turn.id,
+                "similarity": found.similarity,
             }
-            for tier, step in (("cluster", self.path.cluster), ("summary", self.path.summary))
-            if step
-        } | {"triple": {"turn_id": triples[self.path.triple].turn.id, "similarity": self.path.similarity}}
+            for tier, found in (("cluster", self.match.cluster), ("summary", self.match.summary))
+            if found
+        } | {"triple": {"turn_id": triples[self.match.triple].turn.id, "similarity": self.match.similarity}}
 
 
-def select(
-    question: str, vector: NDArray[np.float32], database: Database, *, top_k: int, weights: Weights, tiers: Tiers
+def select_exchanges(
+    question: str,
+    vector: NDArray[np.float32],
+    database: HistoryDatabase,
+    *,
+    top_k: int,
+    weights: Weights,
+    sizes: TierSizes,
 ) -> Selection:
-    """Choose at most top_k exchanges: the last one, the triple to which the tiers lead, and those that score best.
+    """Select at most top_k exchanges: the last one, the matched one, and those with the best scores.
 
-    Recency is worth more than any bonus, so in a long conversation a match would lose to what was said lately if it
-    had to compete. Of equal scores the later one wins.
+    The matched one does not compete, since recency weighs more than the bonuses: in a long conversation it would lose
+    to recent exchanges. Of equal scores the later one wins.
+
+    Args:
+        question: as the user asked it.
+        vector: (d,) its embedding.
+        database: the history.
+        top_k: the most exchanges.
+        weights: of a score's terms.
+        sizes: of the tiers that the question is matched with.
     """
-    similarities = database.similarities(vector)
-    chain = database.chain(similarities)
-    path = match(question, database, tiers)
-    scores = _scores(similarities, chain, path, database, weights)
+    similarities = database.compute_similarities(vector)
+    chain = database.assign_chain(similarities)
+    match = match_question(question, database, sizes)
+    scores = _score_all(similarities, chain, match, database, weights)
     last = len(scores) - 1
-    matched = path.triple if path else last
-    order = sorted(range(last), key=lambda place: (place != matched, -scores[place].total, -place))
-    chosen = sorted([*order[: top_k - 1], last])
-    return Selection([(place, scores[place]) for place in chosen], path, chain, database)
+    matched = match.triple if match else last
+    order = sorted(range(last), key=lambda position: (position != matched, -scores[position].total, -position))
+    selected = sorted([*order[: top_k - 1], last])
+    return Selection([(position, scores[position]) for position in selected], match, chain, database)
 
 
-def _scores(
-    similarities: NDArray[np.float64], chain: int, path: Path | None, database: Database, weights: Weights
+def _score_all(
+    similarities: NDArray[np.float64], chain: int, match: Match | None, database: HistoryDatabase, weights: Weights
 ) -> list[Score]:
     """The scores of all triples."""
-    recency = recencies([triple.number for triple in database.triples])
+    recencies = compute_recencies([triple.number for triple in database.triples])
     return [
-        score(
+        score_exchange(
             weights,
-            float(similarities[place]),
-            recency[place],
-            cluster=path is not None and path.in_cluster(place),
-            summary=path is not None and path.in_summary(place),
+            float(similarities[position]),
+            recencies[position],
+            cluster=match is not None and match.in_cluster(position),
+            summary=match is not None and match.in_summary(position),
             chain=triple.chain == chain,
         )
-        for place, triple in enumerate(database.triples)
+        for position, triple in enumerate(database.triples)
     ]

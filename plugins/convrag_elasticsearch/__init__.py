@@ -1,4 +1,4 @@
-"""Retrievers on an Elasticsearch cluster: words, vectors and ELSER, for corpora that outgrow one machine."""
+"""Retrievers on an Elasticsearch cluster, by words, vectors and ELSER, for corpora that outgrow one machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches that come at the same time go as one request."""
+"""Calls of several threads that come at the same time become one batch."""
 
 from __future__ import annotations
 
@@ -12,72 +12,72 @@ R = TypeVar("R")
 
 
 class Batcher(Generic[A, R]):
-    """Collects what several threads ask for. The thread that comes first waits for the others, and sends for all.
+    """Collects the items of several threads. The first thread waits for the others, and sends the batch for all.
 
-    There is no thread of its own that could be forgotten, and nobody holds a lock while waiting: whoever sends answers
-    everybody in its batch, whatever happens.
+    There is no background thread, and nobody holds a lock while waiting: the thread that sends a batch answers every
+    item of it, or passes its own error on to the others.
 
     Args:
-        send: takes what was collected and gives an answer, or an error, for each, in this order.
-        window: seconds that the first one waits.
-        most: a batch that has so many goes at once; what one call asks for stays together.
+        send: items -> a result, or an error, for each, in the same order.
+        window: seconds that the first thread waits.
+        max_size: a batch of so many items is sent at once; the items of one call stay together.
     """
 
-    def __init__(self, send: Callable[[Sequence[A]], Sequence[R | Exception]], window: float, most: int) -> None:
+    def __init__(self, send: Callable[[Sequence[A]], Sequence[R | Exception]], window: float, max_size: int) -> None:
         self._send = send
         self._window = window
-        self._most = most
+        self._max_size = max_size
         self._lock = threading.Lock()
         self._open: _Batch[A, R] | None = None
 
-    def ask(self, wanted: Sequence[A]) -> list[R]:
-        """The answers to these, in this order. Raises the error of the first that has one."""
+    def submit(self, items: Sequence[A]) -> list[R]:
+        """Send items, and return their results in the same order. Raises the error of the first item that has one."""
         with self._lock:
-            leads = self._open is None
+            is_first = self._open is None
             batch = self._open = self._open or _Batch()
-            answers = batch.add(wanted)
-            if len(batch.asked) >= self._most:
+            futures = batch.add(items)
+            if len(batch.items) >= self._max_size:
                 self._open = None
                 batch.full.set()
-        if leads:
-            self._lead(batch)
-        return [answer.result() for answer in answers]
+        if is_first:
+            self._send_batch(batch)
+        return [future.result() for future in futures]
 
-    def _lead(self, batch: _Batch[A, R]) -> None:
-        """Wait, send and answer; an interruption while waiting reaches the others as an error."""
+    def _send_batch(self, batch: _Batch[A, R]) -> None:
+        """Wait for other threads, send, and set the results. An interruption reaches the others as an error."""
         try:
             batch.full.wait(self._window)
             self._close(batch)
-            for answer, result in zip(batch.answers, self._send(batch.asked), strict=True):
+            for future, result in zip(batch.futures, self._send(batch.items), strict=True):
                 if isinstance(result, Exception):
-                    answer.set_exception(result)
+                    future.set_exception(result)
                 else:
-                    answer.set_result(result)
+                    future.set_result(result)
         except BaseException as error:
             self._close(batch)
-            for answer in batch.answers:
-                if not answer.done():
-                    answer.set_exception(error)
+            for future in batch.futures:
+                if not future.done():
+                    future.set_exception(error)
             if not isinstance(error, Exception):
                 raise
 
     def _close(self, batch: _Batch[A, R]) -> None:
-        """Let nobody join any more."""
+        """Admit no further items."""
         with self._lock:
             if self._open is batch:
                 self._open = None
 
 
 class _Batch(Generic[A, R]):
-    """What goes together."""
+    """Items that are sent together, with a future for the result of each."""
 
     def __init__(self) -> None:
-        self.asked: list[A] = []
-        self.answers: list[Future[R]] = []
+        self.items: list[A] = []
+        self.futures: list[Future[R]] = []
         self.full = threading.Event()
 
-    def add(self, wanted: Sequence[A]) -> list[Future[R]]:
-        fresh: list[Future[R]] = [Future() for _ in wanted]
-        self.asked += wanted
-        self.answers += fresh
-        return fresh
+    def add(self, items: Sequence[A]) -> list[Future[R]]:
+        futures: list[Future[R]] = [Future() for _ in items]
+        self.items += items
+        self.futures += futures
+        return futures

@@ -1,4 +1,4 @@
-"""The cluster as the retrievers see it: asked through one client, whose errors come out in our words."""
+"""The cluster: one client for all requests, whose errors are translated into ours."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.failures import ClusterError, explain
-from convrag_elasticsearch.retrying import Patience
+from convrag_elasticsearch.errors import ClusterError, translate_error
+from convrag_elasticsearch.retries import RetryPolicy
 
 if TYPE_CHECKING:
     from elasticsearch import Elasticsearch
 
 T = TypeVar("T")
 
-_FIRST_LOOK = Patience(timeout=10, retries=0, seconds=0)
+_PING_POLICY = RetryPolicy(timeout=10, retries=0, max_wait=0)
 
 
 class Cluster:
-    """Connects at the first request.
+    """Sends requests to the cluster; it connects at the first one.
 
     Args:
-        patience: for each request.
+        policy: the retries of each request.
     """
 
-    def __init__(self, patience: Patience) -> None:
-        self.patience = patience
+    def __init__(self, policy: RetryPolicy) -> None:
+        self.policy = policy
         self._lock = threading.Lock()
-        self._open: tuple[Connection, Elasticsearch] | None = None
+        self._connected: tuple[Connection, Elasticsearch] | None = None
 
     def __enter__(self) -> Cluster:
         return self
@@ -36,57 +36,60 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         """Close the connections; the next request would open them again."""
         with self._lock:
-            if self._open is not None:
-                self._open[1].close()
-                self._open = None
+            if self._connected is not None:
+                self._connected[1].close()
+                self._connected = None
 
     @property
     def connection(self) -> Connection:
-        """Whom we ask."""
-        return self._opened()[0]
+        """The address and the credentials in use."""
+        return self._connect()[0]
 
-    def ask(self, call: Callable[[Elasticsearch], T], *, absent: T | None = None) -> T:
-        """What a call with the client gives. Raises ClusterError.
+    def request(self, call: Callable[[Elasticsearch], T], *, if_missing: T | None = None) -> T:
+        """Call the client, and return what the call returns.
 
         Args:
             call: takes the client.
-            absent: what to give instead where the cluster says 404; None raises that as well.
+            if_missing: returned where the cluster replies 404; None raises that as well.
+
+        Raises:
+            ClusterError: the cluster did not answer, or replied with an error.
         """
-        connection, client = self._opened()
+        connection, client = self._connect()
         failure = None
         try:
             return call(client)
         except Exception as error:
-            failure = explain(error, connection) if _is_the_clients(error) else error
-        if absent is not None and isinstance(failure, ClusterError) and failure.status == 404:
-            return absent
-        raise failure  # out here, since the original error may hold a key and would come along as its context
+            failure = translate_error(error, connection) if _is_client_error(error) else error
+        if if_missing is not None and isinstance(failure, ClusterError) and failure.status == 404:
+            return if_missing
+        raise failure  # outside of `except`: else the original error, which may hold a key, would be its context
 
-    def problems(self) -> Iterator[str]:
-        """What is missing before anything can be asked: a variable, or the cluster itself."""
+    def find_problems(self) -> Iterator[str]:
+        """Yield what prevents any request: variables that are missing or contradict each other, or no answer."""
         connection = Connection.from_environment()
-        if found := list(connection.problems()):
-            yield from found
+        if problems := list(connection.find_problems()):
+            yield from problems
             return
-        with Cluster(_FIRST_LOOK) as cluster:
+        with Cluster(_PING_POLICY) as cluster:
             try:
-                cluster.ask(lambda client: client.info())
+                cluster.request(lambda client: client.info())
             except ClusterError as error:
                 yield str(error)
 
-    def _opened(self) -> tuple[Connection, Any]:
-        from convrag_elasticsearch import _client
+    def _connect(self) -> tuple[Connection, Any]:
+        from convrag_elasticsearch import client
 
         with self._lock:
-            if self._open is None:
+            if self._connected is None:
                 connection = Connection.from_environment()
-                if problem := next(connection.problems(), ""):
+                if problem := next(connection.find_problems(), ""):
                     raise ClusterError(problem)
-                self._open = connection, _client.connect(connection, self.patience)
-            return self._open
+                self._connected = connection, client.create_client(connection, self.policy)
+            return self._connected
 
 
-def _is_the_clients(error: Exception) -> bool:
-    from convrag_elasticsearch import _client
+def _is_client_error(error: Exception) -> bool:
+    from convrag_elasticsearch import client
 
-    return isinstance(error, _client.ERRORS)
+    return isinstance(error, client.CLIENT_ERRORS)

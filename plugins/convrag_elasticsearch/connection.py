@@ -1,24 +1,27 @@
-"""Where the cluster is and who asks: from the environment, and from nowhere else."""
+"""The cluster's address and the credentials: from environment variables, and from nowhere else."""
 
 from __future__ import annotations
 
 import os
+import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from convrag_elasticsearch.secrets import scrub
-
 _PORTS = {"http": 9200, "https": 443}
+_USER_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
+_AUTHORIZATION = re.compile(r"\b(ApiKey|Basic|Bearer)\s+[A-Za-z0-9+/=_\-.]+")
+_MIN_SECRET_LENGTH = 4  # a shorter one may be part of any word
 _EXAMPLE = "export ES_URL=http://localhost:9200 (compose.yaml starts a cluster there)"
 
 
 @dataclass(frozen=True)
 class Connection:
-    """What the variables ES_URL (several nodes with commas), ES_CLOUD_ID, ES_API_KEY, ES_USER, ES_PASSWORD and
-    ES_CA_CERTS say.
+    """The values of ES_URL (several nodes, separated by commas), ES_CLOUD_ID, ES_API_KEY, ES_USER, ES_PASSWORD and
+    ES_CA_CERTS.
     """
 
     urls: tuple[str, ...] = field(repr=False)
@@ -30,76 +33,78 @@ class Connection:
 
     @classmethod
     def from_environment(cls) -> Connection:
-        """Read now: a notebook may set the variables after it has composed a pipeline."""
+        """Read the variables. Call it late: a notebook may set them after it has composed a pipeline."""
         given = {name: os.environ.get(f"ES_{name}", "").strip() for name in _NAMES}
         urls = tuple(url.strip().rstrip("/") for url in given["URL"].split(",") if url.strip())
         others = ("CLOUD_ID", "API_KEY", "USER", "PASSWORD", "CA_CERTS")
         return cls(urls, *(given[name] for name in others))
 
-    def problems(self) -> Iterator[str]:
-        """What is missing, contradicts itself or cannot be an address."""
+    def find_problems(self) -> Iterator[str]:
+        """Yield what is missing, contradictory, or not an address."""
         if not self.urls and not self.cloud_id:
             yield f"neither ES_URL nor ES_CLOUD_ID says where the cluster is: {_EXAMPLE}, or choose retriever=bm25"
         if self.urls and self.cloud_id:
-            yield "ES_URL and ES_CLOUD_ID both say where the cluster is: unset one of them"
+            yield "ES_URL and ES_CLOUD_ID both are addresses: unset one of them"
         for url in self.urls:
-            if problem := _problem(url):
+            if problem := _find_url_problem(url):
                 yield problem
         if bool(self.user) != bool(self.password):
             unset = "ES_PASSWORD" if self.user else "ES_USER"
-            yield f"{unset} is not set: a user needs a password, and the other way round"
+            yield f"{unset} is not set: a user and a password are needed together"
         if self.api_key and self.user:
-            yield "ES_API_KEY and ES_USER both say who asks: unset one of them"
+            yield "ES_API_KEY and ES_USER both are credentials: unset one of them"
         if self.ca_certs and not Path(self.ca_certs).expanduser().is_file():
             yield f"ES_CA_CERTS={self.ca_certs} is no file: it is the certificate of the cluster's own authority (PEM)"
 
-    def arguments(self) -> Mapping[str, Any]:
-        """The same as the client takes it."""
+    def client_arguments(self) -> Mapping[str, Any]:
+        """Return the arguments of the client's constructor."""
         given: dict[str, Any] = {"cloud_id": self.cloud_id} if self.cloud_id else {"hosts": self._hosts()}
         if self.api_key:
             given["api_key"] = self.api_key
-        elif user := self._user():
-            given["basic_auth"] = user
+        elif credentials := self._credentials():
+            given["basic_auth"] = credentials
         if self.ca_certs:
             given["ca_certs"] = str(Path(self.ca_certs).expanduser())
         return given
 
     @property
-    def where(self) -> str:
-        """The addresses without anything secret, for messages."""
+    def shown_address(self) -> str:
+        """The addresses without users and passwords, for messages."""
         if self.cloud_id:
             return f"ES_CLOUD_ID ({self.cloud_id.partition(':')[0]})"
         return ", ".join(self._hosts())
 
-    def scrub(self, message: str) -> str:
-        """A message without anything of this that is secret."""
+    def redact(self, message: str) -> str:
+        """Remove keys, users and passwords from a message."""
         in_urls = [part for url in self.urls for part in (urlsplit(url).username, urlsplit(url).password) if part]
         users = [value for value in in_urls if value] + [unquote(value) for value in in_urls]
-        return scrub(message, self.api_key, self.password, *users)
+        return redact_secrets(message, self.api_key, self.password, *users)
 
     def _hosts(self) -> list[str]:
-        return [_host(urlsplit(url)) for url in self.urls]
+        return [_format_host(urlsplit(url)) for url in self.urls]
 
-    def _user(self) -> tuple[str, str] | None:
+    def _credentials(self) -> tuple[str, str] | None:
         if self.user:
             return self.user, self.password
-        named = next((parts for parts in map(urlsplit, self.urls) if parts.username), None)
-        return (unquote(named.username or ""), unquote(named.password or "")) if named else None
+        with_user = next((parts for parts in map(urlsplit, self.urls) if parts.username), None)
+        if with_user is None:
+            return None
+        return unquote(with_user.username or ""), unquote(with_user.password or "")
 
 
 _NAMES = ("URL", "CLOUD_ID", "API_KEY", "USER", "PASSWORD", "CA_CERTS")
-VARIABLES = tuple(f"ES_{name}" for name in _NAMES)
-"""All that is read."""
+ENVIRONMENT_VARIABLES = tuple(f"ES_{name}" for name in _NAMES)
+"""The variables that are read."""
 
 
-def _host(parts: SplitResult) -> str:
-    """scheme://host:port/path: without user, and with a port, which the client insists on."""
+def _format_host(parts: SplitResult) -> str:
+    """Format scheme://host:port/path, without a user, and with a port, which the client requires."""
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{name}:{parts.port or _PORTS[parts.scheme]}{parts.path}"
 
 
-def _problem(url: str) -> str:
-    """What is wrong with an address; it may hold a password, so only its end is repeated."""
+def _find_url_problem(url: str) -> str:
+    """Say what is wrong with an address, or nothing. It may hold a password: only what follows the @ is shown."""
     shown = url.rpartition("@")[2]
     try:
         parts = urlsplit(url)
@@ -107,3 +112,12 @@ def _problem(url: str) -> str:
     except ValueError:
         good = False
     return "" if good else f"ES_URL: {shown!r} is no address: {_EXAMPLE}"
+
+
+def redact_secrets(message: str, *secrets: str) -> str:
+    """Remove secrets from a message (as they are, and in base64), users in addresses, and authorization headers."""
+    hidden = [secret for secret in secrets if len(secret) >= _MIN_SECRET_LENGTH]
+    hidden += [b64encode(secret.encode()).decode().rstrip("=") for secret in hidden]
+    for secret in sorted(hidden, key=len, reverse=True):
+        message = message.replace(secret, "***")
+    return _AUTHORIZATION.sub(r"\1 ***", _USER_IN_URL.sub("", message))

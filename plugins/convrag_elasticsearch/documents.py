@@ -1,4 +1,4 @@
-"""A passage as the cluster keeps it, and back."""
+"""Passages as documents of an index, and back."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from convrag import Passage
 CONTENT = "content"
 """The field with title and text, which is searched."""
 
-RETURNED = ["id", CONTENT, "title", "url", "metadata", "text_start"]
-"""The fields from which a passage is made again."""
+SOURCE_FIELDS = ["id", CONTENT, "title", "url", "metadata", "text_start"]
+"""The fields that a search returns; a passage is built from them."""
 
-VECTORS = ["vector", "tokens"]
-"""Fields that are searched and never read back; they stay out of what the cluster keeps of a document's source."""
+VECTOR_FIELDS = ["vector", "tokens"]
+"""The fields that are searched and never returned; `_source` excludes them."""
 
-_LONGEST_ID = 512  # bytes
+_MAX_ID_BYTES = 512
 
 
-def document(passage: Passage) -> dict[str, Any]:
-    """The fields of a passage. Its text is kept once, as a part of the content."""
+def build_document(passage: Passage) -> dict[str, Any]:
+    """Build the document of a passage. Its text is kept once, as a part of the content."""
     fields = {
         "id": passage.id,
         CONTENT: passage.content,
@@ -32,8 +32,8 @@ def document(passage: Passage) -> dict[str, Any]:
     return fields | ({"metadata": dict(passage.metadata)} if passage.metadata else {})
 
 
-def passage_of(source: Mapping[str, Any]) -> Passage:
-    """The passage that a document was made from."""
+def build_passage(source: Mapping[str, Any]) -> Passage:
+    """Build the passage that a document was built from."""
     return Passage(
         id=source["id"],
         text=source[CONTENT][source["text_start"] :],
@@ -43,14 +43,14 @@ def passage_of(source: Mapping[str, Any]) -> Passage:
     )
 
 
-def document_id(passage_id: str) -> str:
-    """The id under which the cluster keeps a passage: its own, unless that is longer than the cluster allows."""
+def build_document_id(passage_id: str) -> str:
+    """Build a document's id: that of its passage, or a hash where that is longer than Elasticsearch allows."""
     data = passage_id.encode()
-    return passage_id if len(data) <= _LONGEST_ID else f"blake2b-{blake2b(data, digest_size=32).hexdigest()}"
+    return passage_id if len(data) <= _MAX_ID_BYTES else f"blake2b-{blake2b(data, digest_size=32).hexdigest()}"
 
 
-def base_properties() -> dict[str, Any]:
-    """The mapping of the fields that every index has."""
+def base_mapping_properties() -> dict[str, Any]:
+    """Return the fields of the mapping that every index has."""
     unsearched = {"type": "keyword", "index": False, "doc_values": False}
     return {
         "id": {"type": "keyword"},  # breaks ties between equal scores

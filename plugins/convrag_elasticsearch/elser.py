@@ -1,14 +1,15 @@
-"""`retriever=elser`: Elastic's learned sparse encoder."""
+"""`retriever=elser`: search with ELSER, Elastic's learned sparse encoder."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from convrag import ConfigError, Dataset, Store, operational
+from convrag import ConfigError, Dataset, Store
+from convrag.registry.parameters import operational
 from convrag_elasticsearch.base import ClusterRetriever
-from convrag_elasticsearch.endpoint import Endpoint
-from convrag_elasticsearch.settings import Fusing, OnFailure, Operation
-from convrag_elasticsearch.sparse import QueryKind, Sparse
+from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
+from convrag_elasticsearch.settings import FusionSettings, OnFailure, OperationSettings
+from convrag_elasticsearch.sparse import QueryType, SparseSubquery
 
 
 class ElserRetriever(ClusterRetriever):
@@ -16,34 +17,35 @@ class ElserRetriever(ClusterRetriever):
 
     `python -m convrag task=index retriever=elser retriever.create_endpoint=true` creates the model's endpoint where it
     is missing and builds the index; the cluster needs a trial, platinum or enterprise licence and a node for machine
-    learning. For where the cluster is, see retriever=elasticsearch. Several queries are searched for one by one, and
+    learning. For address and credentials, see retriever=elasticsearch. Several queries are searched for one by one, and
     their ranks are fused by weight. A passage counts with its title and text; of a long one ELSER reads the first 512
     tokens, or all of it with query=semantic_text.
 
     Args:
         dataset: whose corpora are searched.
-        store: whose locks keep two commands from building one index at a time.
+        store: whose locks keep two commands from building one index at the same time.
         inference_id: the cluster's inference endpoint; ".elser-2-elasticsearch" is there from version 8.17 on.
-        query: "sparse_vector" (one vector a passage), "semantic_text" (the cluster cuts passages into pieces, and the
-            best one counts), or "text_expansion" (for older clusters: asks the deployed `model`, no endpoint).
-        prune: leave out tokens of little weight, in "sparse_vector": faster, and a little worse.
+        query: the type of query: "sparse_vector" (one vector for each passage), "semantic_text" (the cluster splits
+            passages into chunks, and the best one counts), or "text_expansion" (for older clusters: uses the deployed
+            `model`, no endpoint).
+        prune: leave tokens with small weights out of "sparse_vector" queries: faster, and a little worse.
         model: what the endpoint is created with, or the model itself for "text_expansion".
         create_endpoint: let task=index create the endpoint where it is missing.
         endpoint_wait: seconds that task=index waits for the model to be downloaded and started.
-        rrf_k: how little the first ranks stand out where several queries are fused. Default: that of Cormack et al.
-            2009.
+        rrf_k: the constant k of reciprocal rank fusion, for several queries: the larger, the less the first ranks stand
+            out. Default: that of Cormack et al. 2009.
         depth: passages of each ranking that is fused.
         shards: of the index.
-        replicas: copies of the index, from-to: as many as there are nodes for them (auto_expand_replicas).
-        prefix: begins the name of each index.
-        timeout: seconds for each try of a search.
-        retries: how often a request is repeated that the cluster turned away (429, 502, 503, 504) or did not answer.
-        retry_seconds: to wait between the tries of a request, in all.
-        window: seconds that a search waits for others to travel with.
-        batch: searches that travel together at most.
-        on_failure: what a turn whose search the cluster did not answer means for the run: "go_on" (a failed record) or
-            "stop" (with all that was done kept).
-        threads: of task=index: requests on their way at a time.
+        replicas: copies of the index, from-to; as many as there are nodes for them (auto_expand_replicas).
+        prefix: the beginning of each index's name.
+        timeout: seconds for each attempt of a search.
+        retries: how often a request is repeated that the cluster rejected (429, 502, 503, 504) or did not answer.
+        retry_seconds: seconds of all waits between the attempts of a request together.
+        window: seconds that a search waits for others, to be sent as one request.
+        batch: searches in a request, at most.
+        on_failure: what happens when the cluster does not answer a turn's search: "go_on" (the turn is a failed record)
+            or "stop" (the run ends, and keeps what was done).
+        threads: of task=index: requests at a time.
         chunk: of task=index: passages in a request; the model reads them all before the cluster answers.
         chunk_bytes: of task=index: bytes in a request, at most.
         index_timeout: of task=index: seconds for each request with passages.
@@ -58,7 +60,7 @@ class ElserRetriever(ClusterRetriever):
         dataset: Dataset,
         store: Store,
         inference_id: str = "convrag-elser",
-        query: QueryKind = "sparse_vector",
+        query: QueryType = "sparse_vector",
         prune: bool = False,
         model: str = ".elser_model_2",
         create_endpoint: Annotated[bool, operational] = False,
@@ -82,10 +84,10 @@ class ElserRetriever(ClusterRetriever):
         expands = query == "text_expansion"
         if expands and create_endpoint:
             raise ConfigError(
-                "retriever=elser: query=text_expansion asks a model that is deployed on the cluster (Kibana: Machine "
+                "retriever=elser: query=text_expansion uses a model that is deployed on the cluster (Kibana: Machine "
                 "Learning, Trained Models), and no endpoint: leave create_endpoint out"
             )
-        endpoint = Endpoint(
+        endpoint = InferenceEndpoint(
             inference_id,
             model=model,
             create=create_endpoint,
@@ -97,9 +99,9 @@ class ElserRetriever(ClusterRetriever):
             kind="elser",
             dataset=dataset,
             store=store,
-            legs=[Sparse(endpoint, query=query, prune=prune)],
-            fusing=Fusing(rrf_k, depth),
-            operation=Operation(
+            subqueries=[SparseSubquery(endpoint, query_type=query, prune=prune)],
+            fusion=FusionSettings(rrf_k, depth),
+            operation=OperationSettings(
                 prefix,
                 shards,
                 replicas,

@@ -1,4 +1,4 @@
-"""Search by words: BM25 as Lucene computes it."""
+"""The lexical subquery: BM25 as Lucene computes it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from convrag import Query
 from convrag_elasticsearch.documents import CONTENT
-from convrag_elasticsearch.legs import Leg, Search
+from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
 
 _SIMILARITY = "passages"
 
 
-class Lexical(Leg):
-    """Several queries add up: a passage's score is the sum of weight times score.
+class LexicalSubquery(Subquery):
+    """Searches by words. Several queries add up: a passage's score is the sum of weight times score.
 
     Args:
-        analyzer: makes words of texts, by Elasticsearch's names.
-        k1: of BM25.
-        b: of BM25.
+        analyzer: the analyzer that makes words of texts.
+        k1: saturation of term frequency.
+        b: normalisation by passage length.
     """
 
     def __init__(self, analyzer: str, k1: float, b: float) -> None:
@@ -29,14 +29,14 @@ class Lexical(Leg):
     def identity(self) -> Mapping[str, Any]:
         return {"leg": "bm25", "analyzer": self.analyzer, "k1": self.k1, "b": self.b}
 
-    def properties(self) -> dict[str, Any]:
+    def mapping_properties(self) -> dict[str, Any]:
         return {CONTENT: {"type": "text", "analyzer": self.analyzer, "similarity": _SIMILARITY}}
 
-    def settings(self) -> dict[str, Any]:
+    def index_settings(self) -> dict[str, Any]:
         return {"similarity": {_SIMILARITY: {"type": "BM25", "k1": self.k1, "b": self.b}}}
 
-    def searches(self, queries: Sequence[Query], size: int) -> list[Search]:
+    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
         matches = [{"match": {CONTENT: {"query": query.text, "boost": query.weight}}} for query in queries]
         if not matches:
             return []
-        return [Search({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]
+        return [WeightedSearch({"query": matches[0] if len(matches) == 1 else {"bool": {"should": matches}}})]

@@ -1,4 +1,4 @@
-"""What the cluster's licence covers."""
+"""The cluster's licence, and what it covers."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag_elasticsearch.cluster import Cluster
-from convrag_elasticsearch.failures import ClusterError
+from convrag_elasticsearch.errors import ClusterError
 
 _MACHINE_LEARNING = ("trial", "platinum", "enterprise")
 _RANK_FUSION = ("trial", "enterprise")
-_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
+_START_TRIAL = "start a trial (30 days, once: POST /_license/start_trial?acknowledge=true; compose.yaml does)"
 
 
 @dataclass(frozen=True)
 class Licence:
-    """Its type by Elasticsearch's names, and whether it is valid; both empty where we may not ask."""
+    """A licence: its type and its status, by Elasticsearch's names; both are empty where the user may not read it."""
 
     type: str = ""
     status: str = ""
 
     @classmethod
-    def of(cls, cluster: Cluster) -> Licence:
-        """The cluster's. A user without the right to see it need not have it."""
+    def fetch(cls, cluster: Cluster) -> Licence:
+        """Read the cluster's licence. Raises ClusterError only where the cluster is unavailable."""
         try:
-            found: Mapping[str, Any] = cluster.ask(lambda client: client.license.get())["license"]
+            found: Mapping[str, Any] = cluster.request(lambda client: client.license.get())["license"]
         except ClusterError as error:
-            if error.down:
+            if error.unavailable:
                 raise
             return cls()
         return cls(str(found["type"]), str(found["status"]))
 
     @property
-    def fuses_ranks(self) -> bool:
-        """Whether the cluster may fuse rankings itself."""
+    def covers_rank_fusion(self) -> bool:
+        """Whether the cluster may fuse rankings by its `rrf` retriever."""
         return self.type in _RANK_FUSION and self._valid
 
-    def lacks_machine_learning(self) -> list[str]:
-        """Why ELSER may not run, if so."""
+    def find_machine_learning_problems(self) -> list[str]:
+        """Say why the licence does not cover ELSER; nothing where it does, or cannot be read."""
         if not self.type or (self.type in _MACHINE_LEARNING and self._valid):
             return []
         expired = "" if self._valid else f" ({self.status})"
-        return [f"its licence is {self.type}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_TRIAL}"]
+        return [f"its licence is {self.type}{expired}, and ELSER needs {', '.join(_MACHINE_LEARNING)}: {_START_TRIAL}"]
 
     @property
     def _valid(self) -> bool:

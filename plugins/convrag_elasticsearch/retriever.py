@@ -1,19 +1,20 @@
-"""`retriever=elasticsearch`: words, vectors, tokens, or two of them."""
+"""`retriever=elasticsearch`: lexical, dense, sparse and hybrid search."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag import ConfigError, Dataset, Embedder, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Store
+from convrag.registry.parameters import operational
 from convrag_elasticsearch.base import ClusterRetriever
-from convrag_elasticsearch.dense import Dense, Vectors
-from convrag_elasticsearch.endpoint import Endpoint
-from convrag_elasticsearch.legs import Leg
-from convrag_elasticsearch.lexical import Lexical
-from convrag_elasticsearch.settings import Fusing, Fusion, OnFailure, Operation, check_ranges
-from convrag_elasticsearch.sparse import Sparse
-from convrag_elasticsearch.token_files import PassageTokens, QueryTokens
+from convrag_elasticsearch.dense import DenseSubquery, VectorIndexType
+from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
+from convrag_elasticsearch.lexical import LexicalSubquery
+from convrag_elasticsearch.settings import Fusion, FusionSettings, OnFailure, OperationSettings, check_ranges
+from convrag_elasticsearch.sparse import SparseSubquery
+from convrag_elasticsearch.sparse_vector_files import PassageVectorFile, QueryVectorFile
+from convrag_elasticsearch.subqueries import Subquery
 
 Mode = Literal["bm25", "dense", "sparse", "hybrid"]
 
@@ -22,48 +23,51 @@ class ElasticsearchRetriever(ClusterRetriever):
     """Search on an Elasticsearch cluster: by words, by vectors, by weighted tokens, or by two of them together.
 
     `python -m convrag task=index retriever=elasticsearch` builds the index once; several settings may have theirs side
-    by side. Where the cluster is, and who asks, is said by the environment alone: ES_URL (several nodes with commas) or
-    ES_CLOUD_ID, ES_API_KEY or ES_USER and ES_PASSWORD, ES_CA_CERTS. A passage counts with its title and text. Of
+    by side. Address and credentials come from environment variables alone: ES_URL (several nodes, separated by commas)
+    or ES_CLOUD_ID, ES_API_KEY or ES_USER and ES_PASSWORD, ES_CA_CERTS. A passage counts with its title and text. Of
     several queries those with a positive weight count: "bm25" adds weighted scores, "dense" adds weighted vectors,
-    "sparse" fuses ranks. Searches of conversations that go on side by side travel together.
+    "sparse" fuses ranks. Searches of parallel conversations are sent as one request.
 
     Args:
         dataset: whose corpora are searched.
         embedder: makes the vectors of "dense", and of "hybrid" with them.
-        store: whose locks keep two commands from building one index at a time.
+        store: whose locks keep two commands from building one index at the same time.
         mode: "bm25" (words), "dense" (nearest neighbours), "sparse" (tokens, from ELSER or from files), or "hybrid"
-            (words and `second`, by reciprocal ranks).
-        second: what "hybrid" adds to words: "dense" or "sparse".
-        analyzer: makes words of texts for "bm25", by Elasticsearch's names; "english" drops stop words and stems.
-        k1: how slowly further occurrences of a word stop counting. Default: Lucene's.
-        b: how much long passages are held back, from 0 to 1. Default: Lucene's.
-        vectors: how "dense" keeps vectors: "hnsw" (a graph: fast, misses some passages), "int8_hnsw" (the same, rounded
-            to a quarter of the memory), "flat" (no graph: exact, and slow for many passages).
-        candidates: neighbours that each shard looks at in a graph; more find more and take longer, 10,000 at most.
-        inference_id: the cluster's inference endpoint that makes tokens for "sparse"; null takes both from files.
-        passage_vectors: JSONL file with the tokens of each passage instead, as SPLADE makes them:
+            ("bm25" and `second`, by reciprocal rank fusion).
+        second: what "hybrid" adds to "bm25": "dense" or "sparse".
+        analyzer: Elasticsearch's analyzer that makes words of texts for "bm25"; "english" drops stop words and stems.
+        k1: saturation of term frequency: the larger, the more repeated words count. Default: Lucene's.
+        b: normalisation by passage length, from 0 (none) to 1 (full). Default: Lucene's.
+        vectors: how "dense" indexes vectors: "hnsw" (a graph: fast, misses some passages), "int8_hnsw" (a graph of
+            quantised vectors: a quarter of the memory), "flat" (no graph: exact, and slow for many passages).
+        candidates: nearest neighbours that each shard considers (num_candidates): more find more and take longer;
+            10,000 at most.
+        inference_id: the inference endpoint that makes tokens for "sparse"; null takes those of passages and of queries
+            from files.
+        passage_vectors: JSONL file with the tokens of each passage, instead of an endpoint, as SPLADE makes them:
             {"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}.
-        query_vectors: JSONL file with the tokens of each query instead: {"text": "...", "vector": {...}}, or with the
-            turn's "id" where a rewrite is one query.
-        prune: leave out tokens of little weight when searching by tokens: faster, and a little worse.
-        create_endpoint: let task=index create the endpoint, with ELSER, where it is missing.
-        model: what it creates it with, by Elasticsearch's names.
+        query_vectors: JSONL file with the tokens of each query, instead of an endpoint:
+            {"text": "...", "vector": {...}}, or with the turn's "id" where a rewrite is a single query.
+        prune: leave tokens with small weights out of "sparse" queries: faster, and a little worse.
+        create_endpoint: let task=index create the endpoint, with `model`, where it is missing.
+        model: Elasticsearch's name of the model that the endpoint is created with.
         endpoint_wait: seconds that task=index waits for a model to be downloaded and started.
         fusion: who fuses the two rankings of "hybrid": "server" (needs an enterprise or trial licence), "client", or
             "auto", which asks for the licence. They compute the same scores.
-        rrf_k: how little the first ranks stand out. Default: the seed's, and that of Cormack et al. 2009.
+        rrf_k: the constant k of reciprocal rank fusion: the larger, the less the first ranks stand out. Default: the
+            seed's, and that of Cormack et al. 2009.
         depth: passages of each ranking that is fused. Default: as in most papers on fusion.
-        shards: of the index. Words are weighed within a shard, so more than one change scores a little.
-        replicas: copies of the index, from-to: as many as there are nodes for them (auto_expand_replicas).
-        prefix: begins the name of each index.
-        timeout: seconds for each try of a search.
-        retries: how often a request is repeated that the cluster turned away (429, 502, 503, 504) or did not answer.
-        retry_seconds: to wait between the tries of a request, in all.
-        window: seconds that a search waits for others to travel with.
-        batch: searches that travel together at most.
-        on_failure: what a turn whose search the cluster did not answer means for the run: "go_on" (a failed record) or
-            "stop" (with all that was done kept).
-        threads: of task=index: requests on their way at a time.
+        shards: of the index. BM25 counts words within a shard, so more than one changes scores a little.
+        replicas: copies of the index, from-to; as many as there are nodes for them (auto_expand_replicas).
+        prefix: the beginning of each index's name.
+        timeout: seconds for each attempt of a search.
+        retries: how often a request is repeated that the cluster rejected (429, 502, 503, 504) or did not answer.
+        retry_seconds: seconds of all waits between the attempts of a request together.
+        window: seconds that a search waits for others, to be sent as one request.
+        batch: searches in a request, at most.
+        on_failure: what happens when the cluster does not answer a turn's search: "go_on" (the turn is a failed record)
+            or "stop" (the run ends, and keeps what was done).
+        threads: of task=index: requests at a time.
         chunk: of task=index: passages in a request.
         chunk_bytes: of task=index: bytes in a request, at most.
         index_timeout: of task=index: seconds for each request with passages.
@@ -83,7 +87,7 @@ class ElasticsearchRetriever(ClusterRetriever):
         analyzer: str = "english",
         k1: float = 1.2,
         b: float = 0.75,
-        vectors: Vectors = "hnsw",
+        vectors: VectorIndexType = "hnsw",
         candidates: int = 100,
         inference_id: str | None = None,
         passage_vectors: Path | None = None,
@@ -112,27 +116,29 @@ class ElasticsearchRetriever(ClusterRetriever):
         check_ranges("elasticsearch", k1=(k1, 0), b=(b, 0), candidates=(candidates, 1))
         if b > 1:
             raise ConfigError(f"retriever=elasticsearch: b={b} makes no sense; it must be between 0 and 1.")
-        by_name: dict[str, Leg] = {
-            "bm25": Lexical(analyzer, k1, b),
-            "dense": Dense(embedder, vectors, candidates),
+        by_name: dict[str, Subquery] = {
+            "bm25": LexicalSubquery(analyzer, k1, b),
+            "dense": DenseSubquery(embedder, vectors, candidates),
         }
         names = ["bm25", second] if mode == "hybrid" else [mode]
         if "sparse" in names:
-            endpoint = _endpoint(inference_id, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait)
-            by_name["sparse"] = Sparse(
+            endpoint = _make_endpoint(
+                inference_id, passage_vectors, query_vectors, model, create_endpoint, endpoint_wait
+            )
+            by_name["sparse"] = SparseSubquery(
                 endpoint,
                 prune=prune,
-                passages=PassageTokens(passage_vectors, store) if passage_vectors else None,
-                queries=QueryTokens(query_vectors) if query_vectors else None,
+                passage_file=PassageVectorFile(passage_vectors, store) if passage_vectors else None,
+                query_file=QueryVectorFile(query_vectors) if query_vectors else None,
             )
         super().__init__(
             option="elasticsearch",
             kind="_".join(names),
             dataset=dataset,
             store=store,
-            legs=[by_name[name] for name in names],
-            fusing=Fusing(rrf_k, depth, fusion),
-            operation=Operation(
+            subqueries=[by_name[name] for name in names],
+            fusion=FusionSettings(rrf_k, depth, fusion),
+            operation=OperationSettings(
                 prefix,
                 shards,
                 replicas,
@@ -150,16 +156,17 @@ class ElasticsearchRetriever(ClusterRetriever):
         )
 
 
-def _endpoint(
+def _make_endpoint(
     inference_id: str | None, passages: Path | None, queries: Path | None, model: str, create: bool, wait: float
-) -> Endpoint | None:
-    """Who makes tokens where files do not. Raises ConfigError where nobody does."""
+) -> InferenceEndpoint | None:
+    """Make the endpoint, where files do not have all tokens. Raises ConfigError where neither is set."""
     if inference_id:
-        return Endpoint(inference_id, model=model, create=create, wait=wait)
+        return InferenceEndpoint(inference_id, model=model, create=create, wait=wait)
     if passages and queries:
         return None
     missing = "query_vectors" if passages else "passage_vectors"
     raise ConfigError(
-        "retriever=elasticsearch: tokens need somebody who makes them: set retriever.inference_id to an inference "
-        f"endpoint of the cluster, or retriever.{missing} to a file of them (retriever=elser is set up for ELSER)"
+        "retriever=elasticsearch: tokens come from an endpoint or from files: set retriever.inference_id to an "
+        f"inference endpoint of the cluster, or retriever.{missing} to a file of them (retriever=elser is set up for "
+        "ELSER)"
     )

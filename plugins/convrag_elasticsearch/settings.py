@@ -1,4 +1,4 @@
-"""What can be set about every retriever on a cluster, and what of it makes sense."""
+"""The settings that all retrievers on a cluster share, and their ranges."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from convrag import ConfigError
 Fusion = Literal["auto", "server", "client"]
 OnFailure = Literal["go_on", "stop"]
 
-_FORBIDDEN = '\\/*?"<>| ,#:'
+_FORBIDDEN_CHARACTERS = '\\/*?"<>| ,#:'
 
 
 @dataclass(frozen=True)
-class Fusing:
-    """How several rankings become one; see ElasticsearchRetriever for the parameters."""
+class FusionSettings:
+    """How rankings are fused; see ElasticsearchRetriever for the parameters."""
 
     rrf_k: int
     depth: int
@@ -23,8 +23,8 @@ class Fusing:
 
 
 @dataclass(frozen=True)
-class Operation:
-    """What concerns operation alone; see ElasticsearchRetriever for the parameters."""
+class OperationSettings:
+    """How indexes are kept, and how requests are sent; see ElasticsearchRetriever for the parameters."""
 
     prefix: str
     shards: int
@@ -42,18 +42,18 @@ class Operation:
 
 
 def check_ranges(option: str, **numbers: tuple[float, float]) -> None:
-    """Raise ConfigError for a number below its least: name=(value, least)."""
-    for name, (value, least) in numbers.items():
-        if value < least:
-            raise ConfigError(f"retriever={option}: {name}={value} makes no sense; it must be at least {least:g}.")
+    """Raise ConfigError for a number below its minimum: name=(value, minimum)."""
+    for name, (value, minimum) in numbers.items():
+        if value < minimum:
+            raise ConfigError(f"retriever={option}: {name}={value} makes no sense; it must be at least {minimum:g}.")
 
 
-def check_settings(option: str, fusing: Fusing, operation: Operation) -> None:
-    """Raise ConfigError for what makes no sense."""
+def check_settings(option: str, fusion: FusionSettings, operation: OperationSettings) -> None:
+    """Raise ConfigError for a number out of its range, and for a prefix that no index's name may have."""
     check_ranges(
         option,
-        rrf_k=(fusing.rrf_k, 0),
-        depth=(fusing.depth, 1),
+        rrf_k=(fusion.rrf_k, 0),
+        depth=(fusion.depth, 1),
         shards=(operation.shards, 1),
         timeout=(operation.timeout, 0.001),
         retries=(operation.retries, 0),
@@ -66,7 +66,12 @@ def check_settings(option: str, fusing: Fusing, operation: Operation) -> None:
         index_timeout=(operation.index_timeout, 0.001),
     )
     prefix = operation.prefix
-    if not prefix or prefix != prefix.lower() or prefix[0] in "-_+." or any(sign in _FORBIDDEN for sign in prefix):
+    if (
+        not prefix
+        or prefix != prefix.lower()
+        or prefix[0] in "-_+."
+        or any(character in _FORBIDDEN_CHARACTERS for character in prefix)
+    ):
         raise ConfigError(
             f"retriever={option}: prefix={prefix!r} cannot begin an index's name: take lower-case letters and digits."
         )

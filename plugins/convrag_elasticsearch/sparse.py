@@ -1,4 +1,4 @@
-"""Search by weighted tokens: ELSER, or vectors that were computed outside."""
+"""The sparse subquery: weighted tokens, from ELSER or from files."""
 
 from __future__ import annotations
 
@@ -7,53 +7,53 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from convrag import DataError, Passage, Query
 from convrag_elasticsearch.documents import CONTENT
-from convrag_elasticsearch.endpoint import Endpoint
-from convrag_elasticsearch.legs import Leg, Search
-from convrag_elasticsearch.token_files import PassageTokens, QueryTokens
+from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
+from convrag_elasticsearch.sparse_vector_files import PassageVectorFile, QueryVectorFile
+from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
 
 if TYPE_CHECKING:
     from convrag_elasticsearch.cluster import Cluster
 
-QueryKind = Literal["sparse_vector", "semantic_text", "text_expansion"]
+QueryType = Literal["sparse_vector", "semantic_text", "text_expansion"]
 
 
-class Sparse(Leg):
-    """Several queries are searched for one by one, and their ranks are fused.
+class SparseSubquery(Subquery):
+    """Searches by weighted tokens. Several queries are searched for one by one, and their rankings are fused.
 
     Args:
-        endpoint: where the cluster makes tokens of texts; None where files have all of them.
-        query: how the cluster is asked, and what it indexes: see ElserRetriever.
-        prune: leave out tokens of little weight, for speed.
-        passages: tokens of the passages from a file instead.
-        queries: tokens of the queries from a file instead.
+        endpoint: makes the tokens on the cluster; None where files have all of them.
+        query_type: how queries are sent, which decides what is indexed, too; see ElserRetriever's `query`.
+        prune: leave tokens with small weights out of queries, for speed.
+        passage_file: the file with the passages' vectors, where the endpoint does not make them.
+        query_file: the file with the queries' vectors, where the endpoint does not make them.
     """
 
-    fuses = True
+    fuses_queries = True
 
     def __init__(
         self,
-        endpoint: Endpoint | None,
+        endpoint: InferenceEndpoint | None,
         *,
-        query: QueryKind = "sparse_vector",
+        query_type: QueryType = "sparse_vector",
         prune: bool = False,
-        passages: PassageTokens | None = None,
-        queries: QueryTokens | None = None,
+        passage_file: PassageVectorFile | None = None,
+        query_file: QueryVectorFile | None = None,
     ) -> None:
         self.endpoint = endpoint
-        self.query = query
+        self.query_type = query_type
         self.prune = prune
-        self.passages = passages
-        self.queries = queries
+        self.passage_file = passage_file
+        self.query_file = query_file
 
     def identity(self) -> Mapping[str, Any]:
-        if self.passages is not None:
-            return {"leg": "tokens", "file": self.passages.fingerprint}
+        if self.passage_file is not None:
+            return {"leg": "tokens", "file": self.passage_file.fingerprint}
         assert self.endpoint is not None
-        kind = "semantic_text" if self.query == "semantic_text" else "sparse_vector"
-        return {"leg": kind, "model": self._model}
+        kind = "semantic_text" if self.query_type == "semantic_text" else "sparse_vector"
+        return {"leg": kind, "model": self._model_id}
 
-    def properties(self) -> dict[str, Any]:
-        if self.query != "semantic_text":
+    def mapping_properties(self) -> dict[str, Any]:
+        if self.query_type != "semantic_text":
             return {"tokens": {"type": "sparse_vector"}}
         assert self.endpoint is not None
         return {
@@ -61,49 +61,49 @@ class Sparse(Leg):
             "semantic": {"type": "semantic_text", "inference_id": self.endpoint.inference_id},
         }
 
-    def processors(self) -> list[dict[str, Any]]:
-        if self.passages is not None or self.query == "semantic_text":
+    def ingest_processors(self) -> list[dict[str, Any]]:
+        if self.passage_file is not None or self.query_type == "semantic_text":
             return []
         tokens = {"input_field": CONTENT, "output_field": "tokens"}
-        return [{"inference": {"model_id": self._model, "input_output": [tokens]}}]
+        return [{"inference": {"model_id": self._model_id, "input_output": [tokens]}}]
 
-    def fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
-        if self.passages is None:
-            return super().fields(passages)
-        return [{"tokens": tokens} if tokens else {} for tokens in self.passages.of(passages)]
+    def build_fields(self, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+        if self.passage_file is None:
+            return super().build_fields(passages)
+        return [{"tokens": tokens} if tokens else {} for tokens in self.passage_file.read_vectors(passages)]
 
-    def searches(self, queries: Sequence[Query], size: int) -> list[Search]:
-        found = [(self._query(query, alone=len(queries) == 1), query.weight) for query in queries]
-        return [Search({"query": body}, weight) for body, weight in found if body]
+    def build_searches(self, queries: Sequence[Query], size: int) -> list[WeightedSearch]:
+        bodies = [(self._build_query(query, is_only=len(queries) == 1), query.weight) for query in queries]
+        return [WeightedSearch({"query": body}, weight) for body, weight in bodies if body]
 
-    def problems(self) -> Iterator[str]:
-        for file in (self.passages, self.queries):
+    def find_local_problems(self) -> Iterator[str]:
+        for file in (self.passage_file, self.query_file):
             try:
                 if file is not None:
-                    file.check()
+                    file.check_format()
             except DataError as error:
                 yield str(error)
 
-    def lacks(self, cluster: Cluster) -> list[str]:
-        return self.endpoint.lacks(cluster) if self.endpoint and self.queries is None else []
+    def find_cluster_problems(self, cluster: Cluster) -> list[str]:
+        return self.endpoint.find_problems(cluster) if self.endpoint and self.query_file is None else []
 
-    def provide(self, cluster: Cluster) -> list[str]:
-        return self.endpoint.provide(cluster) if self.endpoint else []
+    def set_up_cluster(self, cluster: Cluster) -> list[str]:
+        return self.endpoint.set_up(cluster) if self.endpoint else []
 
     @property
-    def _model(self) -> str:
-        """Who makes the tokens: an endpoint, or for older clusters a model itself."""
+    def _model_id(self) -> str:
+        """The id of what makes the tokens: an endpoint, or for older clusters a model."""
         assert self.endpoint is not None
-        return self.endpoint.model if self.query == "text_expansion" else self.endpoint.inference_id
+        return self.endpoint.model if self.query_type == "text_expansion" else self.endpoint.inference_id
 
-    def _query(self, query: Query, *, alone: bool) -> dict[str, Any] | None:
-        """What to ask for one query; None where no token of it is known."""
-        if self.query == "semantic_text":
+    def _build_query(self, query: Query, *, is_only: bool) -> dict[str, Any] | None:
+        """Build the query of a search; None where the file has no tokens for it."""
+        if self.query_type == "semantic_text":
             return {"semantic": {"field": "semantic", "query": query.text}}
-        if self.query == "text_expansion":
-            return {"text_expansion": {"tokens": {"model_id": self._model, "model_text": query.text}}}
-        wanted: dict[str, Any] = {"field": "tokens", "prune": self.prune}
-        if self.queries is None:
-            return {"sparse_vector": wanted | {"inference_id": self._model, "query": query.text}}
-        tokens = self.queries.of(query, alone=alone)
-        return {"sparse_vector": wanted | {"query_vector": tokens}} if tokens else None
+        if self.query_type == "text_expansion":
+            return {"text_expansion": {"tokens": {"model_id": self._model_id, "model_text": query.text}}}
+        parameters: dict[str, Any] = {"field": "tokens", "prune": self.prune}
+        if self.query_file is None:
+            return {"sparse_vector": parameters | {"inference_id": self._model_id, "query": query.text}}
+        tokens = self.query_file.get_vector(query, is_only=is_only)
+        return {"sparse_vector": parameters | {"query_vector": tokens}} if tokens else None

@@ -1,15 +1,14 @@
-"""GINGER: answers from information nuggets, and what it is compared with."""
+"""GINGER: answers from information nuggets, and its baselines."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
-from convrag_ginger.detecting import LlmDetector
+from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
-from convrag_ginger.matching import SentencesDetector
-from convrag_ginger.reporting import convrag_report
-from convrag_ginger.size import SizeRanker
-from convrag_ginger.summarizing import LlmSummarizer
+from convrag_ginger.llm_detector import LlmDetector
+from convrag_ginger.sentences_detector import SentencesDetector
+from convrag_ginger.summarizer import LlmSummarizer
 from convrag_ginger.task import DetectNuggetsTask
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "LlmSummarizer",
     "SentencesDetector",
     "SizeRanker",
-    "convrag_report",
 ]
 
 

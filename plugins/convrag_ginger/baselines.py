@@ -1,4 +1,4 @@
-"""`generator=baseline` and `generator=cot`: what GINGER is compared with, at the same length."""
+"""`generator=baseline` and `generator=cot`: GINGER's baselines, with the same length limit."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ from importlib import resources
 from pathlib import Path
 
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
-from convrag_ginger.citing import checked
-from convrag_ginger.length import Length, word_count
+from convrag.sdk.citations import check_citations
+from convrag_ginger.length_limit import LengthLimit, count_words
 
-_MARK = re.compile(r"^[\s*#]*(?:final\s+)?answer\s*:[\s*]*", re.IGNORECASE | re.MULTILINE)
+_ANSWER_LABEL = re.compile(r"^[\s*#]*(?:final\s+)?answer\s*:[\s*]*", re.IGNORECASE | re.MULTILINE)
 
 
 class BaselineGenerator(Generator):
-    """Give the LLM the passages and the rewritten question, and cut its answer to GINGER's length: the plain baseline.
+    """Answer with one call of the LLM from the passages and the rewritten question: the plain baseline.
+
+    The answer is cut to GINGER's length limit, and citations of numbers that no passage has are removed.
 
     Args:
         llm: the language model that answers.
-        res_length_limit: the most sentences, of `words` words each on average; 100 means 400 words instead.
-        words: see there.
+        res_length_limit: the most sentences, of `words` words on average; 100 means 400 words instead.
+        words: words per sentence on average, from which the limit in words follows.
         prompt: a Jinja file to use instead of this package's; it is given `question`, `history` (empty: the question
             stands alone), `evidence` (a list of `number`, `text`, `title`), `sentences` and `words`, the limits.
         temperature: 0 gives the likeliest answer; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens (1000: the seed's); None leaves it to the llm.
+        max_tokens: the longest reply, in tokens (1000: the seed); None leaves it to the llm.
 
     Raises:
         ConfigError: a number is below 1.
@@ -43,14 +45,11 @@ class BaselineGenerator(Generator):
         max_tokens: int | None = 1000,
     ) -> None:
         self.llm = llm
-        self.length = Length.of(res_length_limit, words)
+        self.limit = LengthLimit.of(res_length_limit, words)
         self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
         path = prompt or Path(str(resources.files("convrag_ginger").joinpath(self.template)))
         self.prompt = PromptTemplate("answer", package="convrag_ginger", path=path)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.prompt.hash
+        self.prompt_templates = (self.prompt,)
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM. Raises LLMError."""
@@ -62,37 +61,38 @@ class BaselineGenerator(Generator):
                 {"number": item.number, "text": item.passage.content, "title": item.passage.title}
                 for item in evidence.items
             ],
-            sentences=self.length.sentences,
-            words=self.length.words,
+            sentences=self.limit.sentences,
+            words=self.limit.words,
         )
         completion = self.llm.complete(prompt)
-        reply = self._answer(completion.text)
-        text, citations, removed = checked(self.length.cut(reply), evidence)
+        reply = self._extract_answer(completion.text)
+        passages = {item.number: item.passage.id for item in reversed(evidence.items)}
+        text, citations, removed = check_citations(self.limit.truncate_answer(reply), passages)
         trace = {
             "prompt": self.prompt.hash,
             "model": completion.model,
             "citations_removed": removed,
-            "words_cut": word_count([reply]) - word_count([text]),
+            "words_cut": count_words([reply]) - count_words([text]),
         }
         return Answer(text, citations, trace)
 
-    def _answer(self, reply: str) -> str:
+    def _extract_answer(self, reply: str) -> str:
         return reply
 
 
 class CotGenerator(BaselineGenerator):
-    """Let the LLM think in steps before it answers, with an example: the chain-of-thought baseline.
+    """Let the LLM reason in steps before it answers, with an example: the chain-of-thought baseline.
 
-    What counts is what stands behind the last "Answer:", or else the last paragraph; it is cut to GINGER's length.
+    The answer is the text after the last "Answer:", or else the last paragraph. It is cut to GINGER's length limit.
 
     Args:
         llm: the language model that answers.
-        res_length_limit: the most sentences, of `words` words each on average; 100 means 400 words instead.
-        words: see there.
+        res_length_limit: the most sentences, of `words` words on average; 100 means 400 words instead.
+        words: words per sentence on average, from which the limit in words follows.
         prompt: a Jinja file to use instead of this package's cot.jinja; it is given `question`, `history` (empty: the
             question stands alone), `evidence` (a list of `number`, `text`, `title`), `sentences` and `words`.
         temperature: 0 gives the likeliest answer; None leaves it to the llm.
-        max_tokens: the longest reply, in tokens, its thoughts included (1000: the seed's); None leaves it to the llm.
+        max_tokens: the longest reply, in tokens, reasoning included (1000: the seed); None leaves it to the llm.
 
     Raises:
         ConfigError: a number is below 1.
@@ -101,8 +101,8 @@ class CotGenerator(BaselineGenerator):
 
     template = "cot.jinja"
 
-    def _answer(self, reply: str) -> str:
-        marks = list(_MARK.finditer(reply))
-        if marks:
-            return reply[marks[-1].end() :].strip()
+    def _extract_answer(self, reply: str) -> str:
+        labels = list(_ANSWER_LABEL.finditer(reply))
+        if labels:
+            return reply[labels[-1].end() :].strip()
         return re.split(r"\n\s*\n", reply.strip())[-1]

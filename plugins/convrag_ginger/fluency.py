@@ -1,37 +1,79 @@
-"""Rephrases an answer as a whole, sentence by sentence, so that each keeps its citations."""
+"""Rephrases an answer as a whole, sentence by sentence, so that each sentence keeps its citations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 from convrag import LLM, LLMError, PromptTemplate
-from convrag_ginger.summarizing import bare
+from convrag.sdk.sentences import first_sentence
+from convrag_ginger.attribution import Attributor, CitedSentence
+from convrag_ginger.length_limit import LengthLimit, count_words
+from convrag_ginger.summarizer import clean_sentence
 
 
-class Rephrased(NamedTuple):
-    """As many sentences as there were, and why they are the old ones, where they are."""
+class FluencyEditor:
+    """Asks an LLM for a better wording of each sentence, and takes it where nothing is lost.
 
-    sentences: list[str]
-    kept: str = ""
+    The LLM is not shown the citations, so that it cannot lose them.
 
+    Args:
+        llm: the language model.
+        template: the prompt for the task "fluency".
+        sampling: of the call.
+        attributor: checks whether the nuggets support the new wording.
+        limit: of the whole answer.
+        words: the most words of a sentence.
+    """
 
-class Editor:
-    """Asks an LLM for one line for each sentence. The citations are not shown to it, so that it cannot lose them."""
-
-    def __init__(self, llm: LLM, template: PromptTemplate, sampling: dict[str, Any]) -> None:
+    def __init__(
+        self,
+        llm: LLM,
+        template: PromptTemplate,
+        sampling: dict[str, Any],
+        *,
+        attributor: Attributor,
+        limit: LengthLimit,
+        words: int,
+    ) -> None:
         self.llm = llm
         self.template = template
         self.sampling = sampling
+        self.attributor = attributor
+        self.limit = limit
+        self.words = words
 
-    def rephrase(self, question: str, sentences: Sequence[str]) -> Rephrased:
-        """One call; where it fails, or gives another number of lines, the sentences stay as they are."""
-        prompt = self.template.render(self.sampling, question=question, text="\n".join(sentences))
+    def rephrase(self, question: str, sentences: Sequence[CitedSentence]) -> tuple[list[CitedSentence], str]:
+        """One call of the LLM.
+
+        Returns:
+            As many sentences, and an empty string; or the same sentences, and why the reply was not used.
+        """
         try:
-            reply = self.llm.complete(prompt).text
+            lines = self._ask(question, [sentence.text for sentence in sentences])
         except LLMError as error:
-            return Rephrased(list(sentences), str(error))
-        lines = [text for line in reply.splitlines() if (text := bare(line))]
+            return list(sentences), str(error)
         if len(lines) != len(sentences):
-            return Rephrased(list(sentences), f"the reply has {len(lines)} lines for {len(sentences)} sentences")
-        return Rephrased(lines)
+            return list(sentences), f"the reply has {len(lines)} lines for {len(sentences)} sentences"
+        edited = list(sentences)
+        for index, text in enumerate(lines):
+            others = [sentence.text for sentence in (*edited[:index], *edited[index + 1 :])]
+            words = min(self.words, self.limit.words - count_words(others))
+            edited[index] = self._replace_text(sentences[index], text, words)
+        return edited, ""
+
+    def _ask(self, question: str, texts: Sequence[str]) -> list[str]:
+        prompt = self.template.render(self.sampling, question=question, text="\n".join(texts))
+        reply = self.llm.complete(prompt).text
+        return [text for line in reply.splitlines() if (text := clean_sentence(line))]
+
+    def _replace_text(self, old: CitedSentence, text: str, words: int) -> CitedSentence:
+        """The sentence in a new wording with its old citations.
+
+        The old sentence where the new wording has too many words, is several sentences, or loses its support.
+        """
+        if text == old.text or count_words([text]) > words or first_sentence(text) != text:
+            return old
+        new = self.attributor.attribute(text, old.cluster, old.nuggets)
+        return replace(new, passages=old.passages) if new.supported or not old.supported else old

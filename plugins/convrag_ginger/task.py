@@ -12,16 +12,17 @@ from omegaconf import DictConfig
 from convrag import DataError, Passage, Task
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.parallel import map_parallel
+from convrag.store.atomic import replacing
 
-_NAMES = {
+_FIELD_NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
     "query": ("rewritten_query", "query", "text"),
     "passages": ("passages", "contexts"),
 }
 
 
-class Asked(NamedTuple):
-    """A query and the passages that may answer it."""
+class QueryWithPassages(NamedTuple):
+    """A query and the passages that may answer it, best first."""
 
     id: str
     query: str
@@ -29,12 +30,12 @@ class Asked(NamedTuple):
 
 
 class DetectNuggetsTask(Task):
-    """Find the nuggets in the passages of a file, and write them as JSONL: the second command of the GINGER seed.
+    """Detect the nuggets in the passages of a file, and write them as JSONL: the second command of the GINGER seed.
 
     Each line is a query with its passages, best first: {"turn_id": ..., "query": ..., "passages": [{"id": ..., "text":
-    ..., "title": ...}]}, title optional. The `intermediate/` files of a run hold such lines too (`rewritten_query`,
-    `contexts`). `top_n` passages of each are read. A line of the result repeats id and query and lists the nuggets with
-    passage id, text, start and end.
+    ..., "title": ...}]}, title optional. The `intermediate/` files of a run have such lines too (`rewritten_query`,
+    `contexts`). Only the first `top_n` passages of a query are read. A line of the result has the turn id, the query,
+    the number of passages, and the nuggets with passage id, text, start and end.
 
     Args:
         path: the file, or a folder whose *.jsonl files are read.
@@ -46,7 +47,7 @@ class DetectNuggetsTask(Task):
         self.output = output
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Detect, `workers` queries side by side; the file appears when it is complete."""
+        """Detect the nuggets of `workers` queries at a time; the file appears when it is complete."""
         from rich.console import Console
 
         from convrag.config.compose import settings_of
@@ -56,38 +57,33 @@ class DetectNuggetsTask(Task):
         wiring = Wiring(config)
         detector = wiring.get("detector")
         wiring.check()
-        queries = [_asked(line) for line in read_lines_in(self.path, ".jsonl")]
+        queries = [_parse_line(line) for line in read_lines_in(self.path, ".jsonl")]
         if not queries:
             raise DataError("there is no query in it", path=self.path)
         wiring.prepare()
         output = self.output or folder / "nuggets.jsonl"
         output.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = output.with_name(f"{output.name}.unfinished")
 
-        def line(asked: Asked) -> dict[str, Any]:
-            shown = asked.passages[: settings.top_n]
-            nuggets = [asdict(nugget) for passage in shown for nugget in detector.detect(asked.query, passage)]
-            return {"turn_id": asked.id, "query": asked.query, "passages": len(shown), "nuggets": nuggets}
+        def detect(query: QueryWithPassages) -> dict[str, Any]:
+            passages = query.passages[: settings.top_n]
+            nuggets = [asdict(nugget) for passage in passages for nugget in detector.detect(query.query, passage)]
+            return {"turn_id": query.id, "query": query.query, "passages": len(passages), "nuggets": nuggets}
 
         found = 0
-        try:
-            with unfinished.open("w", encoding="utf-8") as file:
-                for row in map_parallel(line, queries, "nuggets", total=len(queries), workers=settings.workers):
-                    found += len(row["nuggets"])
-                    file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            unfinished.replace(output)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        with replacing(output) as file:
+            for row in map_parallel(detect, queries, "nuggets", total=len(queries), workers=settings.workers):
+                found += len(row["nuggets"])
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
         console = Console()
         console.print(f"{found} nuggets for {len(queries)} queries", highlight=False)
         console.print(f"Results: {output}", highlight=False, markup=False, soft_wrap=True)
         return 0
 
 
-def _asked(line: Line) -> Asked:
+def _parse_line(line: Line) -> QueryWithPassages:
     row = line.json()
     try:
-        given = {what: next(row[name] for name in names if name in row) for what, names in _NAMES.items()}
+        given = {field: next(row[name] for name in names if name in row) for field, names in _FIELD_NAMES.items()}
         passages = [Passage(str(p["id"]), p["text"], p.get("title") or "") for p in given["passages"]]
         if wrong := [text for p in passages for text in (p.text, p.title) if not isinstance(text, str)]:
             raise TypeError(wrong)
@@ -97,4 +93,4 @@ def _asked(line: Line) -> Asked:
         raise line.error(
             'each line needs a "turn_id", a "query" and "passages", each of them with "id" and "text"'
         ) from error
-    return Asked(str(given["id"]), given["query"], passages)
+    return QueryWithPassages(str(given["id"]), given["query"], passages)

@@ -1,17 +1,23 @@
-"""Answers judged by a language model through the one door, or by files of given judgements."""
+"""Answers assessed by language models or from files of judgements: nuggets, ratings by a rubric, and agreement."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
+from convrag_judging.agreement import krippendorff_alpha
 from convrag_judging.agreement_task import AgreementTask
 from convrag_judging.judge import JudgeMetrics
-from convrag_judging.krippendorff import alpha
+from convrag_judging.nugget_scores import scores
 from convrag_judging.nuggets import NuggetMetrics
-from convrag_judging.reporting import convrag_report
 from convrag_judging.score_task import ScoreNuggetsTask
-from convrag_judging.scoring import scores
 
-__all__ = ["AgreementTask", "JudgeMetrics", "NuggetMetrics", "ScoreNuggetsTask", "alpha", "convrag_report", "scores"]
+__all__ = [
+    "AgreementTask",
+    "JudgeMetrics",
+    "NuggetMetrics",
+    "ScoreNuggetsTask",
+    "krippendorff_alpha",
+    "scores",
+]
 
 
 @hookimpl

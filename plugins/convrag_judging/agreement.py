@@ -1,24 +1,32 @@
-"""How far scores agree with those that people gave."""
+"""Agreement between the ratings of judges and of people: Kendall's tau-b and Krippendorff's alpha.
+
+Krippendorff's alpha is our own, since the library of that name is under the GPL. It follows K. Krippendorff, Computing
+Krippendorff's alpha-reliability (2011), whose worked examples are our tests.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from convrag_judging.krippendorff import Level, alpha
-from convrag_judging.opinions import Opinions
+from convrag_judging.ratings import RatingTable
 
-Scores = Mapping[str, Mapping[str, float]]
-"""Turn id -> who scored it -> score."""
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Level = Literal["nominal", "ordinal", "interval"]
+TurnScores = Mapping[str, Mapping[str, float]]
+"""Turn id -> annotator -> score."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Of one criterion; a figure is None where it is undefined (all scores equal, or a single annotator).
+    """The agreement on one criterion; a figure is None where it is undefined (equal scores, or a single annotator).
 
-    `tau_b` compares the mean score of each turn with the mean of its human scores. `alpha` is that of all who scored,
-    people and judges alike; `alpha_humans` that of the people among themselves, which no judge should be asked to beat.
+    `tau_b` compares the mean score of each turn with the mean of its human scores. `alpha` is over all annotators,
+    people and judges alike; `alpha_humans` over the people alone, which is the most to be expected of a judge.
     """
 
     turns: int
@@ -28,40 +36,47 @@ class Agreement:
     alpha: float | None
     alpha_humans: float | None
 
-    def numbers(self) -> dict[str, Any]:
-        """As plain data."""
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as plain data, as agreement.json has them."""
         return asdict(self)
 
-    def sentence(self, criterion: str) -> str:
-        """For people."""
+    def describe(self, criterion: str) -> str:
+        """The figures in a sentence."""
         people = f"{self.annotators} annotators" if self.annotators > 1 else "1 annotator"
-        among = f" ({_shown(self.alpha_humans)} among the annotators)" if self.annotators > 1 else ""
-        figures = f"Kendall's tau-b {_shown(self.tau_b)}, Krippendorff's alpha {_shown(self.alpha)}{among}"
+        among = f" ({format_figure(self.alpha_humans)} among the annotators)" if self.annotators > 1 else ""
+        tau_b, alpha = format_figure(self.tau_b), format_figure(self.alpha)
+        figures = f"Kendall's tau-b {tau_b}, Krippendorff's alpha {alpha}{among}"
         return f"{criterion}: {figures}, over {self.turns} turns with scores of {people}"
 
 
-def agreement(scores: Scores, human: Scores, level: Level = "ordinal") -> Agreement:
-    """Compare what judges and people gave to the turns that both scored.
+def measure_agreement(scores: TurnScores, human: TurnScores, level: Level = "ordinal") -> Agreement:
+    """Compare the scores of judges and people, over the turns that have both.
 
     Args:
-        scores: those to be checked.
-        human: those of people.
-        level: of the scale, for Krippendorff's alpha.
+        scores: the scores to be checked.
+        human: the scores of people.
+        level: the scale's level of measurement, for Krippendorff's alpha.
     """
     turns = [turn_id for turn_id in human if scores.get(turn_id) and human[turn_id]]
-    tau_b, p_value = kendall([_mean(scores[turn]) for turn in turns], [_mean(human[turn]) for turn in turns])
+    tau_b, p_value = kendall_tau_b([_mean(scores[turn]) for turn in turns], [_mean(human[turn]) for turn in turns])
     people = [list(human[turn].values()) for turn in turns]
-    together = [[*human[turn].values(), *scores[turn].values()] for turn in turns]
-    annotators = len({name for turn in turns for name in human[turn]})
-    return Agreement(len(turns), annotators, tau_b, p_value, alpha(together, level), alpha(people, level))
+    everyone = [[*human[turn].values(), *scores[turn].values()] for turn in turns]
+    return Agreement(
+        turns=len(turns),
+        annotators=len({name for turn in turns for name in human[turn]}),
+        tau_b=tau_b,
+        p_value=p_value,
+        alpha=krippendorff_alpha(everyone, level),
+        alpha_humans=krippendorff_alpha(people, level),
+    )
 
 
-def agreements(scores: Opinions, human: Opinions, level: Level = "ordinal") -> dict[str, Agreement]:
-    """Criterion -> agreement, for those that people scored and judges too."""
-    return {name: agreement(scores[name], human[name], level) for name in human if name in scores}
+def measure_agreements(ratings: RatingTable, human: RatingTable, level: Level = "ordinal") -> dict[str, Agreement]:
+    """Criterion -> agreement, for the criteria that both judges and people rated."""
+    return {name: measure_agreement(ratings[name], human[name], level) for name in human if name in ratings}
 
 
-def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
+def kendall_tau_b(first: Sequence[float], second: Sequence[float]) -> tuple[float | None, float | None]:
     """Kendall's tau-b and its two-sided p value; None where all values of one side are equal."""
     from scipy.stats import kendalltau
 
@@ -71,9 +86,46 @@ def kendall(first: Sequence[float], second: Sequence[float]) -> tuple[float | No
     return float(result.statistic), float(result.pvalue)
 
 
+def krippendorff_alpha(units: Iterable[Sequence[float]], level: Level = "ordinal") -> float | None:
+    """Krippendorff's alpha: 1 is perfect agreement, 0 chance; None where it is undefined, all values being equal.
+
+    Args:
+        units: for each unit the values that annotators gave it, in any order. A unit with fewer than two is left out.
+        level: whether the values are names ("nominal"), ranks ("ordinal") or numbers on an even scale ("interval").
+    """
+    import numpy as np
+
+    rated = [unit for unit in units if len(unit) > 1]
+    if not rated:
+        return None
+    values = np.unique(np.concatenate([np.asarray(unit, dtype=np.float64) for unit in rated]))
+    coincidences = np.zeros((len(values), len(values)))
+    for unit in rated:
+        counts = np.bincount(np.searchsorted(values, unit), minlength=len(values))
+        coincidences += (np.outer(counts, counts) - np.diag(counts)) / (len(unit) - 1)
+    totals = coincidences.sum(axis=1)
+    differences = _squared_differences(values, totals, level)
+    expected = float(totals @ differences @ totals)
+    if not expected:
+        return None
+    return 1.0 - (float(totals.sum()) - 1.0) * float((coincidences * differences).sum()) / expected
+
+
+def format_figure(value: float | None) -> str:
+    """A figure with three decimals, or "undefined"."""
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _squared_differences(values: NDArray[np.float64], totals: NDArray[np.float64], level: Level) -> NDArray[np.float64]:
+    """The squared difference of each two values; ranks differ by the number of values between them."""
+    import numpy as np
+
+    if level == "nominal":
+        return 1.0 - np.eye(len(values))
+    places = np.cumsum(totals) - totals / 2 if level == "ordinal" else values
+    differences: NDArray[np.float64] = (places[:, None] - places[None, :]) ** 2
+    return differences
+
+
 def _mean(values: Mapping[str, float]) -> float:
     return sum(values.values()) / len(values)
-
-
-def _shown(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"

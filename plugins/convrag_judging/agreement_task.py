@@ -1,4 +1,4 @@
-"""`task=agreement`: how far scores agree with those of people, without running anything."""
+"""`task=agreement`: the agreement of scores in files with the scores of people, without running a pipeline."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from convrag import ConfigError, Task, UnknownName
 
 
 class AgreementTask(Task):
-    """Compare scores of answers with those of people: Kendall's tau-b and Krippendorff's alpha by criterion.
+    """Compare scores of answers with scores by people: Kendall's tau-b and Krippendorff's alpha by criterion.
 
     A line of a file is {"turn_id": ..., "criterion": ..., "score": ..., "annotator": ...}, or holds several "scores" by
-    criterion, as the scores.jsonl of any run does. Several files of scores are several judges. agreement.json in the
-    folder of this command has the figures.
+    criterion, as the scores.jsonl of any run does. Each file of scores is a judge. The figures are written to
+    agreement.json in the folder of this command.
 
     Args:
         scores: JSONL files of scores to be checked: a run's judgements.jsonl or scores.jsonl, or any other.
         human: JSONL files of people's scores.
-        measure: compare this measure of the scores with every criterion of the people's, whatever its name; None
-            compares what has the same name.
-        level: of the scale, for Krippendorff's alpha.
+        measure: the measure of the scores to compare with every criterion of the people; None compares measures and
+            criteria of the same name.
+        level: the scale's level of measurement, for Krippendorff's alpha.
     """
 
     def __init__(
@@ -43,31 +43,31 @@ class AgreementTask(Task):
         self.level = level
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Read the files, write the figures and print them."""
+        """Read the files, write the figures to agreement.json and print them."""
         from rich.console import Console
 
-        from convrag_judging.agreement import agreements
-        from convrag_judging.opinions import grouped, read_opinions
+        from convrag_judging.agreement import measure_agreements
+        from convrag_judging.ratings import group_ratings, read_ratings
 
-        scores, human = grouped(read_opinions(self.scores)), grouped(read_opinions(self.human))
+        scores, human = group_ratings(read_ratings(self.scores)), group_ratings(read_ratings(self.human))
         if self.measure is not None:
             if self.measure not in scores:
                 raise UnknownName("task.measure: measure", self.measure, scores)
             scores = dict.fromkeys(human, scores[self.measure])
-        found = agreements(scores, human, self.level)
-        if not found:
+        agreements = measure_agreements(scores, human, self.level)
+        if not agreements:
             raise ConfigError(
                 f"people scored {', '.join(human)}, and the scores are of {', '.join(scores)}: there is nothing of the "
                 "same name to compare. task.measure=... compares a measure whatever its name"
             )
-        if not any(agreement.turns for agreement in found.values()):
+        if not any(agreement.turns for agreement in agreements.values()):
             raise ConfigError("no turn has both scores and people's scores: do the files have the same turn ids?")
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "agreement.json"
-        numbers = {name: agreement.numbers() for name, agreement in found.items()}
+        numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
         path.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
         console = Console()
-        for name, agreement in found.items():
-            console.print(agreement.sentence(name), highlight=False, markup=False, soft_wrap=True)
+        for name, agreement in agreements.items():
+            console.print(agreement.describe(name), highlight=False, markup=False, soft_wrap=True)
         console.print(f"Results: {path}", highlight=False, markup=False, soft_wrap=True)
         return 0

@@ -1,4 +1,4 @@
-"""What a judge is asked: criteria on a fixed scale, from a YAML file."""
+"""Rubrics: the criteria by which a judge rates answers, on a fixed scale, from a YAML file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from convrag import DataError
 
 @dataclass(frozen=True)
 class Criterion:
-    """Its name is that of the measure; `levels` say what some of the scores mean."""
+    """A question about the answer; its name is the name of the measure, `levels` say what some of the scores mean."""
 
     name: str
     question: str
@@ -22,7 +22,7 @@ class Criterion:
 
 @dataclass(frozen=True)
 class Rubric:
-    """Criteria, and the whole numbers from `lowest` to `highest` that each is judged with."""
+    """Criteria, each rated with a whole number from `lowest` to `highest`."""
 
     lowest: int
     highest: int
@@ -33,31 +33,31 @@ class Rubric:
         """The criteria's names."""
         return tuple(criterion.name for criterion in self.criteria)
 
-    def inputs(self) -> dict[str, Any]:
-        """What the prompt is given of it."""
+    def prompt_inputs(self) -> dict[str, Any]:
+        """The inputs of the prompt."""
         criteria = [{"name": each.name, "question": each.question, "levels": each.levels} for each in self.criteria]
         return {"lowest": self.lowest, "highest": self.highest, "criteria": criteria}
 
 
 def rubric_path(path: Path | None) -> Path:
-    """A rubric of the user's, or this package's."""
+    """The path of a user's rubric, or of this package's where there is none."""
     return path or Path(str(resources.files("convrag_judging").joinpath("rubric.yaml")))
 
 
 def read_rubric(path: Path) -> Rubric:
-    """A rubric from a file. Raises DataError, which says what it lacks."""
-    data = _loaded(path)
+    """A rubric from a YAML file. Raises DataError, which says what is wrong with it."""
+    data = _load_yaml(path)
     lowest, highest = data.get("lowest"), data.get("highest")
     if type(lowest) is not int or type(highest) is not int or lowest >= highest:
         raise DataError("lowest and highest must be whole numbers, the second larger than the first", path=path)
     criteria = data.get("criteria")
     if not isinstance(criteria, dict) or not criteria:
         raise DataError("criteria must hold at least one, as in `faithfulness: {question: ...}`", path=path)
-    return Rubric(lowest, highest, tuple(_criterion(str(name), said, path) for name, said in criteria.items()))
+    return Rubric(lowest, highest, tuple(_read_criterion(str(name), value, path) for name, value in criteria.items()))
 
 
-def _criterion(name: str, said: Any, path: Path) -> Criterion:
-    fields = {"question": said} if isinstance(said, str) else said
+def _read_criterion(name: str, value: Any, path: Path) -> Criterion:
+    fields = {"question": value} if isinstance(value, str) else value
     if not isinstance(fields, dict) or not isinstance(fields.get("question"), str) or not fields["question"].strip():
         raise DataError(f"the criterion {name!r} needs a question", path=path)
     levels = fields.get("levels") or {}
@@ -66,7 +66,7 @@ def _criterion(name: str, said: Any, path: Path) -> Criterion:
     return Criterion(name, fields["question"], {level: str(meaning) for level, meaning in levels.items()})
 
 
-def _loaded(path: Path) -> dict[Any, Any]:
+def _load_yaml(path: Path) -> dict[Any, Any]:
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
     from yaml import YAMLError

@@ -1,4 +1,4 @@
-"""`task=score_nuggets`: nugget scores of files of judgements, without a pipeline, a model or a data set."""
+"""`task=score_nuggets`: nugget scores from files of judgements, without a pipeline, a model or a data set."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 from convrag import ConfigError, Task
 
 SEPARATOR = "<::>"
-"""Between a conversation's id and the number of a turn, in MTRAG's ids and ours: intervals are over conversations."""
+"""Separates a conversation's id from a turn's number in turn ids: intervals are bootstrapped over conversations."""
 
 
 class ScoreNuggetsTask(Task):
-    """Compute nugget scores from given importance and assignment labels: what others judged, or published.
+    """Compute nugget scores from files of importance and assignment labels, such as published ones.
 
     A line is {"turn_id": ..., "importance": ["vital", ...], "assignment": ["support", ...]}, or has "nuggets" with
     text, importance and assignment each, as castorini's nuggetizer writes them ("qid" will do for the id). Each file is
-    an assessor, unless its lines name theirs; scores are averaged over assessors. The folder of this command gets what
-    a run leaves, so that task=compare can compare it with others.
+    an assessor, unless its lines name theirs; scores are averaged over assessors. The files of a run are written to the
+    folder of this command, so that task=compare can compare it with runs.
 
     Args:
-        judgements: JSONL files.
+        judgements: JSONL files of labels.
     """
 
     def __init__(self, *, judgements: list[Path]) -> None:
@@ -30,16 +30,16 @@ class ScoreNuggetsTask(Task):
         self.judgements = list(judgements)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Score them and print the summary."""
+        """Score the judgements, write the files of a run and print the summary."""
         from rich.console import Console
 
         from convrag import TurnRecord
         from convrag.api.stages import OPTION_KEY
         from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
-        from convrag_judging.given import read_labels
+        from convrag_judging.nugget_files import read_nugget_labels
 
-        turns = read_labels(self.judgements)
+        turns = read_nugget_labels(self.judgements)
         chosen = {OPTION_KEY: "nuggets", "judgements": [str(path) for path in self.judgements]}
         config = OmegaConf.masked_copy(config, [str(name) for name in config])
         with open_dict(config):

@@ -1,4 +1,4 @@
-"""What is installed, as data: each option and variant with who brought it, its parameters, and whether it could run."""
+"""The installed options and variants as data: where each comes from, its parameters, and whether it is ready to run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,23 @@ State = Literal["ready", "needs", "claimed", "broken"]
 
 @dataclass(frozen=True)
 class Entry:
-    """An option, or a variant of one (`extends`); `message` says what its state means, and what to do about it."""
+    """An option, or a variant that extends one.
+
+    Args:
+        group: the stage, such as rewriter.
+        name: what a user types: `rewriter=NAME`.
+        help: the first line of the docstring.
+        distribution: the distribution that brings it.
+        version: of the distribution.
+        module: `package.module:Class` of an option, the package of a variant.
+        file: where it is defined.
+        state: "ready", "needs" (a library is missing), "claimed" (two plugins offer the name) or "broken".
+        message: why it is not ready, and what to do about it.
+        extends: the option or variant that a variant extends; empty for an option.
+        details: the rest of the docstring.
+        parameters: name, type, default and help of each parameter.
+        values: the parameters that a variant sets.
+    """
 
     group: str
     name: str
@@ -37,33 +53,33 @@ class Entry:
     values: dict[str, Any] = field(default_factory=dict)
 
 
-def entries(group: str) -> list[Entry]:
+def list_entries(group: str) -> list[Entry]:
     """The options of a group and their variants, in alphabetical order."""
     offered = options_group(group)
-    options = {name: _entry(option) for name, option in plugins.load().registry.options(offered).items()}
+    options = {name: _make_option_entry(option) for name, option in plugins.load().registry.options(offered).items()}
     extended = {each.name: each.extends for each in variants_of(offered)}
-    found = {**options, **{each.name: _variant(each, options, extended) for each in variants_of(group)}}
+    found = {**options, **{each.name: _make_variant_entry(each, options, extended) for each in variants_of(group)}}
     return [found[name] for name in sorted(found)]
 
 
-def inventory(groups: list[str]) -> dict[str, Any]:
-    """All of it as plain data."""
+def build_inventory(groups: list[str]) -> dict[str, Any]:
+    """The options of these groups, and the plugins that failed to load, as data for JSON."""
     failures = plugins.load().registry.failures
     return {
         "convrag": __version__,
-        "options": [asdict(entry) for group in groups for entry in entries(group)],
+        "options": [asdict(entry) for group in groups for entry in list_entries(group)],
         "failures": [
             {"plugin": each.plugin, "distribution": each.distribution, "message": str(each)} for each in failures
         ],
     }
 
 
-def all_groups() -> list[str]:
+def list_groups() -> list[str]:
     """The groups that have options of their own."""
     return [group for group in GROUPS if group == options_group(group)]
 
 
-def _entry(option: Option) -> Entry:
+def _make_option_entry(option: Option) -> Entry:
     cls = option.cls
     entry = Entry(
         group=option.group,
@@ -72,29 +88,29 @@ def _entry(option: Option) -> Entry:
         distribution=option.distribution,
         version=option.version,
         module=f"{cls.__module__}:{cls.__qualname__}",
-        file=_file(cls),
+        file=_find_file(cls),
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
-        text = describe_option(option)
+        description = describe_option(option)
     except PluginError as error:
         return replace(entry, state="claimed", message=str(error))
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
-    except Exception as error:  # of whatever an annotation in somebody's signature comes to
+    except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
-    absent = option.missing_extra()
+    missing = option.missing_extra()
     return replace(
         entry,
-        details=text.details,
-        parameters=tuple(asdict(parameter) for parameter in text.parameters),
-        state="needs" if absent else "ready",
-        message=str(absent or ""),
+        details=description.details,
+        parameters=tuple(asdict(parameter) for parameter in description.parameters),
+        state="needs" if missing else "ready",
+        message=str(missing or ""),
     )
 
 
-def _variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
-    """A variant takes its parameters and its state from the option at the end of what it extends."""
+def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
+    """A variant may extend another variant; the option that the last one extends has its parameters and state."""
     base, seen = variant.extends, set[str]()
     while base not in options and base in extended and base not in seen:
         seen.add(base)
@@ -104,7 +120,7 @@ def _variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[s
         name=variant.name,
         help=variant.help,
         distribution=variant.distribution,
-        version=_version(variant.distribution),
+        version=_find_version(variant.distribution),
         module=variant.package,
         file=variant.file,
         extends=variant.extends,
@@ -117,19 +133,19 @@ def _variant(variant: Variant, options: Mapping[str, Entry], extended: Mapping[s
     if variant.extends and base not in options:
         return replace(entry, state="broken", message=f"it extends {variant.extends}, which does not exist")
     if base in options:
-        of = options[base]
-        return replace(entry, state=of.state, message=of.message, parameters=of.parameters)
+        option = options[base]
+        return replace(entry, state=option.state, message=option.message, parameters=option.parameters)
     return entry
 
 
-def _file(cls: type) -> str:
+def _find_file(cls: type) -> str:
     try:
         return inspect.getfile(cls)
     except (TypeError, OSError):
         return ""
 
 
-def _version(distribution: str) -> str:
+def _find_version(distribution: str) -> str:
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:

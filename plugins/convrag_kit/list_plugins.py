@@ -1,4 +1,4 @@
-"""`task=plugins`: what can be chosen."""
+"""`task=plugins`: lists the installed options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from convrag import Task, UnknownName
 from convrag.api.stages import GROUPS
 
 
-class ListPlugins(Task):
+class ListPluginsTask(Task):
     """List the options of every stage: who brought them, their parameters, and what each of them still needs.
 
     Args:
@@ -27,13 +27,13 @@ class ListPlugins(Task):
         self.json = json
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Print them."""
-        from convrag_kit.inventory import all_groups, inventory
-        from convrag_kit.showing import show
+        """Print the options, as a table for people or as JSON."""
+        from convrag_kit.inventory import build_inventory, list_groups
+        from convrag_kit.inventory_view import print_inventory
 
-        groups = [self.stage] if self.stage else all_groups()
+        groups = [self.stage] if self.stage else list_groups()
         if self.json:
-            sys.stdout.write(json.dumps(inventory(groups), indent=2, default=str) + "\n")
+            sys.stdout.write(json.dumps(build_inventory(groups), indent=2, default=str) + "\n")
         else:
-            show(groups, in_full=self.stage is not None)
+            print_inventory(groups, in_full=self.stage is not None)
         return 0

@@ -1,4 +1,4 @@
-"""`task=new_plugin`: a distribution to begin with."""
+"""`task=new_plugin`: writes a distribution with one plugin that works."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
 from convrag.api.stages import GROUPS
-from convrag_kit.kinds import KINDS
-from convrag_kit.naming import check_option, check_package, check_stage, class_of, distribution_of
+from convrag_kit.plugin_names import check_option, check_package, check_stage, make_class_name, make_distribution_name
+from convrag_kit.stage_templates import STAGE_TEMPLATES
 
 
-class NewPlugin(Task):
+class NewPluginTask(Task):
     """Write a plugin to begin with: a distribution with one option that works, its variant, and its tests.
 
     Args:
@@ -30,34 +30,34 @@ class NewPlugin(Task):
         self.package = package
         self.stage = stage
         self.option = option or package
-        self.path = path or Path(distribution_of(package))
+        self.path = path or Path(make_distribution_name(package))
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write it, and say what to do next. Raises ConfigError where a name will not do, or the folder is there."""
+        """Write the distribution and say what to do next. Raises ConfigError where a name is not valid or taken."""
         check_stage(self.stage)
         check_package(self.package)
         check_option(self.stage, self.option)
         if self.path.name == self.package:
             raise ConfigError(
-                f"task.path={self.path}: a folder that is named like the package in it hides the package from whoever "
-                f"stands beside it. Choose another one, such as {distribution_of(self.package)}"
+                f"task.path={self.path}: a folder that has the name of the package in it hides the package from Python "
+                f"when that is started beside it. Choose another one, such as {make_distribution_name(self.package)}"
             )
         if self.path.exists():
             raise ConfigError(f"{self.path} is there already: choose another folder, task.path=...")
-        files = render(self.package, self.stage, self.option)
+        files = render_files(self.package, self.stage, self.option)
         self._write(files)
         shown = "\n".join(f"  {self.path / name}" for name in files)
         sys.stdout.write(
             f"{shown}\n\nNext:\n"
             f"  pip install -e {self.path}\n"
             f"  python -m convrag task=plugins task.stage={self.stage}\n"
-            f"  python -m convrag {command(self.stage, self.option)}\n"
+            f"  python -m convrag {format_command(self.stage, self.option)}\n"
             f"  pytest {self.path}\n"
         )
         return 0
 
     def _write(self, files: dict[str, str]) -> None:
-        """All of it, or nothing."""
+        """Write all files, or none: the folder gets its name when it is complete."""
         unfinished = self.path.with_name(f".{self.path.name}.unfinished")
         try:
             shutil.rmtree(unfinished, ignore_errors=True)
@@ -70,25 +70,31 @@ class NewPlugin(Task):
             raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
 
 
-def render(package: str, stage: str, option: str) -> dict[str, str]:
-    """The files of a distribution: path -> text."""
+def render_files(package: str, stage: str, option: str) -> dict[str, str]:
+    """The files of a distribution, path -> text.
+
+    Args:
+        package: the name of the package.
+        stage: the stage of its plugin.
+        option: the name by which the plugin is chosen.
+    """
     from jinja2 import Environment, StrictUndefined
 
-    kind = KINDS[stage]
-    variant = f"{option}_{kind.suffix}"
+    template = STAGE_TEMPLATES[stage]
+    variant = f"{option}_{template.suffix}"
     values = {
         "package": package,
-        "distribution": distribution_of(package),
+        "distribution": make_distribution_name(package),
         "stage": stage,
         "option": option,
-        "cls": class_of(option, stage),
+        "cls": make_class_name(option, stage),
         "contract": f"{GROUPS[stage].__name__}Contract",
         "variant": variant,
-        "command": command(stage, option),
-        "changed": kind.changed,
-        "value": kind.value,
-        "arguments": kind.arguments,
-        "needed": kind.needed,
+        "command": format_command(stage, option),
+        "changed": template.changed,
+        "value": template.value,
+        "arguments": template.arguments,
+        "needed": template.needed,
     }
     environment = Environment(
         undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True, autoescape=False
@@ -110,6 +116,6 @@ def render(package: str, stage: str, option: str) -> dict[str, str]:
     return {**files, f"{package}/conf/__init__.py": ""}
 
 
-def command(stage: str, option: str) -> str:
-    """What to type to try an option, but for the command itself."""
-    return KINDS[stage].command.format(stage=stage, option=option)
+def format_command(stage: str, option: str) -> str:
+    """The arguments of `python -m convrag` that try an option."""
+    return STAGE_TEMPLATES[stage].command.format(stage=stage, option=option)

@@ -1,4 +1,4 @@
-"""One prompt on its way: its tries, what they cost, and who listens."""
+"""One prompt's call: its requests, within the stage's limits, and what they cost."""
 
 from __future__ import annotations
 
@@ -8,83 +8,101 @@ from typing import Any
 
 from convrag import Message
 from convrag.store.streaming import current_listener
-from convrag_litellm import _litellm, reply
+from convrag_litellm import _litellm
+from convrag_litellm.budget import Budget
 from convrag_litellm.deadline import deadline
-from convrag_litellm.prices import Prices
-from convrag_litellm.purse import Purse
-from convrag_litellm.reply import EmptyReply, Reply
-from convrag_litellm.retrying import status_of, with_retries
-from convrag_litellm.server import Server
-from convrag_litellm.throttle import Throttle
+from convrag_litellm.endpoint import Endpoint
+from convrag_litellm.http_errors import read_status
+from convrag_litellm.prices import ModelPrices
+from convrag_litellm.rate_limiter import RateLimiter
+from convrag_litellm.reply import EmptyReply, Reply, read_response, read_stream
+from convrag_litellm.retrying import call_with_retries
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a stage's calls share; see LiteLLM for the parameters."""
+    """The limits that all calls of a stage share; see LiteLLM for timeout, retries and retry_seconds."""
 
     timeout: float
     retries: int
     retry_seconds: float
-    throttle: Throttle
-    purse: Purse
-    prices: Prices
+    rate_limiter: RateLimiter
+    budget: Budget
+    prices: ModelPrices
 
 
 class Call:
-    """One prompt.
+    """The call for one prompt: a request, and its repetitions.
 
-    `tries` counts its requests, `wasted` is what those cost that came to nothing (US dollars), and `heard` says whether
-    a part of the reply was shown: then it is not asked again, or two replies would run into each other.
+    `tries` counts the requests, `wasted_cost` is what those cost that gave no reply (US dollars). `has_streamed` says
+    whether a piece of the reply was passed on to the listener: then the call is not repeated, since the listener would
+    hear two replies as one.
+
+    Args:
+        body: the request, without address and key.
+        messages: the prompt's.
+        endpoint: where to send it.
+        limits: the stage's.
     """
 
-    def __init__(self, body: Mapping[str, Any], messages: Sequence[Message], server: Server, limits: Limits) -> None:
+    def __init__(
+        self, body: Mapping[str, Any], messages: Sequence[Message], endpoint: Endpoint, limits: Limits
+    ) -> None:
         self.body = body
         self.messages = messages
-        self.server = server
+        self.endpoint = endpoint
         self.limits = limits
         self.tries = 0
-        self.wasted = 0.0
-        self.heard = False
+        self.wasted_cost = 0.0
+        self.has_streamed = False
         self._listener = current_listener()
 
-    def ask(self) -> Reply:
-        """Raises whatever the last try raised."""
-        limits = self.limits
-        return with_retries(
-            self._try, retries=limits.retries, budget=limits.retry_seconds, may_repeat=lambda: not self.heard
+    def run(self) -> Reply:
+        """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
+        return call_with_retries(
+            self._try,
+            retries=self.limits.retries,
+            max_wait=self.limits.retry_seconds,
+            may_repeat=lambda: not self.has_streamed,
         )
 
     def _try(self) -> Reply:
         limits = self.limits
-        with limits.purse.bill(self._most()) as bill, limits.throttle.place(), deadline(limits.timeout):
+        with (
+            limits.budget.reserve(self._max_cost()) as reservation,
+            limits.rate_limiter.slot(),
+            deadline(limits.timeout),
+        ):
             self.tries += 1
             try:
-                answer = self._send()
+                reply = self._send()
             except EmptyReply as error:
-                bill.settle(error.cost)
-                self.wasted += error.cost or 0.0
+                reservation.settle(error.cost)
+                self.wasted_cost += error.cost or 0.0
                 raise
             except Exception as error:
-                if status_of(error) == 408:  # it may have written all the while
-                    bill.settle(None)
+                if read_status(error) == 408:  # the model may have written until the timeout
+                    reservation.settle(None)
                 raise
-            bill.settle(answer.cost)
-            return answer
+            reservation.settle(reply.cost)
+            return reply
 
     def _send(self) -> Reply:
-        server = self.server
-        sent = {"api_base": server.address(), "api_key": server.key(), "timeout": self.limits.timeout}
+        endpoint = self.endpoint
+        secrets = {"api_base": endpoint.address(), "api_key": endpoint.api_key()}
+        request = {**self.body, **secrets, "timeout": self.limits.timeout}
         if self._listener is None:
-            return reply.whole(_litellm.complete({**self.body, **sent}), server.model)
-        with _litellm.stream({**self.body, **sent}) as chunks:
-            return reply.pieces(chunks, server.model, self._hear)
+            return read_response(_litellm.complete(request), endpoint.model)
+        with _litellm.stream(request) as chunks:
+            return read_stream(chunks, endpoint.model, self._pass_on)
 
-    def _hear(self, piece: str) -> None:
+    def _pass_on(self, piece: str) -> None:
         assert self._listener is not None
-        self.heard = True
+        self.has_streamed = True
         self._listener(piece)
 
-    def _most(self) -> float:
-        if self.limits.purse.limit is None:
+    def _max_cost(self) -> float:
+        """US dollars; prices need not be known where there is no limit."""
+        if self.limits.budget.limit is None:
             return 0.0
-        return self.limits.prices.most(self.messages, self.body.get("max_tokens"))
+        return self.limits.prices.compute_max_cost(self.messages, self.body.get("max_tokens"))

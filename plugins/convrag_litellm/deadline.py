@@ -1,7 +1,7 @@
-"""A deadline for a whole reply: timeouts of HTTP clients count from byte to byte, so that a drip never ends.
+"""A deadline for a whole reply: an HTTP client's timeout counts anew with every byte, so that slow replies never end.
 
-It is put where all of litellm's providers read, below httpx: no read may wait beyond the deadline of its thread.
-Threads without one, of whatever library, read as before.
+All of litellm's providers read through httpcore, below httpx. There, no read may wait beyond the deadline of its
+thread; threads without a deadline read as before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _thread = threading.local()
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """What this thread reads from HTTP servers meanwhile must be there within so many seconds from now."""
+    """Let reads of this thread from HTTP servers raise ReadTimeout once so many seconds have passed."""
     _thread.end = time.monotonic() + seconds
     try:
         yield
@@ -25,19 +25,19 @@ def deadline(seconds: float) -> Iterator[None]:
         _thread.end = None
 
 
-def install() -> None:
-    """Make httpcore's sockets respect deadlines. Once per process."""
+def patch_httpcore() -> None:
+    """Make httpcore's sockets keep to `deadline`. To be called once per process."""
     from httpcore import ReadTimeout
     from httpcore._backends.sync import SyncStream
 
-    plain = SyncStream.read
+    original = SyncStream.read
 
     def read(self: Any, max_bytes: int, timeout: float | None = None) -> bytes:
         if (end := getattr(_thread, "end", None)) is not None:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise ReadTimeout("the deadline for the whole reply has passed")
-            timeout = left if timeout is None else min(timeout, left)
-        return bytes(plain(self, max_bytes, timeout))
+            timeout = remaining if timeout is None else min(timeout, remaining)
+        return bytes(original(self, max_bytes, timeout))
 
     SyncStream.read = read

@@ -1,4 +1,4 @@
-"""The stage."""
+"""`llm=litellm`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage, operational
+from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage
+from convrag.registry.parameters import operational
 from convrag.store.usage import add_usage
 from convrag_litellm import providers
-from convrag_litellm.dialects import spoken, with_cache_marks, without_marks
-from convrag_litellm.parameters import check_extra, check_least, check_variable
-from convrag_litellm.server import Server
+from convrag_litellm.endpoint import Endpoint
+from convrag_litellm.provider_params import format_messages, translate_sampling
+from convrag_litellm.validation import check_at_least, check_extra, check_variable_name
 
 if TYPE_CHECKING:
     from convrag_litellm.call import Call
@@ -23,7 +24,7 @@ class LiteLLM(LLM):
     """Ask a language model through litellm: a hosted one, or any server that speaks the OpenAI protocol.
 
     Requests that may succeed later (limits reached, timeouts, server errors, cut-off or empty replies) are repeated
-    with growing waits, or after as long as the server says. A stage that asks may override temperature, top_p,
+    with exponential backoff, or when the server says (Retry-After). A stage that asks may override temperature, top_p,
     max_tokens, seed and stop.
 
     Args:
@@ -45,11 +46,12 @@ class LiteLLM(LLM):
             a tenth for what it repeats, where that is 1,024 tokens or more (writing costs a quarter more). Others
             cache by themselves.
         timeout: seconds for each try, from the request to the last byte of the reply.
-        concurrency: requests on their way at a time; None does not limit them.
+        concurrency: requests in flight at a time; None does not limit them.
         requests_per_minute: requests begun in any 60 seconds; None does not limit them.
-        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, and up to a second of
-            chance with each, outlast half a minute's trouble.
-        retry_seconds: seconds that a call may wait between its tries in all; a server that asks for more fails it.
+        retries: how often a failed request is repeated: 5 waits of 1, 2, 4, 8 and 16 seconds, each with up to a second
+            of jitter, outlast an outage of half a minute.
+        retry_seconds: seconds that a call may wait between its tries, all waits together; it fails where the server
+            asks for a longer wait.
         max_cost_usd: US dollars that this stage may spend in this process; the run is stopped, with all that was done
             kept, before a request that could pass it. Tries that time out count as if their reply had been full length.
 
@@ -58,7 +60,7 @@ class LiteLLM(LLM):
     """
 
     requires: ClassVar[Mapping[str, str]] = {"litellm": "convrag[litellm]", "tenacity": "convrag[litellm]"}
-    env_vars = tuple(name for names in providers.KEYS.values() for name in names)
+    env_vars = tuple(name for names in providers.KEY_VARIABLES.values() for name in names)
     streams = True
 
     def __init__(
@@ -84,11 +86,11 @@ class LiteLLM(LLM):
     ) -> None:
         for name, variable in (("api_key_env", api_key_env), ("api_base_env", api_base_env)):
             if variable is not None:
-                check_variable(variable, name)
+                check_variable_name(variable, name)
         check_extra(extra)
-        check_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
-        check_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
-        check_least(0.001, timeout=timeout)
+        check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
+        check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
+        check_at_least(0.001, timeout=timeout)
         if cache_prompts and "claude" not in model:
             raise ConfigError(f"llm.cache_prompts=true is for Claude: {model} has no such marks")
         self.model = model
@@ -101,76 +103,79 @@ class LiteLLM(LLM):
             "seed": seed,
             "stop": list(stop) if stop else None,
         }
+        from convrag_litellm.budget import Budget
         from convrag_litellm.call import Limits
-        from convrag_litellm.prices import Prices
-        from convrag_litellm.purse import Purse
-        from convrag_litellm.throttle import Throttle
+        from convrag_litellm.prices import ModelPrices
+        from convrag_litellm.rate_limiter import RateLimiter
 
-        self.server = Server(model, api_base, api_base_env, api_key_env)
+        self.endpoint = Endpoint(model, api_base, api_base_env, api_key_env)
         self.limits = Limits(
             timeout,
             retries,
             retry_seconds,
-            Throttle(concurrency, requests_per_minute),
-            Purse(max_cost_usd, model),
-            Prices(model, self.extra),
+            RateLimiter(concurrency, requests_per_minute),
+            Budget(max_cost_usd, model),
+            ModelPrices(model, self.extra),
         )
 
     def check(self) -> Iterable[str]:
-        """Whether key, address and prices are there; a server of one's own must take a connection."""
-        yield from self.server.problems()
-        limit = self.limits.purse.limit
+        """Whether key, address and prices are known; a self-hosted server must accept a connection."""
+        yield from self.endpoint.problems()
+        limit = self.limits.budget.limit
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
             yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
         """The request as sent, without key, and without what in the address may be secret (user, password, query)."""
-        address = self.server.public_address()
-        return self._body(prompt) | ({"api_base": address} if address else {})
+        address = self.endpoint.public_address()
+        return self._build_request(prompt) | ({"api_base": address} if address else {})
 
     def complete(self, prompt: Prompt) -> Completion:
         """Ask, at most 1 + `retries` times. Raises LLMError, and RunStopped at the cost limit."""
         from convrag_litellm.call import Call
-        from convrag_litellm.failures import explain
+        from convrag_litellm.error_messages import explain_error
 
-        body = self._body(prompt)
+        body = self._build_request(prompt)
         if self.cache_prompts:
-            body["messages"] = with_cache_marks(prompt.messages)
-        call = Call(body, prompt.messages, self.server, self.limits)
+            body["messages"] = format_messages(prompt.messages, cache_control=True)
+        call = Call(body, prompt.messages, self.endpoint, self.limits)
         start = time.perf_counter()
         try:
-            reply = call.ask()
+            reply = call.run()
         except RunStopped:
             raise
         except Exception as error:
-            failure = explain(error, call)
+            failure = explain_error(error, call)
         else:
-            return self._completion(reply, call, time.perf_counter() - start)
+            return self._make_completion(reply, call, time.perf_counter() - start)
         seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
-        add_usage(Usage(calls=1, cost_usd=call.wasted, spent_usd=call.wasted, seconds=seconds, retries=retries))
+        add_usage(
+            Usage(calls=1, cost_usd=call.wasted_cost, spent_usd=call.wasted_cost, seconds=seconds, retries=retries)
+        )
         raise failure  # out here, since the original error may hold the key and would come along as its context
 
     def count_tokens(self, text: str) -> int:
-        """As litellm counts them for this model: approximate where it has no tokenizer of its own."""
+        """Tokens as litellm counts them for this model; approximate where litellm has no tokenizer for it."""
         from convrag_litellm import _litellm
 
         return _litellm.count_tokens(self.model, text)
 
-    def _body(self, prompt: Prompt) -> dict[str, Any]:
+    def _build_request(self, prompt: Prompt) -> dict[str, Any]:
         sampling = {name: value for name, value in (self.sampling | dict(prompt.sampling)).items() if value is not None}
-        sent = spoken(sampling, self.server.provider, self.server.is_own())
-        return {"model": self.model, "messages": without_marks(prompt.messages), **copy.deepcopy(self.extra), **sent}
+        params = translate_sampling(sampling, self.endpoint.provider, self.endpoint.is_self_hosted())
+        messages = format_messages(prompt.messages)
+        return {"model": self.model, "messages": messages, **copy.deepcopy(self.extra), **params}
 
-    def _completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
-        read, written = reply.prompt_tokens, reply.completion_tokens
-        if read is None:  # the server does not say
-            read = self.count_tokens("\n".join(message.content for message in call.messages))
+    def _make_completion(self, reply: Reply, call: Call, seconds: float) -> Completion:
+        prompt_tokens, completion_tokens = reply.prompt_tokens, reply.completion_tokens
+        if prompt_tokens is None:  # the server does not say
+            prompt_tokens = self.count_tokens("\n".join(message.content for message in call.messages))
         return Completion(
             text=reply.text,
-            prompt_tokens=read,
-            completion_tokens=self.count_tokens(reply.text) if written is None else written,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=self.count_tokens(reply.text) if completion_tokens is None else completion_tokens,
             cached_tokens=reply.cached_tokens,
-            cost_usd=None if reply.cost is None else reply.cost + call.wasted,
+            cost_usd=None if reply.cost is None else reply.cost + call.wasted_cost,
             seconds=seconds,
             retries=call.tries - 1,
             model=reply.model,

@@ -1,4 +1,4 @@
-"""What can be known about a model's provider before anything is asked: its key, and whether its server is there."""
+"""What is known of a model's provider before any request: the variables of its key, and whether a server answers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-KEYS = {
+KEY_VARIABLES = {
     "anthropic": ("ANTHROPIC_API_KEY",),
     "azure": ("AZURE_API_KEY",),
     "cohere": ("COHERE_API_KEY", "CO_API_KEY"),
@@ -21,7 +21,7 @@ KEYS = {
     "together_ai": ("TOGETHER_API_KEY", "TOGETHERAI_API_KEY", "TOGETHER_AI_API_KEY"),
     "xai": ("XAI_API_KEY",),
 }
-"""Provider -> the variables of which it reads one, the usual one first: what litellm knows, without importing it."""
+"""Provider -> the environment variables of which it reads one, the usual one first: litellm's, without importing it."""
 
 KEYLESS = frozenset(
     {"bedrock", "hosted_vllm", "llamafile", "lm_studio", "ollama", "ollama_chat", "sagemaker", "vertex_ai"}
@@ -31,29 +31,29 @@ KEYLESS = frozenset(
 ACCOUNT_ADDRESSES = frozenset({"azure", "azure_ai"})
 """Providers that give each account an address of its own: one given for them takes the provider's key."""
 
-PATIENCE = 2.0
-"""Seconds for a server of one's own to take a connection."""
+CONNECT_TIMEOUT = 2.0
+"""Seconds that `find_connection_problem` waits for a connection."""
 
 
-def provider_of(model: str) -> str:
+def parse_provider(model: str) -> str:
     """The provider in litellm's provider/model; empty where it is left to litellm to guess."""
     return model.partition("/")[0] if "/" in model else ""
 
 
-def missing_keys(model: str) -> Sequence[str]:
-    """Variables that this model's provider needs and that are not set."""
-    provider = provider_of(model)
+def find_missing_keys(model: str) -> Sequence[str]:
+    """The environment variables that this model's provider needs and that are not set."""
+    provider = parse_provider(model)
     if provider in KEYLESS:
         return []
-    if names := KEYS.get(provider):
+    if names := KEY_VARIABLES.get(provider):
         return [] if any(os.environ.get(name) for name in names) else names[:1]
     from convrag_litellm import _litellm
 
-    return _litellm.missing_keys(model)
+    return _litellm.find_missing_keys(model)
 
 
-def unreachable(address: str) -> str:
-    """Why nothing takes a connection at an address; empty where something does, or where a proxy stands before it."""
+def find_connection_problem(address: str) -> str:
+    """Why no server accepts a connection at an address; empty where one does, or where a proxy is in between."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(address)
@@ -63,7 +63,7 @@ def unreachable(address: str) -> str:
         return ""
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((parts.hostname, port), PATIENCE).close()
+        socket.create_connection((parts.hostname, port), CONNECT_TIMEOUT).close()
     except (OSError, ValueError) as error:
         return getattr(error, "strerror", None) or str(error) or type(error).__name__
     return ""

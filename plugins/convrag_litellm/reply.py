@@ -1,4 +1,4 @@
-"""What a server sent, as a text with its usage; nothing is taken for a reply that says nothing."""
+"""A server's response as a text with its usage; an empty or cut-off one is an error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from convrag_litellm import _litellm
 
 @dataclass(frozen=True)
 class Reply:
-    """A text and what it took. Tokens are None where the server does not say, the cost where nobody knows."""
+    """A text and its usage; the cost is in US dollars.
+
+    Tokens are None where the server does not report them, the cost where no price is known.
+    """
 
     text: str
     prompt_tokens: int | None
@@ -22,59 +25,64 @@ class Reply:
 
 
 class EmptyReply(Exception):
-    """The server answered without saying anything, which may have cost something all the same."""
+    """The server sent no text, which may have cost something all the same."""
 
-    def __init__(self, finish: str, cost: float | None) -> None:
+    def __init__(self, finish_reason: str, cost: float | None) -> None:
         self.cost = cost
-        super().__init__(f"the reply is empty (finish_reason: {finish})")
+        super().__init__(f"the reply is empty (finish_reason: {finish_reason})")
 
 
-class CutOff(Exception):
-    """A streamed reply ended before its end."""
+class IncompleteStream(Exception):
+    """The connection of a streamed reply ended before the reply did."""
 
     status_code = 502
 
 
-def whole(response: Any, model: str) -> Reply:
-    """A reply in one piece. Raises EmptyReply."""
+def read_response(response: Any, model: str) -> Reply:
+    """A response in one piece -> a Reply. Raises EmptyReply."""
     choice = response.choices[0] if getattr(response, "choices", None) else None
     text = getattr(getattr(choice, "message", None), "content", None)
-    finish = choice.finish_reason if choice else "no choices"
-    served = getattr(response, "model", None) or model
-    return _reply(text, finish, getattr(response, "usage", None), _litellm.cost(response, model), served)
+    finish_reason = choice.finish_reason if choice else "no choices"
+    served_model = getattr(response, "model", None) or model
+    cost = _litellm.compute_cost(response, model)
+    return _make_reply(text, finish_reason, getattr(response, "usage", None), cost, served_model)
 
 
-def pieces(chunks: Iterable[Any], model: str, hear: Callable[[str], None]) -> Reply:
-    """A reply in pieces, each handed to `hear` as it comes. Raises EmptyReply, and CutOff."""
-    heard: list[str] = []
-    finish, usage, served = "none", None, model
+def read_stream(chunks: Iterable[Any], model: str, on_piece: Callable[[str], None]) -> Reply:
+    """A streamed response -> a Reply; each piece of its text is given to `on_piece` as it arrives.
+
+    Raises EmptyReply and IncompleteStream.
+    """
+    pieces: list[str] = []
+    finish_reason, usage, served_model = "none", None, model
     for chunk in chunks:
         usage = getattr(chunk, "usage", None) or usage
-        served = getattr(chunk, "model", None) or served
+        served_model = getattr(chunk, "model", None) or served_model
         for choice in (getattr(chunk, "choices", None) or [])[:1]:
-            finish = choice.finish_reason or finish
+            finish_reason = choice.finish_reason or finish_reason
             if piece := getattr(choice.delta, "content", None):
-                heard.append(piece)
-                hear(piece)
-    if not _litellm.came_to_an_end(chunks):
-        raise CutOff("the connection ended in the middle of the reply")
-    return _reply("".join(heard), finish, usage, _litellm.cost_of_usage(usage, model) if usage else None, served)
+                pieces.append(piece)
+                on_piece(piece)
+    if not _litellm.is_complete(chunks):
+        raise IncompleteStream("the connection ended in the middle of the reply")
+    cost = _litellm.compute_cost_of_usage(usage, model) if usage else None
+    return _make_reply("".join(pieces), finish_reason, usage, cost, served_model)
 
 
-def _reply(text: Any, finish: Any, usage: Any, cost: float | None, model: str) -> Reply:
+def _make_reply(text: Any, finish_reason: Any, usage: Any, cost: float | None, model: str) -> Reply:
     if not isinstance(text, str) or not text.strip():
-        raise EmptyReply(str(finish), cost)
+        raise EmptyReply(str(finish_reason), cost)
     details = getattr(usage, "prompt_tokens_details", None)
     return Reply(
         text.strip(),
-        _number(getattr(usage, "prompt_tokens", None)),
-        _number(getattr(usage, "completion_tokens", None)),
-        _number(getattr(details, "cached_tokens", None)) or 0,
+        _read_count(getattr(usage, "prompt_tokens", None)),
+        _read_count(getattr(usage, "completion_tokens", None)),
+        _read_count(getattr(details, "cached_tokens", None)) or 0,
         cost,
         str(model),
     )
 
 
-def _number(value: Any) -> int | None:
-    """A count, which litellm makes 0 where the server gave none."""
+def _read_count(value: Any) -> int | None:
+    """A number of tokens; litellm gives 0 where the server gave none."""
     return int(value) if isinstance(value, int | float) and value > 0 else None

@@ -1,4 +1,4 @@
-"""What a run is measured by."""
+"""Metrics of rankings, answers, citations and rewrites."""
 
 from __future__ import annotations
 

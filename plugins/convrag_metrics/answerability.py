@@ -5,66 +5,75 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from convrag import Dataset, Metrics, TurnRecord
-from convrag_metrics.conditioning import KNOWABLE, LABEL, UNKNOWABLE, conditioned
-from convrag_metrics.overlap import bags
-from convrag_metrics.rb_agg import rouge_l
+from convrag_metrics.idk import (
+    ANSWERABILITY,
+    ANSWERABLE,
+    UNANSWERABLE,
+    Idk,
+    condition_on_answerability,
+    detect_idk_answer,
+)
+from convrag_metrics.record_texts import lacks_part, prepare_answer
 from convrag_metrics.references import References
-from convrag_metrics.texts import lacks, normalised, scored_text
-from convrag_metrics.unknowing import answered
+from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
-_TRUE, _SAID, _LABELLED, _RIGHT = "idk_true_positives", "idk_said", "idk_labelled", "idk_accuracy"
+_TRUE_POSITIVES, _PREDICTED, _LABELLED = _COUNTS = ("idk_true_positives", "idk_said", "idk_labelled")
 
 
 class AnswerabilityMetrics(Metrics):
     """Whether answers say that they do not know where they should: precision, recall, F1, and conditioned scores.
 
-    An answer counts as not knowing where rules find that it says so and answers nothing besides, or where ginger found
-    no nugget. What is to be found are turns labelled UNANSWERABLE or CONVERSATIONAL (as MTRAG counts them), among these
-    and ANSWERABLE and PARTIAL ones. token_F1_idk and ROUGE-L_idk are conditioned as MTRAG conditions its scores: 1 for
-    rightly not knowing, 0 for wrongly knowing or not knowing. Definitions are in docs/metrics.md.
+    An answer counts as "I do not know" where rules find that it says so and answers nothing else, or where ginger found
+    no nugget. It is right for turns labelled UNANSWERABLE or CONVERSATIONAL (as in MTRAG), and wrong for ANSWERABLE and
+    PARTIAL ones; other turns are not counted. token_F1_idk and ROUGE-L_idk are conditioned as MTRAG conditions its
+    scores: 1 where "I do not know" is right, 0 where it is wrong or missing. Definitions are in docs/metrics.md.
 
     Args:
-        dataset: whose label `answerability` says what can be known, and whose answers are the references.
+        dataset: whose label `answerability` says which questions can be answered, and whose answers are the references.
     """
 
     def __init__(self, *, dataset: Dataset) -> None:
         self.references = References(dataset)
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        """For each turn that was answered whether the answer knows; for labelled ones whether it should."""
+        """For each turn with an answer whether it is "I do not know"; for labelled turns whether it should be."""
         return {
             record.turn_id: values
             for record in records
-            if not lacks(record, "answer") and (values := self._measured(record))
+            if not lacks_part(record, "answer") and (values := self._measure_turn(record))
         }
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """Precision, recall and F1 of "I do not know" in place of the counts; one that has no cases is left out."""
-        true, said, labelled = (means.get(name, 0.0) for name in (_TRUE, _SAID, _LABELLED))
-        found = {"idk_precision": (true, said), "idk_recall": (true, labelled), "idk_F1": (2 * true, said + labelled)}
-        rates = {name: part / whole for name, (part, whole) in found.items() if whole}
-        return rates | {name: mean for name, mean in means.items() if name not in (_TRUE, _SAID, _LABELLED)}
+        """Precision, recall and F1 of "I do not know" in place of the counts; a rate without cases is left out."""
+        true, predicted, labelled = (means.get(name, 0.0) for name in _COUNTS)
+        ratios = {
+            "idk_precision": (true, predicted),
+            "idk_recall": (true, labelled),
+            "idk_F1": (2 * true, predicted + labelled),
+        }
+        rates = {name: part / whole for name, (part, whole) in ratios.items() if whole}
+        return rates | {name: mean for name, mean in means.items() if name not in _COUNTS}
 
-    def _measured(self, record: TurnRecord) -> dict[str, float]:
-        verdict = answered(record)
-        unknowing, label = verdict == "yes", self.references.label(record, LABEL)
-        values = {} if record.error else {"idk": float(unknowing), "idk_partly": float(verdict == "partly")}
-        if label in UNKNOWABLE or label in KNOWABLE:
-            positive = label in UNKNOWABLE
-            values[_TRUE] = float(unknowing and positive)
-            values[_SAID] = float(unknowing)
-            values[_LABELLED] = float(positive)
-            values[_RIGHT] = float(unknowing == positive)
-            values |= self._conditioned(record, label)
+    def _measure_turn(self, record: TurnRecord) -> dict[str, float]:
+        idk, label = detect_idk_answer(record), self.references.find_label(record, ANSWERABILITY)
+        predicted = idk == "yes"
+        values = {} if record.error else {"idk": float(predicted), "idk_partly": float(idk == "partly")}
+        if label in UNANSWERABLE or label in ANSWERABLE:
+            labelled = label in UNANSWERABLE
+            values[_TRUE_POSITIVES] = float(predicted and labelled)
+            values[_PREDICTED] = float(predicted)
+            values[_LABELLED] = float(labelled)
+            values["idk_accuracy"] = float(predicted == labelled)
+            values |= self._condition_scores(record, label, idk)
         return values
 
-    def _conditioned(self, record: TurnRecord, label: str) -> dict[str, float]:
-        if not (reference := self.references.answer(record)):
+    def _condition_scores(self, record: TurnRecord, label: str, idk: Idk) -> dict[str, float]:
+        if not (reference := self.references.find_answer(record)):
             return {}
-        answer, verdict = scored_text(record), answered(record)
-        plain = {
-            "token_F1_idk": bags(normalised(answer), normalised(reference)).f1,
-            "ROUGE-L_idk": rouge_l(answer, reference),
+        answer = prepare_answer(record)
+        scores = {
+            "token_F1_idk": measure_token_f1(answer, reference),
+            "ROUGE-L_idk": measure_rouge_l(answer, reference),
         }
-        given = {name: conditioned(value, label, verdict) for name, value in plain.items()}
-        return {name: value for name, value in given.items() if value is not None}
+        conditioned = {name: condition_on_answerability(score, label, idk) for name, score in scores.items()}
+        return {name: score for name, score in conditioned.items() if score is not None}

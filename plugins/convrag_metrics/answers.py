@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from convrag import ConfigError, Dataset, Metrics, TurnRecord
-from convrag_metrics.overlap import bags, in_order
+from convrag_metrics.record_texts import evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.references import References
-from convrag_metrics.texts import evidence_texts, lacks, normalised, normalised_passage, scored_text
+from convrag_metrics.token_overlap import measure_overlap, measure_subsequence, tokenize_passage, tokenize_squad
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    Scorer = Callable[[str, str], dict[str, float]]
+    AnswerScorer = Callable[[str, str], dict[str, float]]
 
 
 class AnswerMetrics(Metrics):
@@ -24,10 +24,10 @@ class AnswerMetrics(Metrics):
 
     Args:
         dataset: whose answers are the references.
-        max_words: cut every answer to so many words before it is scored, so that systems compare at one length; None
-            scores whole answers.
+        max_words: truncates every answer to so many words before it is scored, so that systems compare at one length;
+            None scores whole answers.
         stem: compare stems in ROUGE-L, as rouge-score's use_stemmer does; MTRAG does not.
-        bleu_tokenize: how sacrebleu takes texts apart: 13a (mteval's, sacrebleu's default), intl, zh, char or none.
+        bleu_tokenize: how sacrebleu tokenizes texts: 13a (mteval's, sacrebleu's default), intl, zh, char or none.
         citations: remove takes marks like [1] out of answers before anything is compared; keep leaves them in.
         min_nuggets: leaves out turns whose answer rests on fewer nuggets (generator=ginger; its paper leaves out those
             with fewer than 2). few_nuggets is the share of turns that were left out.
@@ -60,52 +60,52 @@ class AnswerMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn that has a reference answer, and the counts behind the BLEU of all answers."""
-        compare = self._comparison()
+        score_answer = self._make_scorer()
         measured = {}
         for record in records:
-            if (reference := self.references.answer(record)) and not lacks(record, "answer"):
-                few = self._rests_on_few(record)
-                answer = scored_text(record, self.citations, self.max_words)
-                scores = {} if few else compare(answer, reference) | self._beside(record, answer)
+            if (reference := self.references.find_answer(record)) and not lacks_part(record, "answer"):
+                few = self._rests_on_few_nuggets(record)
+                answer = prepare_answer(record, self.citations, self.max_words)
+                scores = {} if few else score_answer(answer, reference) | self._measure_alone(record, answer)
                 measured[record.turn_id] = scores | ({"few_nuggets": float(few)} if self.min_nuggets else {})
         return measured
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
-        """BLEU of all answers in place of the counts that it is made of."""
-        from convrag_metrics.bleu import CORPUS, COUNTS, corpus_bleu
+        """BLEU of all answers in place of the counts that it is computed from."""
+        from convrag_metrics.bleu import CORPUS_BLEU, COUNTS, corpus_bleu
 
         if COUNTS[0] not in means:
             return means
-        return {CORPUS: corpus_bleu(means)} | {name: mean for name, mean in means.items() if name not in COUNTS}
+        return {CORPUS_BLEU: corpus_bleu(means)} | {name: mean for name, mean in means.items() if name not in COUNTS}
 
-    def _rests_on_few(self, record: TurnRecord) -> bool:
+    def _rests_on_few_nuggets(self, record: TurnRecord) -> bool:
         nuggets = record.trace.get("generator", {}).get("nuggets")
         return nuggets is not None and len(nuggets) < self.min_nuggets
 
-    def _comparison(self) -> Scorer:
+    def _make_scorer(self) -> AnswerScorer:
         from rouge_score.tokenizers import DefaultTokenizer
 
-        from convrag_metrics.bleu import scorer, sentence_bleu
+        from convrag_metrics.bleu import make_bleu, sentence_bleu
 
-        tokenizer, bleu = DefaultTokenizer(self.stem), scorer(self.bleu_tokenize)
+        tokenizer, bleu = DefaultTokenizer(self.stem), make_bleu(self.bleu_tokenize)
 
-        def compare(answer: str, reference: str) -> dict[str, float]:
-            tokens = bags(normalised(answer), normalised(reference))
+        def score_answer(answer: str, reference: str) -> dict[str, float]:
+            overlap = measure_overlap(tokenize_squad(answer), tokenize_squad(reference))
             return {
-                "token_precision": tokens.precision,
-                "token_recall": tokens.recall,
-                "token_F1": tokens.f1,
-                "ROUGE-L": in_order(tokenizer.tokenize(answer), tokenizer.tokenize(reference)).f1,
+                "token_precision": overlap.precision,
+                "token_recall": overlap.recall,
+                "token_F1": overlap.f1,
+                "ROUGE-L": measure_subsequence(tokenizer.tokenize(answer), tokenizer.tokenize(reference)).f1,
                 **sentence_bleu(bleu, answer, reference),
             }
 
-        return compare
+        return score_answer
 
-    def _beside(self, record: TurnRecord, answer: str) -> dict[str, float]:
-        """What needs no reference: K-precision where there is evidence, and lengths in words."""
+    def _measure_alone(self, record: TurnRecord, answer: str) -> dict[str, float]:
+        """Measures without a reference: K-precision where there is evidence, and lengths in words."""
         values = {}
         if texts := evidence_texts(record):
-            known = [token for text in texts for token in normalised_passage(text)]
-            values["K-precision"] = bags(normalised(answer), known).precision
-        values["words"] = float(len(scored_text(record, self.citations).split()))
+            known = [token for text in texts for token in tokenize_passage(text)]
+            values["K-precision"] = measure_overlap(tokenize_squad(answer), known).precision
+        values["words"] = float(len(prepare_answer(record, self.citations).split()))
         return values | ({"scored_words": float(len(answer.split()))} if self.max_words else {})

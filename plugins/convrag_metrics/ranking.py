@@ -7,13 +7,13 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Metrics, TurnRecord
-from convrag_metrics.texts import lacks
+from convrag_metrics.record_texts import lacks_part
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
-_BATCH = 1000  # turns; bounds what is held at once, large enough to drown the cost of a call
+_BATCH = 1000  # turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible
 
 
 class RankingMetrics(Metrics):
@@ -23,7 +23,7 @@ class RankingMetrics(Metrics):
     the order of the hits, whatever their scores.
 
     Args:
-        dataset: whose qrels are the truth.
+        dataset: whose qrels say which passages are relevant.
         measures: names as ir-measures writes them ("nDCG@5", "R@10", "RR", "AP"); MTRAG reports the defaults.
     """
 
@@ -32,18 +32,19 @@ class RankingMetrics(Metrics):
         self.measures = list(measures)
 
     def check(self) -> Iterator[str]:
+        """Whether trec_eval has the measures."""
         for name in self.measures:
             try:
-                _parse(name)
+                _parse_measure(name)
             except ConfigError as error:
                 yield str(error)
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
-        measures = [_parse(name) for name in self.measures]
+        measures = [_parse_measure(name) for name in self.measures]
         qrels = self.dataset.qrels()
-        scored = (record for record in records if qrels.get(record.turn_id) and not lacks(record, "ranking"))
+        scored = (record for record in records if qrels.get(record.turn_id) and not lacks_part(record, "ranking"))
         values: dict[str, dict[str, float]] = {}
-        while batch := {record.turn_id: _ranking(record) for record in islice(scored, _BATCH)}:
+        while batch := {record.turn_id: _rank_passages(record) for record in islice(scored, _BATCH)}:
             values |= _evaluate(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)
         return values
 
@@ -60,16 +61,16 @@ def _evaluate(
     return values
 
 
-def _ranking(record: TurnRecord) -> dict[str, float]:
-    """Passage -> a score that falls with the rank: trec_eval sorts by score, and equal ones by id, not by our order."""
+def _rank_passages(record: TurnRecord) -> dict[str, float]:
+    """Passage -> minus its rank, as a score: trec_eval sorts by score and then by id, not by our order."""
     ranking: dict[str, float] = {}
     for hit in record.hits:
         ranking.setdefault(hit.passage.id, -float(len(ranking)))
     return ranking
 
 
-def _parse(name: str) -> Measure:
-    """A measure by its name. Raises ConfigError where it is none, or none that is a mean over turns."""
+def _parse_measure(name: str) -> Measure:
+    """A measure by its name. Raises ConfigError where there is no such measure, or it is no mean over turns."""
     import ir_measures
     from ir_measures.measures import MeanAgg
 
@@ -77,14 +78,14 @@ def _parse(name: str) -> Measure:
         measure = ir_measures.parse_measure(name)
         known = ir_measures.pytrec_eval.supports(measure) and isinstance(measure.aggregator(), MeanAgg)
     except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
-        raise _unknown(name, str(error)) from error
+        raise _unknown_measure(name, str(error)) from error
     if not known:
-        raise _unknown(name, "trec_eval has no such mean per turn")
+        raise _unknown_measure(name, "trec_eval has no such mean per turn")
     limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
-    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code takes the process down
-        raise _unknown(name, "a cutoff or grade must be at least 1")
+    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code would crash the process
+        raise _unknown_measure(name, "a cutoff or grade must be at least 1")
     return measure
 
 
-def _unknown(name: str, reason: str) -> ConfigError:
+def _unknown_measure(name: str, reason: str) -> ConfigError:
     return ConfigError(f"{name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")

@@ -1,4 +1,4 @@
-"""MLflow's database on disk: made once, whole or not at all, however many processes begin and whichever is killed."""
+"""Creates MLflow's database on disk: once and whole, also where processes start together or are killed."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from convrag.store.locks import locks_of
 _SQLITE = "sqlite:///"
 
 
-def located(uri: str) -> tuple[str, Path | None]:
-    """An address with an absolute path, and where runs' files go: beside a database on disk, elsewhere MLflow knows."""
+def resolve_uri(uri: str) -> tuple[str, Path | None]:
+    """A tracking address with an absolute path, and the folder for runs' files.
+
+    The folder lies beside a database on disk; it is None for other addresses, where MLflow chooses it.
+    """
     if not uri.startswith(_SQLITE):
         return uri, None
     path = Path(uri.removeprefix(_SQLITE)).absolute()
@@ -23,32 +26,33 @@ def located(uri: str) -> tuple[str, Path | None]:
 
 
 @contextmanager
-def alone(uri: str, files: Path | None, store: Store) -> Iterator[None]:
-    """Make the database where it is not there, and let no other process be the first to use it meanwhile.
+def exclusive_database(uri: str, artifacts: Path | None, store: Store) -> Iterator[None]:
+    """Create the database where it is missing, and keep other processes from their own first use of it meanwhile.
 
-    MLflow's own first use is not safe against another one, and one that is killed leaves tables that no later one can
-    finish.
+    MLflow's first use of a database creates its tables. Two at once would collide, and one that is killed leaves tables
+    that no later one can complete.
 
     Args:
-        uri: as `located` gave it.
-        files: likewise.
-        store: keeps processes apart where the database is not on disk.
+        uri: as `resolve_uri` gives it.
+        artifacts: the folder for runs' files, as `resolve_uri` gives it.
+        store: has the lock where the database is not on disk.
     """
-    if files is None:
+    if artifacts is None:
         with store.lock([f"mlflow {uri}"]):
             yield
         return
-    files.mkdir(parents=True, exist_ok=True)
-    with locks_of(files).hold([uri]):
+    artifacts.mkdir(parents=True, exist_ok=True)
+    with locks_of(artifacts).hold([uri]):
         path = Path(uri.removeprefix(_SQLITE))
         if not path.exists():
-            _make(path, files)
+            _create_database(path, artifacts)
         yield
 
 
-def _make(path: Path, files: Path) -> None:
+def _create_database(path: Path, artifacts: Path) -> None:
+    """Create it under another name, and rename it when it is complete."""
     unfinished = path.with_name(f"{path.name}.unfinished")
-    for former in path.parent.glob(f"{unfinished.name}*"):
-        former.unlink()  # of a process that was killed: we hold the claim
-    SqlAlchemyStore(f"{_SQLITE}{unfinished}", files.as_uri()).engine.dispose()
+    for leftover in path.parent.glob(f"{unfinished.name}*"):
+        leftover.unlink()  # of a process that was killed: we hold the claim
+    SqlAlchemyStore(f"{_SQLITE}{unfinished}", artifacts.as_uri()).engine.dispose()
     unfinished.rename(path)

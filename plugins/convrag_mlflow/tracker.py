@@ -1,4 +1,4 @@
-"""`tracker=mlflow`: what is logged when."""
+"""`tracker=mlflow` and `tracker=auto`: what is logged at which event."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convrag import Cell, Report, Run, RunSummary, Store, Sweep, Tracker, hookim
 from convrag.registry.extras import is_installed
 
 if TYPE_CHECKING:
-    from convrag_mlflow.ledger import Ledger
+    from convrag_mlflow.experiment import Experiment
 
 
 class MlflowTracker(Tracker):
@@ -42,63 +42,64 @@ class MlflowTracker(Tracker):
         self.files = files
         self._store = store
         self._lock = threading.Lock()
-        self._ledger: Ledger | None = None
+        self._connection: Experiment | None = None
         self._runs: dict[Path, str] = {}
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
-        """Open a run, with its parameters."""
-        if ledger := self._open():
-            self._runs[run.folder] = ledger.start(run)
+        """Create the run, with its parameters and prompts."""
+        if experiment := self._connect():
+            self._runs[run.folder] = experiment.start_run(run)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
-        """Log what it came to, and close it."""
-        if ledger := self._open():
-            ledger.finish(self._runs.pop(run.folder), run.folder, summary, files=self.files)
+        """Log scores and files, and end the run."""
+        if experiment := self._connect():
+            experiment.finish_run(self._runs.pop(run.folder), run.folder, summary, files=self.files)
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str) -> None:
-        """Close a run that did not come to its end."""
-        if (ledger := self._open()) and (run_id := self._runs.pop(run.folder, None)):
-            ledger.fail(run_id, error)
+        """End the run as failed."""
+        if (experiment := self._connect()) and (run_id := self._runs.pop(run.folder, None)):
+            experiment.fail_run(run_id, error)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Open the parent run, or the one that the same command has opened before."""
-        if ledger := self._open():
-            ledger.start_sweep(sweep)
+        """Create the grid's parent run, or continue that of an earlier start of the same grid."""
+        if experiment := self._connect():
+            experiment.start_sweep(sweep)
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> None:
-        """See that each cell has its run, and close the parent, in every case."""
-        if ledger := self._open():
+        """Complete the runs of the cells, and end the parent run."""
+        if experiment := self._connect():
             for cell in sweep.cells:
-                self._settle(ledger, sweep, cell)
-            ledger.finish_sweep(sweep)
+                self._complete_cell(experiment, sweep, cell)
+            experiment.finish_sweep(sweep)
 
-    def _settle(self, ledger: Ledger, sweep: Sweep, cell: Cell) -> None:
-        """Log a cell whose run is not there: it failed before its first turn, or was done for another database.
+    def _complete_cell(self, experiment: Experiment, sweep: Sweep, cell: Cell) -> None:
+        """Log what a cell's own process could not.
 
-        Where a grid was interrupted, processes of a launcher are gone without a word.
+        It failed before its first turn, its process ended when the grid was interrupted, or its finished run is
+        reused and stands in another database.
         """
         if cell.state == "same":
             return  # it has no run of its own
         if cell.state == "failed":
-            ledger.fail_cell(sweep, cell)
+            experiment.fail_cell(sweep, cell)
         elif not cell.state:
-            ledger.kill_cell(sweep, cell)
-        elif not ledger.has_finished(cell):
-            ledger.log_done(sweep, cell, files=self.files)
+            experiment.kill_cell(sweep, cell)
+        elif not experiment.has_finished_run(cell):
+            experiment.log_finished_cell(sweep, cell, files=self.files)
 
-    def _open(self) -> Ledger | None:
-        """The connection, made at its first use; None where nothing is to be kept."""
+    def _connect(self) -> Experiment | None:
+        """The experiment, connected to at the first call; None where nothing is to be logged."""
         with self._lock:
-            if self._ledger is None:
-                from convrag_mlflow.ledger import Ledger
+            if self._connection is None:
+                from convrag_mlflow.experiment import Experiment
 
-                self._ledger = Ledger(self.uri, self.experiment, self._store)
-            return self._ledger
+                self._connection = Experiment(self.uri, self.experiment, self._store)
+            return self._connection
 
 
 class AutoTracker(MlflowTracker):
@@ -112,5 +113,5 @@ class AutoTracker(MlflowTracker):
 
     requires: ClassVar[Mapping[str, str]] = {}
 
-    def _open(self) -> Ledger | None:
-        return super()._open() if is_installed("mlflow") else None
+    def _connect(self) -> Experiment | None:
+        return super()._connect() if is_installed("mlflow") else None

@@ -1,4 +1,4 @@
-"""MMR cluster rewriting: topics of the history, their most telling sentences, and a rewrite from those."""
+"""MMR cluster rewriting: rewrite a question from sentences of the history, chosen by clustering and MMR."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rewriter: extract, embed, cluster, represent, select, rewrite."""
+"""`rewriter=mmr`: extract sentences, cluster them, select some of them, rewrite."""
 
 from __future__ import annotations
 
@@ -19,34 +19,40 @@ from convrag import (
     Question,
     Rewrite,
     Rewriter,
-    use,
 )
+from convrag.registry.parameters import use
 from convrag.sdk.llm_rewriter import LLMRewriter
-from convrag_mmr.context import exchanges, lines
-from convrag_mmr.extraction import Sentence, extract
-from convrag_mmr.memory import Remembering
-from convrag_mmr.polishing import polish
+from convrag_mmr.caching_embedder import CachingEmbedder
+from convrag_mmr.history import Sentence, extract_sentences, group_by_turn, list_utterances
+
+_QUESTION_WORDS = frozenset(
+    """
+    am are can could did do does had has have how is may might must shall should was were what when where which who
+    whom whose why will would
+    """.split()  # noqa: SIM905
+)
 
 
 class MMRRewriter(Rewriter):
-    """Ask the LLM for a stand-alone question, showing it few sentences: relevant, and each with something new (MMR).
+    """Ask the LLM for a standalone question, showing it a few sentences of the history, relevant and diverse (MMR).
 
-    The history's sentences are clustered into topics; of each topic, those nearest to its centre are candidates; of the
-    candidates, maximal marginal relevance picks those that resemble the question and not each other. The LLM sees them
-    in the order in which they were said, and always the last exchange as it was held. The first turn is searched for as
-    it is; where the LLM fails, or its reply is no question, so is any other, and the record says why.
+    The history's sentences are clustered into topics. The sentences nearest to each topic's centroid are candidates.
+    Of these, maximal marginal relevance selects those that are similar to the question and not to each other. The LLM
+    sees them in the order of the conversation, and always the complete last exchange. The first question is not
+    rewritten. Where the LLM fails, or its reply is no question, the question is used as it is, and the record says why.
 
     Args:
         llm: the language model that rewrites.
         embedder: embeds the question, and each sentence of the history once.
         clusterer: finds the topics; an outlier is a topic of its own.
-        num_sentences: sentences that are picked, beside the last exchange (5: the seed; its best runs had 10).
+        num_sentences: sentences that are selected, beside the last exchange (5: the seed; its best runs had 10).
         representatives: candidates of each topic (3: the seed).
-        question_weight: weight of the user's own words, which are searched for beside the rewrite. 1 trusts neither
-            more: on MTRAG rewriting helps 21.5 % of the queries and hurts 17.8 %. 0: the rewrite alone (the seed).
-        lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it hardly mattered).
-        post_process: tidy the rewrite: single spaces, a capital, a question mark behind a question (the seed did).
-        min_words: words that a sentence of the history must have, separated by white space (3: the seed's code).
+        question_weight: weight of the question as it was asked, which is searched for beside the rewrite. Default: as
+            much as the rewrite's, since rewriting helps 21.5 % of MTRAG's queries and hurts 17.8 %. 0: the rewrite
+            alone (the seed).
+        lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it made little difference).
+        post_process: format the rewrite: single spaces, a capital, a question mark after a question (the seed does).
+        min_words: the fewest words of a sentence of the history, separated by white space (3: the seed's code).
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`, `context` (a list
             of `turn`, `speaker`, `text`), `history` (the same as a list of `turn`, `user`, `assistant`) and
             `question_weight`.
@@ -91,59 +97,68 @@ class MMRRewriter(Rewriter):
         self.post_process = post_process
         self.min_words = min_words
         template = PromptTemplate("rewrite", package="convrag_mmr", path=prompt)
-        self.asker = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
-
-    def content_hash(self) -> str:
-        """The wording of the prompt."""
-        return self.asker.template.hash
+        self.llm_rewriter = LLMRewriter(llm, template, temperature=temperature, max_tokens=max_tokens)
+        self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, but none for a first turn, nor where nobody said anything yet."""
-        known = question.state(self)
-        found = extract(question.history, self.min_words, known.setdefault("split", {}))
+        """One call of the LLM; none for a first turn, nor where the history has no sentences."""
+        memory = question.state(self)
+        found = extract_sentences(question.history, self.min_words, memory.setdefault("answers", {}))
         if not found:
-            return Rewrite.of(question.text, **_trace(_nothing(question), [], [], [], []))
-        embedder = Remembering(self.embedder, known.setdefault("vectors", {}))
-        labels, candidates, picked = self._select(question.text, [unit.sentence for unit in found], embedder)
-        trace = _trace("llm", found, labels, candidates, picked)
-        shown = exchanges([found[index] for index in sorted(picked)], question.history)
-        inputs = {"history": shown, "context": lines(shown), "question_weight": self.question_weight}
-        return self._finished(self.asker.rewrite(question, trace, **inputs), question)
+            return Rewrite.of(question.text, **_make_trace(_why_no_sentences(question), [], [], [], []))
+        embedder = CachingEmbedder(self.embedder, memory.setdefault("vectors", {}))
+        labels, candidates, selected = self._select(question.text, [each.sentence for each in found], embedder)
+        trace = _make_trace("llm", found, labels, candidates, selected)
+        history = group_by_turn([found[index] for index in sorted(selected)], question.history)
+        inputs = {"history": history, "context": list_utterances(history), "question_weight": self.question_weight}
+        return self._add_question(self.llm_rewriter.rewrite(question, trace, **inputs), question)
 
     def _select(self, question: str, texts: list[str], embedder: Embedder) -> tuple[list[int], list[int], list[int]]:
-        """Each text's cluster; the positions of the representatives, and of those picked, in the order of picking."""
-        from convrag_mmr.selection import mmr, representatives
+        """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""
+        from convrag_mmr.selection import select_by_mmr, select_representatives
 
         labels = self.clusterer.cluster(texts, embedder)
         if len(labels) != len(texts):
             raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
         rows = embedder.embed(texts)
-        candidates = representatives(rows, labels, self.representatives)
-        wanted = embedder.embed([question], query=True)[0]
-        picked = candidates[mmr(wanted, rows[candidates], self.num_sentences, self.lambda_)]
-        return labels.tolist(), candidates.tolist(), picked.tolist()
+        candidates = select_representatives(rows, labels, self.representatives)
+        query = embedder.embed([question], query=True)[0]
+        selected = candidates[select_by_mmr(query, rows[candidates], self.num_sentences, self.lambda_)]
+        return labels.tolist(), candidates.tolist(), selected.tolist()
 
-    def _finished(self, rewrite: Rewrite, question: Question) -> Rewrite:
-        """The LLM's rewrite, tidied if so wished, and beside it the question, unless that is what it says anyway."""
+    def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
+        """The LLM's rewrite, post-processed if asked for, and beside it the question, unless the two are equal."""
         if rewrite.fallback:
             return rewrite
-        text = polish(rewrite.text) if self.post_process else rewrite.text
+        text = format_question(rewrite.text) if self.post_process else rewrite.text
         queries = [Query(text), Query(question.text, self.question_weight)]
         same = text.split() == question.text.split()
         return replace(rewrite, queries=tuple(queries[:1] if same or not self.question_weight else queries))
 
 
-def _nothing(question: Question) -> str:
-    """Why there are no sentences to choose from."""
+def format_question(text: str) -> str:
+    """Single spaces, a capital at the beginning, and a question mark after a question that has no end mark.
+
+    Keywords and commands get no question mark.
+    """
+    text = " ".join(text.split())
+    first = text.partition(" ")[0].lower().replace("’", "'").removesuffix("'s")
+    if first in _QUESTION_WORDS and text[-1].isalnum():
+        text += "?"
+    return text[:1].upper() + text[1:]
+
+
+def _why_no_sentences(question: Question) -> str:
+    """Why there are no sentences to select from."""
     if question.number == 1:
         return "first_turn"
     return "no_sentences" if question.history else "no_history"
 
 
-def _trace(
-    method: str, found: Sequence[Sentence], labels: Sequence[int], candidates: Sequence[int], picked: Sequence[int]
+def _make_trace(
+    method: str, found: Sequence[Sentence], labels: Sequence[int], candidates: Sequence[int], selected: Sequence[int]
 ) -> dict[str, Any]:
-    """The seed's intermediate record; sentences in the order in which they were said, the picked ones as picked."""
+    """The seed's intermediate record. Sentences are in the conversation's order, selected ones in that of selection."""
     units = [{**unit._asdict(), "cluster_id": label} for unit, label in zip(found, labels, strict=True)]
     sizes = Counter(labels)
     return {
@@ -153,5 +168,5 @@ def _trace(
         "num_clusters": len(sizes.keys() - {-1}),
         "cluster_sizes": {str(label): sizes[label] for label in sorted(sizes)},
         "representative_sentences": [units[index] for index in candidates],
-        "selected_sentences": [units[index] for index in picked],
+        "selected_sentences": [units[index] for index in selected],
     }

@@ -1,20 +1,20 @@
-"""The numbers: representatives of clusters, and maximal marginal relevance (Carbonell and Goldstein 1998)."""
+"""Which sentences are selected: representatives of clusters, then maximal marginal relevance (MMR)."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-_DECIMALS = 6  # cosines that agree so far differ by rounding: of two rows, say, neither is nearer to their mean
+_DECIMALS = 6  # beyond these, cosines differ by rounding errors: two rows are equally near to their mean
 
 
-def representatives(rows: NDArray[np.float32], labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def select_representatives(rows: NDArray[np.float32], labels: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """The positions of each cluster's rows that are nearest to its centroid, in rising order.
 
     Args:
         rows: (n, d) unit or zero rows.
-        labels: (n,) clusters; an outlier (-1) stands for nothing but itself, and represents itself.
-        most: how many of each cluster. Of rows that are equally near, the earlier ones.
+        labels: (n,) clusters; an outlier (-1) is a cluster of its own.
+        most: the most rows of each cluster. Of rows that are equally near, the earlier ones are taken.
     """
     n = len(rows)
     if not n:
@@ -34,31 +34,32 @@ def representatives(rows: NDArray[np.float32], labels: NDArray[np.int64], most: 
     return np.sort(order[nearest[rank < most]])
 
 
-def mmr(query: NDArray[np.float32], rows: NDArray[np.float32], count: int, lambda_: float) -> list[int]:
-    """The positions of at most `count` rows, in the order in which they were picked; on a tie the first row is.
+def select_by_mmr(query: NDArray[np.float32], rows: NDArray[np.float32], count: int, lambda_: float) -> list[int]:
+    """The positions of at most `count` rows, selected by maximal marginal relevance (Carbonell and Goldstein 1998).
 
-    A row's score is lambda_ * similarity to the query - (1 - lambda_) * similarity to the most similar row picked.
+    They are in the order of selection; on a tie the first row is selected. A row's score is lambda_ * similarity to
+    the query - (1 - lambda_) * similarity to the most similar row selected.
 
     Args:
         query: (d,) unit or zero vector.
         rows: (n, d) unit or zero rows.
-        count: rows to pick.
-        lambda_: 1 looks at relevance only, 0 at diversity only, but for the first pick, which is the most relevant.
+        count: rows to select.
+        lambda_: 1 is relevance only, 0 is diversity only; the first row selected is the most relevant one in any case.
     """
     exact = rows.astype(np.float64)
     scores = _similarities(exact, query.astype(np.float64))
     relevance = lambda_ * scores
     redundancy = np.full(len(rows), -np.inf)
-    picked: list[int] = []
-    while len(picked) < min(count, len(rows)):
-        picked.append(int(scores.argmax()))
-        redundancy = np.maximum(redundancy, _similarities(exact, exact[picked[-1]]))
+    selected: list[int] = []
+    while len(selected) < min(count, len(rows)):
+        selected.append(int(scores.argmax()))
+        redundancy = np.maximum(redundancy, _similarities(exact, exact[selected[-1]]))
         scores = relevance - (1 - lambda_) * redundancy
-        scores[picked] = -np.inf
-    return picked
+        scores[selected] = -np.inf
+    return selected
 
 
 def _similarities(rows: NDArray[np.float64], vector: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cosines; equal rows get equal ones, which BLAS, adding up some rows in another order, does not promise."""
+    """Cosines of rows with a vector. No matrix product: BLAS may give equal rows slightly different ones."""
     similarities: NDArray[np.float64] = (rows * vector).sum(axis=1)
     return similarities

@@ -1,14 +1,13 @@
-"""`ranker=cross_encoder`: query and text read together by an encoder."""
+"""`ranker=cross_encoder`: an encoder reads query and text together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConfigError, ConvragError, Ranker, operational
-from convrag_neural.loading import LocalModel
-from convrag_neural.models import files_hash
-from convrag_neural.once import scored_once
+from convrag import ConvragError, Ranker
+from convrag.registry.parameters import operational
+from convrag_neural.local_model import LocalModelStage, check_sizes, score_distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
-class CrossEncoderRanker(Ranker):
+class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
     """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
 
     The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the best texts to 1.
@@ -34,8 +33,6 @@ class CrossEncoderRanker(Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
-
     def __init__(
         self,
         *,
@@ -44,36 +41,20 @@ class CrossEncoderRanker(Ranker):
         device: str = "cpu",
         max_length: int | None = None,
     ) -> None:
-        if batch_size < 1 or (max_length is not None and max_length < 1):
-            raise ConfigError(f"ranker.batch_size={batch_size} and ranker.max_length={max_length} must be at least 1")
-        self.model = model
+        check_sizes("ranker", batch_size, max_length)
+        super().__init__(model, device)
         self.batch_size = batch_size
-        self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, self._load)
-
-    def check(self) -> Iterable[str]:
-        """Whether the model is there."""
-        return self._local.problems()
-
-    def content_hash(self) -> str:
-        """The files of a model in a folder: another model in its place is another ranker."""
-        return files_hash(self.model)
-
-    def prepare(self) -> None:
-        """Load the model."""
-        with self._local.held():
-            pass
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """A logit for each text."""
-        return scored_once(texts, lambda distinct: self._logits([(query, text) for text in distinct]))
+        """Score each text: (n,) logits."""
+        return score_distinct(texts, lambda distinct: self._predict_logits([(query, text) for text in distinct]))
 
-    def _logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
-        """One score for each pair; the library sorts them by length, computes no gradients, and sorts them back."""
+    def _predict_logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+        """Score each pair: (n,) logits. The library batches pairs by length, and returns them in the given order."""
         from torch.nn import Identity
 
-        with self._local.held() as model:
+        with self._locked_model() as model:
             scores: NDArray[np.float32] = model.predict(
                 pairs,
                 batch_size=self.batch_size,
@@ -83,18 +64,18 @@ class CrossEncoderRanker(Ranker):
             )
         return scores
 
-    def _load(self, model: str) -> CrossEncoder:
+    def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder
         from transformers import AutoConfig
 
-        architectures = AutoConfig.from_pretrained(model).architectures or [""]
-        if architectures[0].endswith(("Model", "ForMaskedLM")):  # it would be given a head of random weights
+        architectures = AutoConfig.from_pretrained(source).architectures or [""]
+        if architectures[0].endswith(("Model", "ForMaskedLM")):  # the library would add a head of random weights
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = CrossEncoder(model, device=self.device, max_length=self.max_length)
+        loaded = CrossEncoder(source, device=self.device, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
-                f"the model {self.model!r} tells {loaded.num_labels} classes apart: choose one that gives one score"
+                f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"
             )
         return loaded

@@ -1,15 +1,13 @@
-"""`ranker=duot5`: every text against every other."""
+"""`ranker=duot5`: T5 compares each text with every other; a text's score aggregates its comparisons."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from convrag import ConfigError, Ranker, operational, remembered, use
-from convrag_neural.aggregation import Aggregation, aggregate
-from convrag_neural.loading import LocalModel
-from convrag_neural.models import files_hash, local_folder, missing_tokenizer
-from convrag_neural.t5_libraries import T5_LIBRARIES, missing_converter
+from convrag import ConfigError, Ranker, remembered
+from convrag.registry.parameters import operational, use
+from convrag_neural.t5_ranker import T5Ranker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +15,13 @@ if TYPE_CHECKING:
 
     from convrag_neural.t5 import TrueFalseT5
 
-_SHORTEST = 64
+Aggregation = Literal["sym_sum", "sym_sum_log", "copeland"]
+
+_MIN_LENGTH = 64
+_MIN_PROBABILITY = 1e-12  # a probability of 0 has no logarithm
 
 
-class DuoT5Ranker(Ranker):
+class DuoT5Ranker(T5Ranker):
     """Compare all pairs of texts with duoT5, a T5 that says which is more relevant: precise, and slow for many texts.
 
     The model reads "Query: ... Document0: ... Document1: ... Relevant:" for each ordered pair; the probability of
@@ -47,8 +48,6 @@ class DuoT5Ranker(Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    requires: ClassVar[Mapping[str, str]] = T5_LIBRARIES
-
     def __init__(
         self,
         *,
@@ -61,69 +60,61 @@ class DuoT5Ranker(Ranker):
         device: str = "cpu",
         max_length: int = 1024,
     ) -> None:
-        if max_candidates < 2 or batch_tokens < 1 or max_length < _SHORTEST:
+        if max_candidates < 2 or batch_tokens < 1 or max_length < _MIN_LENGTH:
             raise ConfigError(
                 f"ranker.max_candidates={max_candidates} must be at least 2, ranker.batch_tokens={batch_tokens} "
-                f"at least 1, ranker.max_length={max_length} at least {_SHORTEST}"
+                f"at least 1, ranker.max_length={max_length} at least {_MIN_LENGTH}"
             )
+        super().__init__(
+            "duot5",
+            model=model,
+            tokenizer=tokenizer,
+            device=device,
+            max_length=max_length,
+            prompts_per_batch=batch_tokens,  # make_batches limits them by tokens
+        )
         self.prefilter = prefilter
-        self.model = model
-        self.tokenizer = tokenizer or model
         self.aggregation: Aggregation = aggregation
         self.max_candidates = max_candidates
         self.batch_tokens = batch_tokens
-        self.device = device
-        self.max_length = max_length
-        self._local = LocalModel(model, self._load)
-
-    def check(self) -> Iterator[str]:
-        """Whether the model and its tokenizer are there, and can be read."""
-        if converter := missing_converter(self.tokenizer, "ranker=duot5"):
-            yield str(converter)
-        yield from self._local.problems()
-        if problem := missing_tokenizer(self.tokenizer, self.model):
-            yield problem
-
-    def content_hash(self) -> str:
-        """The files of a model in a folder: another model in its place is another ranker."""
-        return files_hash(self.model) + (files_hash(self.tokenizer) if self.tokenizer != self.model else "")
-
-    def prepare(self) -> None:
-        """Load the model."""
-        with self._local.held():
-            pass
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Aggregated probabilities; texts that were not compared score below all that were. Equal texts are one."""
+        """Score each text: (n,) aggregated probabilities. Texts that were not compared score below all that were.
+
+        Equal texts count as one.
+        """
         import numpy as np
 
         distinct = list(dict.fromkeys(texts))
-        candidates, others = self._candidates(query, distinct)
+        candidates, others = self._split_candidates(query, distinct)
         n = len(candidates)
         pairs = [(first, second) for first in candidates for second in candidates if first != second]
         probabilities = np.full((n, n), 0.5)
         if pairs:
             probabilities[~np.eye(n, dtype=bool)] = self.compare(query, pairs)
-        scores = dict(zip(candidates, aggregate(probabilities, self.aggregation).tolist(), strict=True))
+        scores = dict(zip(candidates, aggregate_comparisons(probabilities, self.aggregation).tolist(), strict=True))
         least = min(scores.values(), default=0.0)
         scores |= {text: least - 1 - rank for text, rank in others.items()}
         return np.array([scores[text] for text in texts], dtype=np.float64)
 
     @remembered(each="pairs", array="float64")
     def compare(self, query: str, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
-        """(n,) probabilities that the first text of a pair is more relevant than the second."""
+        """Compare pairs of texts: (n,) probabilities that a pair's first text is more relevant than its second."""
         import numpy as np
 
-        with self._local.held() as model:
-            prompts = self._prompts(model, query, pairs)
-            lengths = [model.length(prompt) for prompt in prompts]
+        with self._locked_model() as model:
+            prompts = self._build_prompts(model, query, pairs)
+            lengths = [model.count_tokens(prompt) for prompt in prompts]
             found = np.zeros(len(prompts), dtype=np.float64)
-            for batch in batches(lengths, self.batch_tokens):
-                found[batch] = model.probabilities([prompts[index] for index in batch])
+            for batch in make_batches(lengths, self.batch_tokens):
+                found[batch] = model.predict_probabilities([prompts[index] for index in batch])
         return found
 
-    def _candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
-        """The texts to compare, in the order in which they came, and the others' ranks; equal scores share one."""
+    def _split_candidates(self, query: str, texts: list[str]) -> tuple[list[str], dict[str, int]]:
+        """Choose the texts to compare, in the given order, and rank the others by the prefilter, from 0 on.
+
+        Equal scores share a rank.
+        """
         if len(texts) <= self.max_candidates:
             return texts, {}
         scores = self.prefilter.score(query, texts).tolist()
@@ -135,35 +126,54 @@ class DuoT5Ranker(Ranker):
             {texts[index]: ranks[scores[index]] for index in left},
         )
 
-    def _prompts(self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        query = model.fit(" ".join(query.split()), self.max_length // 4)
-        room = (self.max_length - model.length(_prompt(query, "", ""))) // 2
+    def _build_prompts(self, model: TrueFalseT5, query: str, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        query = model.truncate(" ".join(query.split()), self.max_length // 4)
+        room = (self.max_length - model.count_tokens(_build_prompt(query, "", ""))) // 2
         texts = dict.fromkeys(text for pair in pairs for text in pair)
-        cut = {text: model.fit(" ".join(text.split()), room) for text in texts}
-        return [_prompt(query, cut[first], cut[second]) for first, second in pairs]
-
-    def _load(self, model: str) -> TrueFalseT5:
-        from convrag_neural.t5 import TrueFalseT5
-
-        return TrueFalseT5(
-            model,
-            str(local_folder(self.tokenizer) or self.tokenizer),
-            device=self.device,
-            max_length=self.max_length,
-            batch_size=self.batch_tokens,  # the batches are cut here, by tokens
-        )
+        cut = {text: model.truncate(" ".join(text.split()), room) for text in texts}
+        return [_build_prompt(query, cut[first], cut[second]) for first, second in pairs]
 
 
-def batches(lengths: Sequence[int], most: int) -> list[list[int]]:
-    """Positions in batches, longest first: as many as fit when all are padded to the longest, one at least."""
+def make_batches(lengths: Sequence[int], max_tokens: int) -> list[list[int]]:
+    """Group prompts into batches of at most `max_tokens`, padding included; a longer prompt is a batch of its own.
+
+    Args:
+        lengths: tokens of each prompt.
+        max_tokens: of a batch, with every prompt padded to the longest.
+
+    Returns:
+        Positions of prompts in batches, longest first.
+    """
     found: list[list[int]] = []
     for index in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        if found and lengths[found[-1][0]] * (len(found[-1]) + 1) <= most:
+        if found and lengths[found[-1][0]] * (len(found[-1]) + 1) <= max_tokens:
             found[-1].append(index)
         else:
             found.append([index])
     return found
 
 
-def _prompt(query: str, first: str, second: str) -> str:
+def _build_prompt(query: str, first: str, second: str) -> str:
     return f"Query: {query} Document0: {first} Document1: {second} Relevant:"
+
+
+def aggregate_comparisons(probabilities: NDArray[np.float64], how: Aggregation) -> NDArray[np.float64]:
+    """Aggregate the comparisons of n texts into a score for each: (n,).
+
+    Args:
+        probabilities: (n, n); [i, j] is that of text i being more relevant than text j. The diagonal is ignored.
+        how: "sym_sum": the sum over j of p[i, j] + (1 - p[j, i]); "sym_sum_log": of their logarithms; "copeland": the
+            number of texts j for which they add up to more than 1, and half the number of those for which to 1.
+    """
+    import numpy as np
+
+    wins, not_beaten = probabilities, 1 - probabilities.T
+    if how == "sym_sum_log":
+        values = np.log(np.maximum(wins, _MIN_PROBABILITY)) + np.log(np.maximum(not_beaten, _MIN_PROBABILITY))
+    elif how == "copeland":
+        margins = wins + not_beaten - 1
+        values = np.where(np.abs(margins) < _MIN_PROBABILITY, 0.5, margins > 0)
+    else:
+        values = wins + not_beaten
+    scores: NDArray[np.float64] = np.where(np.eye(len(values), dtype=bool), 0.0, values).sum(axis=1)
+    return scores

@@ -1,13 +1,13 @@
-"""Sentence embeddings from a neural model."""
+"""`embedder=sentence_transformers`: sentence embeddings from a neural model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConfigError, Embedder, operational
-from convrag_neural.loading import LocalModel
-from convrag_neural.models import files_hash
+from convrag import Embedder
+from convrag.registry.parameters import operational
+from convrag_neural.local_model import LocalModelStage, check_sizes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class SentenceTransformersEmbedder(Embedder):
+class SentenceTransformersEmbedder(LocalModelStage["SentenceTransformer"], Embedder):
     """Embed texts with a sentence-transformers model, from a folder or from the Hugging Face hub.
 
     Args:
@@ -30,8 +30,6 @@ class SentenceTransformersEmbedder(Embedder):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
-
     def __init__(
         self,
         *,
@@ -41,40 +39,22 @@ class SentenceTransformersEmbedder(Embedder):
         device: str = "cpu",
         max_length: int | None = None,
     ) -> None:
-        if batch_size < 1 or (max_length is not None and max_length < 1):
-            raise ConfigError(
-                f"embedder.batch_size={batch_size} and embedder.max_length={max_length} must be at least 1"
-            )
-        self.model = model
+        check_sizes("embedder", batch_size, max_length)
+        super().__init__(model, device)
         self.query_prefix = query_prefix
         self.batch_size = batch_size
-        self.device = device
         self.max_length = max_length
-        self._local = LocalModel(model, self._load)
-
-    def check(self) -> Iterable[str]:
-        """Whether the model is there."""
-        return self._local.problems()
-
-    def content_hash(self) -> str:
-        """The files of a model in a folder: another model in its place is another embedder."""
-        return files_hash(self.model)
-
-    def prepare(self) -> None:
-        """Load the model."""
-        with self._local.held():
-            pass
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit rows, (n, d) float32; blank texts are zero rows."""
+        """Embed texts as unit rows, (n, d) float32; blank texts are zero rows."""
         import numpy as np
 
         prefix = self.query_prefix if query else ""
-        spoken = [index for index, text in enumerate(texts) if text.strip()]
-        with self._local.held() as model:
-            vectors = self._encode(model, [prefix + texts[index] for index in spoken] or [""])
+        filled = [index for index, text in enumerate(texts) if text.strip()]
+        with self._locked_model() as model:
+            vectors = self._encode(model, [prefix + texts[index] for index in filled] or [""])
         rows = np.zeros((len(texts), vectors.shape[1]), dtype=np.float32)
-        rows[spoken] = vectors[: len(spoken)]
+        rows[filled] = vectors[: len(filled)]
         return rows
 
     def _encode(self, model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
@@ -85,10 +65,10 @@ class SentenceTransformersEmbedder(Embedder):
         )
         return np.asarray(vectors, dtype=np.float32)
 
-    def _load(self, model: str) -> SentenceTransformer:
+    def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = SentenceTransformer(model, device=self.device)
+        loaded = SentenceTransformer(source, device=self.device)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded

@@ -1,15 +1,14 @@
-"""`ranker=monot5`: relevance as the probability that T5 says "true"."""
+"""`ranker=monot5`: a text's score is the probability that T5 calls it relevant."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConfigError, Ranker, operational
-from convrag_neural.loading import LocalModel
-from convrag_neural.models import files_hash, local_folder, missing_tokenizer
-from convrag_neural.once import scored_once
-from convrag_neural.t5_libraries import T5_LIBRARIES, missing_converter
+from convrag import ConfigError
+from convrag.registry.parameters import operational
+from convrag_neural.local_model import score_distinct
+from convrag_neural.t5_ranker import T5Ranker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
     from convrag_neural.t5 import TrueFalseT5
 
-_SHORTEST = 32
+_MIN_LENGTH = 32
 
 
-class MonoT5Ranker(Ranker):
+class MonoT5Ranker(T5Ranker):
     """Score each text with monoT5, a T5 that says whether it is relevant: strong on new subjects, slow on a CPU.
 
     The model reads "Query: ... Document: ... Relevant:", and a text's score is the probability of "true" against
@@ -39,8 +38,6 @@ class MonoT5Ranker(Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    requires: ClassVar[Mapping[str, str]] = T5_LIBRARIES
-
     def __init__(
         self,
         *,
@@ -50,58 +47,34 @@ class MonoT5Ranker(Ranker):
         device: str = "cpu",
         max_length: int = 512,
     ) -> None:
-        if batch_size < 1 or max_length < _SHORTEST:
+        if batch_size < 1 or max_length < _MIN_LENGTH:
             raise ConfigError(
-                f"ranker.batch_size={batch_size} must be at least 1, ranker.max_length={max_length} {_SHORTEST} or more"
+                f"ranker.batch_size={batch_size} must be at least 1, "
+                f"ranker.max_length={max_length} {_MIN_LENGTH} or more"
             )
-        self.model = model
-        self.tokenizer = tokenizer or model
+        super().__init__(
+            "monot5",
+            model=model,
+            tokenizer=tokenizer,
+            device=device,
+            max_length=max_length,
+            prompts_per_batch=batch_size,
+        )
         self.batch_size = batch_size
-        self.device = device
-        self.max_length = max_length
-        self._local = LocalModel(model, self._load)
-
-    def check(self) -> Iterator[str]:
-        """Whether the model and its tokenizer are there, and can be read."""
-        if converter := missing_converter(self.tokenizer, "ranker=monot5"):
-            yield str(converter)
-        yield from self._local.problems()
-        if problem := missing_tokenizer(self.tokenizer, self.model):
-            yield problem
-
-    def content_hash(self) -> str:
-        """The files of a model in a folder: another model in its place is another ranker."""
-        return files_hash(self.model) + (files_hash(self.tokenizer) if self.tokenizer != self.model else "")
-
-    def prepare(self) -> None:
-        """Load the model."""
-        with self._local.held():
-            pass
 
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """A probability for each text."""
-        return scored_once(texts, lambda distinct: self._probabilities(query, distinct))
+        """Score each text: (n,) probabilities of being relevant."""
+        return score_distinct(texts, lambda distinct: self._score_prompts(query, distinct))
 
-    def _probabilities(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        with self._local.held() as model:
-            return model.probabilities(self._prompts(model, query, texts))
+    def _score_prompts(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        with self._locked_model() as model:
+            return model.predict_probabilities(self._build_prompts(model, query, texts))
 
-    def _prompts(self, model: TrueFalseT5, query: str, texts: Sequence[str]) -> list[str]:
-        query = model.fit(query, self.max_length // 2)
-        room = self.max_length - model.length(_prompt(query, ""))
-        return [_prompt(query, model.fit(text, room)) for text in texts]
-
-    def _load(self, model: str) -> TrueFalseT5:
-        from convrag_neural.t5 import TrueFalseT5
-
-        return TrueFalseT5(
-            model,
-            str(local_folder(self.tokenizer) or self.tokenizer),
-            device=self.device,
-            max_length=self.max_length,
-            batch_size=self.batch_size,
-        )
+    def _build_prompts(self, model: TrueFalseT5, query: str, texts: Sequence[str]) -> list[str]:
+        query = model.truncate(query, self.max_length // 2)
+        room = self.max_length - model.count_tokens(_build_prompt(query, ""))
+        return [_build_prompt(query, model.truncate(text, room)) for text in texts]
 
 
-def _prompt(query: str, text: str) -> str:
+def _build_prompt(query: str, text: str) -> str:
     return f"Query: {query} Document: {text} Relevant:"

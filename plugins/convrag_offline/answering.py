@@ -1,78 +1,72 @@
 """Task "answer" without a language model: quote the sentences of the evidence that match the question.
 
-A sentence's worth is the share of the question's weight that it covers; a word weighs more if fewer passages of the
-corpus have it. A question that refers back is matched together with the words that a rewrite would add.
+A sentence's score is the share of the question's weight that its words cover. A word weighs more if fewer passages of
+the corpus have it (idf). A question that refers back is matched together with the words that a rewrite would add.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag.sdk.sentences import sentences
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.rewriting import Exchange, lacking_words
-from convrag_offline.words import content_words
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.tokens import stem_content_words
 
 NOT_FOUND = "I could not find this in the passages."
 """The answer where no sentence matches."""
 
-MOST = 3
-"""Sentences of an answer."""
+MAX_SENTENCES = 3
+"""The most sentences of an answer."""
 
-MATCH = 0.5
-"""Share of the question's weight that a sentence must cover: less than half of a question is another question."""
+MIN_SHARE = 0.5
+"""The least share of the question's weight that a sentence must cover; with less, it answers another question."""
 
-FEWEST_WORDS = 4
-"""Words of a sentence; what is shorter is a heading."""
+MIN_WORDS = 4
+"""The fewest words of a sentence; shorter ones are headings."""
+
+_NEAR_BEST = 0.75  # of the best score: the least score of the other sentences of an answer
 
 
 class _Sentence(NamedTuple):
     number: int
-    place: int
+    position: int
     text: str
     stems: frozenset[str]
 
 
 def answer(
-    question: str, history: Sequence[Exchange], evidence: Sequence[Mapping[str, Any]], frequencies: Frequencies
+    question: str, history: Sequence[Exchange], evidence: Sequence[Mapping[str, Any]], frequencies: DocumentFrequencies
 ) -> str:
     """Up to three sentences in the order of the passages, each with its citation, or NOT_FOUND."""
-    wanted = {word.stem for word in content_words(question)}
-    for text in lacking_words(question, history, frequencies):
-        wanted.update(word.stem for word in content_words(text))
-    found = _matching(evidence, wanted)
-    weights = _weights(wanted, frequencies)
-    chosen = _choose(found, weights)
+    wanted = stem_content_words(question)
+    for text in find_missing_words(question, history, frequencies):
+        wanted |= stem_content_words(text)
+    matching = _find_matching_sentences(evidence, wanted)
+    chosen = _choose_best(matching, frequencies.weigh_question(wanted))
     return " ".join(f"{sentence.text} [{sentence.number}]" for sentence in sorted(chosen)) or NOT_FOUND
 
 
-def _matching(evidence: Sequence[Mapping[str, Any]], wanted: set[str]) -> list[_Sentence]:
+def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: set[str]) -> list[_Sentence]:
     """The distinct sentences that have a word of the question."""
     found: dict[str, _Sentence] = {}
     for item in evidence:
-        if wanted.isdisjoint(word.stem for word in content_words(item["text"])):
+        if wanted.isdisjoint(stem_content_words(item["text"])):
             continue
-        for place, text in enumerate(sentences(item["text"])):
-            stems = frozenset(word.stem for word in content_words(text)) & wanted
-            if stems and len(text.split()) >= FEWEST_WORDS and text != item.get("title"):
-                found.setdefault(text, _Sentence(int(item["number"]), place, text, stems))
+        for position, text in enumerate(sentences(item["text"])):
+            stems = frozenset(stem_content_words(text) & wanted)
+            if stems and len(text.split()) >= MIN_WORDS and text != item.get("title"):
+                found.setdefault(text, _Sentence(int(item["number"]), position, text, stems))
     return list(found.values())
 
 
-def _weights(wanted: set[str], frequencies: Frequencies) -> dict[str, float]:
-    """What each word of the question weighs. One that the corpus lacks is as rare as can be: missing it counts."""
-    rarest = math.log(frequencies.passages + 1) or 1.0
-    return {stem: frequencies.idf(stem) or rarest for stem in sorted(wanted)}
-
-
-def _choose(found: Sequence[_Sentence], weights: Mapping[str, float]) -> list[_Sentence]:
-    """The best sentence, and those that come near it: most weight first, then the earlier passage."""
+def _choose_best(found: Sequence[_Sentence], weights: Mapping[str, float]) -> list[_Sentence]:
+    """The sentence with the highest score, and those with nearly as much; of equal scores, the earlier passage's."""
     total = sum(weights.values())
-    worth = {sentence.text: sum(weights[stem] for stem in sorted(sentence.stems)) for sentence in found}
-    ranked = sorted(found, key=lambda sentence: (-worth[sentence.text], sentence.number, sentence.place))
-    if not ranked or worth[ranked[0].text] < MATCH * total:
+    scores = {sentence.text: sum(weights[stem] for stem in sorted(sentence.stems)) for sentence in found}
+    ranked = sorted(found, key=lambda sentence: (-scores[sentence.text], sentence.number, sentence.position))
+    if not ranked or scores[ranked[0].text] < MIN_SHARE * total:
         return []
-    least = max(MATCH * total, 0.75 * worth[ranked[0].text])
-    return [sentence for sentence in ranked[:MOST] if worth[sentence.text] >= least]
+    least = max(MIN_SHARE * total, _NEAR_BEST * scores[ranked[0].text])
+    return [sentence for sentence in ranked[:MAX_SENTENCES] if scores[sentence.text] >= least]

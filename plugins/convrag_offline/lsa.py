@@ -1,4 +1,4 @@
-"""Latent semantic analysis: vectors learnt from the run's own corpus."""
+"""`embedder=lsa`: latent semantic analysis, learnt from the run's own corpus."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.store.fingerprint import digest, source_hash
-from convrag_offline.corpora import corpora, has_passages
+from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,13 +22,13 @@ _NO_CORPUS = "this embedder learns from the run's corpus, and the data set has n
 class LsaEmbedder(Embedder):
     """Embed texts with latent semantic analysis (TF-IDF and a truncated SVD) of the run's corpus: no model to download.
 
-    Words that occur together in passages come close to each other. What shares no word with the corpus is a zero row.
+    Words that occur together in passages are close to each other. A text without a word of the corpus is a zero row.
 
     Args:
         dataset: the data set whose corpora, all of them, are learnt from.
-        store: where what was learnt is kept.
-        dimensions: of the vectors; fewer blur more meanings into one, more keep words apart. A corpus with fewer
-            passages or words gives fewer (some hundreds serve best: Landauer and Dumais 1997; Bradford 2008).
+        store: keeps the model.
+        dimensions: of the vectors; with fewer, more words of different meanings are close. A corpus with fewer passages
+            or words gives fewer (some hundreds work best: Landauer and Dumais 1997; Bradford 2008).
         passages: the most passages to learn from, taken at even distances; more take longer and need more memory.
 
     Raises:
@@ -51,24 +51,24 @@ class LsaEmbedder(Embedder):
             yield _NO_CORPUS
 
     def prepare(self) -> None:
-        """Learn from the corpus, or load what was learnt."""
-        self._learnt()
+        """Learn the model from the corpus, or load it from the store."""
+        self._load_model()
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
-        return self._learnt().transform(texts)
+        return self._load_model().transform(texts)
 
-    def _learnt(self) -> LsaModel:
+    def _load_model(self) -> LsaModel:
         with self._lock:
             if self._model is None:
                 from convrag_offline.lsa_model import LsaModel, learn
 
-                if not (found := corpora(self.dataset, self.store)):
+                if not (corpora := open_corpora(self.dataset, self.store)):
                     raise ConfigError(_NO_CORPUS)
-                sources = [corpus.fingerprint for corpus in found]
+                sources = [corpus.fingerprint for corpus in corpora]
                 key = digest(["lsa", sources, self.dimensions, self.passages, source_hash(__name__)])
                 folder = self.store.folder(
-                    "embedders", key, lambda path: learn(found, self.dimensions, self.passages).save(path)
+                    "embedders", key, lambda path: learn(corpora, self.dimensions, self.passages).save(path)
                 )
                 self._model = LsaModel.load(folder)
             return self._model

@@ -1,4 +1,4 @@
-"""What latent semantic analysis learns, on disk and in use; the heavy half of embedder=lsa."""
+"""The model of embedder=lsa: learnt with scikit-learn, saved as arrays and JSON."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from convrag.sdk.progress import track
 
 _BATCH = 500
 _SEED = 0
-_UNKNOWN = 1e-6  # shorter than this, a projected vector is rounding
+_LEAST_LENGTH = 1e-6  # a shorter projected vector is a rounding error
 
 
 class LsaModel:
@@ -44,26 +44,26 @@ class LsaModel:
             return np.zeros((0, self.projection.shape[1]), dtype=np.float32)
         rows = np.asarray(self._vectorizer.transform(texts) @ self.projection, dtype=np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        units: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > _UNKNOWN)
+        units: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > _LEAST_LENGTH)
         return units
 
     def save(self, folder: Path) -> None:
-        """Write it into a folder, as plain arrays and JSON."""
+        """Write the model into a folder, as plain arrays and JSON."""
         np.savez(folder / "arrays.npz", idf=self.idf, projection=self.projection)
         (folder / "vocabulary.json").write_text(json.dumps(self.vocabulary, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> LsaModel:
-        """Read it back."""
+        """A model from the folder that it was saved in."""
         vocabulary = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
         with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
             return cls(vocabulary, arrays["idf"], arrays["projection"])
 
 
 def learn(corpora: Sequence[Corpus], dimensions: int, most: int) -> LsaModel:
-    """Learn from at most `most` passages of all corpora. Raises ConfigError where they hold no words."""
+    """Learn a model from at most `most` passages of all corpora. Raises ConfigError where they hold no words."""
     total = sum(len(corpus) for corpus in corpora)
-    texts = track(_sample(corpora, math.ceil(total / most)), "Learning embeddings from the corpus")
+    texts = track(_sample_texts(corpora, math.ceil(total / most)), "Learning embeddings from the corpus")
     vectorizer = _vectorizer()
     try:
         matrix = vectorizer.fit_transform(texts)
@@ -74,14 +74,14 @@ def learn(corpora: Sequence[Corpus], dimensions: int, most: int) -> LsaModel:
 
 
 def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:
-    if matrix.shape[1] == 1:  # an SVD wants two words at least
+    if matrix.shape[1] == 1:  # an SVD needs two words at least
         return np.ones((1, 1), dtype=np.float32)
-    with np.errstate(invalid="ignore"):  # passages that are all alike have no variance, a share of which it computes
+    with np.errstate(invalid="ignore"):  # it divides by the variance, which is 0 where all passages are equal
         svd = TruncatedSVD(n_components=min(dimensions, *matrix.shape), random_state=_SEED).fit(matrix)
     return np.ascontiguousarray(svd.components_.T, dtype=np.float32)
 
 
-def _sample(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
+def _sample_texts(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
     for corpus in corpora:
         positions = range(0, len(corpus), stride)
         for start in range(0, len(positions), _BATCH):
@@ -89,5 +89,5 @@ def _sample(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
 
 
 def _vectorizer(vocabulary: dict[str, int] | None = None) -> TfidfVectorizer:
-    """Sublinear counts, since a passage that says a word ten times is not ten times as much about it."""
+    """TF-IDF with sublinear counts: a passage with a word ten times is not ten times as much about it."""
     return TfidfVectorizer(stop_words="english", sublinear_tf=True, dtype=np.float32, vocabulary=vocabulary)

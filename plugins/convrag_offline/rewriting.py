@@ -1,19 +1,19 @@
 """Task "rewrite" without a language model: add to a question the words that it lacks.
 
-How many words: a search question that stands by itself names about three things (whom or what, which side of it, under
-which condition). What is missing to three content words is filled up. A reference back (it, they, that) lacks two words
-at least, whatever stands beside it: a name and what goes with it; but a reference that follows two content words of its
-own question most probably means those. So a self-contained question, as at a change of topic, stays as it is. Where
-the question itself is searched for beside its rewrite, with a weight w, each of its words counts 1 + w, an added one
-1. Wrong words err in all directions, so that their noise grows with the root of their number: (1 + w) squared times as
-many words disturb the question no more than before, and more of the right ones are among them.
+How many words: a standalone search question names about three things, so a question with fewer than three content words
+is filled up to three. A reference back (it, they, that) stands for two words at least: a name and what goes with it.
+But a reference that follows two content words of its own question most probably refers to those, and needs none. So a
+standalone question, as at a change of topic, stays as it is. Where the question itself is searched for beside its
+rewrite, with a weight w, each of its words counts 1 + w and an added one counts 1. Wrong words err in all directions,
+so their noise grows with the square root of their number: (1 + w) squared times as many words disturb the question no
+more, and more of the right ones are among them.
 
-Which words: those that the conversation is about. A word counts as such once it was said twice, by whomever: in a
-question and in its answer, or in two exchanges; but a sentence that is repeated to the letter is heard once, since an
-assistant that quotes the same passage again and again confirms nothing. Nobody can have repeated the question of an
-exchange without an answer, so its words count at once. Each mention weighs half of one in the exchange after it, and
-rare words of the corpus weigh more (idf); words that no passage has could find nothing. The added words stand in the
-order in which they were said.
+Which words: those that the conversation is about. A word is one of them if it was said twice, by whomever: in a
+question and in its answer, or in two exchanges. A sentence that is repeated literally counts once, since an assistant
+that quotes the same passage again confirms nothing. An exchange without an answer cannot repeat its question's words,
+so these count at once. A mention weighs half of one in the next exchange, and rare words of the corpus weigh more
+(idf); words that no passage has are left out, since they find nothing. The added words stand in the order in which they
+were said.
 """
 
 from __future__ import annotations
@@ -23,91 +23,94 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from convrag.sdk.sentences import without_citations
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.words import ANAPHORS, carries_content, content_words, words
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.tokens import ANAPHORS, find_content_words, find_words, is_content_word
 
 ENOUGH = 3
-"""Content words of a question that stands by itself."""
+"""Content words of a standalone question."""
 
-FOR_REFERENCE = 2
-"""Words that a reference back stands for; as many before it in its own question are what it refers to."""
+REFERENCE = 2
+"""Words that a reference back stands for; after as many content words in its own question, it refers to those."""
 
 DECAY = 0.5
 """Weight of a mention against one in the next exchange."""
 
 Exchange = Mapping[str, str]
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")  # rough, but it serves to know a sentence again, and it is fast
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")  # rough, but fast, and enough to recognise repeated sentences
 
 
 @dataclass
 class _Candidate:
     text: str
-    place: tuple[int, int, int]
+    position: tuple[int, int, int]
     weight: float = 0.0
     mentions: int = 0
 
 
-def rewrite(question: str, history: Sequence[Exchange], frequencies: Frequencies, question_weight: float = 0.0) -> str:
-    """The question on one line, and behind it the words that it lacks.
+def rewrite(
+    question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies, question_weight: float = 0.0
+) -> str:
+    """The question on one line, followed by the words that it lacks.
 
     Args:
-        question: what is to stand alone.
-        history: of it the words are taken, oldest exchange first.
+        question: what shall stand alone.
+        history: where the words are taken from, oldest exchange first.
         frequencies: tell rare words from common ones.
         question_weight: with which the question is searched for beside the rewrite; 0 where it is not.
     """
-    return " ".join([*question.split(), *lacking_words(question, history, frequencies, question_weight)])
+    return " ".join([*question.split(), *find_missing_words(question, history, frequencies, question_weight)])
 
 
-def lacking_words(
-    question: str, history: Sequence[Exchange], frequencies: Frequencies, question_weight: float = 0.0
+def find_missing_words(
+    question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies, question_weight: float = 0.0
 ) -> list[str]:
-    """Words of the history, as they stood there, that the question needs to stand by itself; maybe none."""
-    if not (number := round(_lack(question) * (1 + question_weight) ** 2)):
+    """Words of the history, in their latest form there, that the question needs to stand alone; maybe none."""
+    if not (number := round(_count_missing_words(question) * (1 + question_weight) ** 2)):
         return []
-    own = {word.stem for word in words(question)}
-    found = _candidates(history)
-    topics = {
+    own = {word.stem for word in find_words(question)}
+    candidates = _find_candidates(history)
+    scores = {
         stem: candidate.weight * frequencies.idf(stem)
-        for stem, candidate in found.items()
+        for stem, candidate in candidates.items()
         if stem not in own and candidate.mentions > 1
     }
-    best = sorted((stem for stem in topics if topics[stem] > 0), key=lambda stem: (-topics[stem], stem))[:number]
-    return [found[stem].text for stem in sorted(best, key=lambda stem: found[stem].place)]
+    best = sorted((stem for stem in scores if scores[stem] > 0), key=lambda stem: (-scores[stem], stem))[:number]
+    return [candidates[stem].text for stem in sorted(best, key=lambda stem: candidates[stem].position)]
 
 
-def _lack(question: str) -> int:
-    """How many content words the question is short of."""
+def _count_missing_words(question: str) -> int:
+    """How many content words the question lacks."""
     own: set[str] = set()
-    refers = False
-    for word in words(question):
+    refers_back = False
+    for word in find_words(question):
         if word.text.lower().replace("’", "'") in ANAPHORS:
-            refers = refers or len(own) < FOR_REFERENCE
-        elif carries_content(word.text):
+            refers_back = refers_back or len(own) < REFERENCE
+        elif is_content_word(word.text):
             own.add(word.stem)
-    return max(ENOUGH - len(own), FOR_REFERENCE if refers else 0)
+    return max(ENOUGH - len(own), REFERENCE if refers_back else 0)
 
 
-def _candidates(history: Sequence[Exchange]) -> dict[str, _Candidate]:
-    """The content words of the history by stem: their latest form and place, and what their mentions weigh."""
+def _find_candidates(history: Sequence[Exchange]) -> dict[str, _Candidate]:
+    """The content words of the history by stem: their latest form and position, and the weight of their mentions."""
     found: dict[str, _Candidate] = {}
-    heard: set[str] = set()
+    known_sentences: set[str] = set()
     for age, exchange in enumerate(reversed(history)):
         for part, speaker in enumerate(("user", "assistant")):
-            for position, (stem, text) in enumerate(_news(exchange.get(speaker) or "", heard).items()):
+            words = _find_new_words(exchange.get(speaker) or "", known_sentences)
+            for position, (stem, text) in enumerate(words.items()):
                 candidate = found.setdefault(stem, _Candidate(text, (-age, part, position)))
                 candidate.weight += DECAY**age
                 candidate.mentions += 1 if exchange.get("assistant") else 2
     return found
 
 
-def _news(text: str, heard: set[str]) -> dict[str, str]:
-    """Stem -> first form of the content words of those sentences that were not heard yet, which are now."""
-    parts = [part.strip() for part in _SENTENCE_END.split(without_citations(text))]
-    fresh = [part for part in dict.fromkeys(parts) if part not in heard]
-    heard.update(fresh)
+def _find_new_words(text: str, known_sentences: set[str]) -> dict[str, str]:
+    """Stem -> first form of the content words in sentences that are not known yet; adds these to the known ones."""
+    sentences = [part.strip() for part in _SENTENCE_END.split(without_citations(text))]
+    new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known_sentences]
+    known_sentences.update(new)
     first: dict[str, str] = {}
-    for word in content_words("\n".join(fresh)):
+    for word in find_content_words("\n".join(new)):
         first.setdefault(word.stem, word.text)
     return first

@@ -1,4 +1,4 @@
-"""Task "summarize" without a language model: the sentence of the nuggets that says most of what was asked, quoted."""
+"""Task "summarize" without a language model: quote the sentence of the nuggets that covers most of the question."""
 
 from __future__ import annotations
 
@@ -7,50 +7,49 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from convrag.sdk.sentences import sentences
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.weighing import weights
-from convrag_offline.words import content_words
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.tokens import stem_content_words
 
 _CLAUSE_END = re.compile(r"[,;:](?=\s)")
-_FINISHED = (".", "!", "?", "…")
+_END_MARKS = (".", "!", "?", "…")
 
 
 class _Quote(NamedTuple):
     text: str
-    whole: bool
-    finished: bool
-    worth: float
-    content: int
-    place: int
+    complete: bool
+    has_end_mark: bool
+    score: float
+    content_words: int
+    position: int
 
 
-def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Frequencies) -> str:
-    """A sentence of at most `words` words that stands in a nugget; the beginning of one only where none is that short.
+def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: DocumentFrequencies) -> str:
+    """A sentence of a nugget, of at most `words` words; the beginning of one only where none is that short.
 
-    What ends like a sentence goes before headings and items of lists; then counts how much of the question it covers,
-    then how much else it says; the earlier one wins.
+    A sentence with an end mark is better than a heading or an item of a list. Then counts how much of the question it
+    covers, then the number of its content words, then which comes first.
     """
-    weight = weights({word.stem for word in content_words(question)}, frequencies)
+    weights = frequencies.weigh_question(stem_content_words(question))
     found = dict.fromkeys(sentence for nugget in nuggets for sentence in sentences(nugget))
-    quotes = [_quote(text, words, weight, place) for place, text in enumerate(found)]
-    quotes.sort(key=lambda quote: (-quote.whole, -quote.finished, -quote.worth, -quote.content, quote.place))
+    quotes = [_quote(text, words, weights, position) for position, text in enumerate(found)]
+    quotes.sort(key=lambda q: (-q.complete, -q.has_end_mark, -q.score, -q.content_words, q.position))
     return quotes[0].text if quotes else ""
 
 
-def _quote(sentence: str, most: int, weight: dict[str, float], place: int) -> _Quote:
-    text = _beginning(sentence, most)
-    stems = {word.stem for word in content_words(text)}
-    worth = sum(weight[stem] for stem in sorted(stems & weight.keys()))
-    return _Quote(text, text == sentence, text.rstrip("\"'”’) ").endswith(_FINISHED), worth, len(stems), place)
+def _quote(sentence: str, words: int, weights: dict[str, float], position: int) -> _Quote:
+    text = _truncate(sentence, words)
+    stems = stem_content_words(text)
+    score = sum(weights[stem] for stem in sorted(stems & weights.keys()))
+    return _Quote(text, text == sentence, text.rstrip("\"'”’) ").endswith(_END_MARKS), score, len(stems), position)
 
 
-def _beginning(sentence: str, most: int) -> str:
-    """The sentence, or as much of it as the limit allows: up to the end of a clause, if that keeps half."""
+def _truncate(sentence: str, words: int) -> str:
+    """The sentence, cut to `words` words; to the end of a clause, if at least half of the limit is left."""
     tokens = sentence.split()
-    if len(tokens) <= most:
+    if len(tokens) <= words:
         return sentence
-    text = " ".join(tokens[:most])
+    text = " ".join(tokens[:words])
     ends = [mark.start() for mark in _CLAUSE_END.finditer(f"{text} ")]
-    if ends and 2 * len(text[: ends[-1]].split()) >= most:
+    if ends and 2 * len(text[: ends[-1]].split()) >= words:
         text = text[: ends[-1]]
     return text.rstrip(",;: ")

@@ -1,8 +1,8 @@
-"""Fixtures for people who test plugins: there in every pytest where convrag is installed, asleep until asked for.
+"""Pytest fixtures for plugin authors, available wherever convrag is installed.
 
 pytest imports this module in every test run of everybody who has installed convrag, so it imports nothing but pytest.
-That it is registered as a plugin of pytest's also makes pytest rewrite the assertions of convrag.testing: a contract
-that is broken shows the values that broke it.
+Because it is registered as a pytest plugin, pytest also rewrites the assertions of convrag.testing, so that a broken
+contract shows the values that broke it.
 """
 
 from __future__ import annotations

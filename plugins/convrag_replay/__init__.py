@@ -1,11 +1,11 @@
-"""Recorded results in place of a stage: what somebody else's rewriter or retriever came up with."""
+"""Stages that replay recorded results: rewrites, rankings, and replies of an LLM."""
 
 from __future__ import annotations
 
 from convrag import Register, hookimpl
 from convrag_replay.llm import ReplayLLM
+from convrag_replay.retriever import RunRetriever
 from convrag_replay.rewriter import ReplayRewriter
-from convrag_replay.run import RunRetriever
 
 __all__ = ["ReplayLLM", "ReplayRewriter", "RunRetriever"]
 

@@ -1,19 +1,32 @@
-"""`retriever=bm25`: the index of each domain, and the passages that its positions stand for."""
+"""`retriever=bm25`: lexical search over the data set's corpora."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
 from convrag.store.fingerprint import digest
-from convrag_retrieval.bm25_settings import BM25Settings, Method
-from convrag_retrieval.located import LocatedCorpus
-from convrag_retrieval.per_domain import PerDomain, missing_passages
+from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
 
 if TYPE_CHECKING:
     from convrag_retrieval.bm25_index import BM25Index
+
+Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
+
+
+@dataclass(frozen=True)
+class BM25Settings:
+    """The parameters that decide what an index holds; see BM25Retriever. With the corpus they are its key."""
+
+    method: Method
+    k1: float
+    b: float
+    delta: float
+    stopwords: Literal["english", "none"]
+    stemmer: Literal["english", "none"]
 
 
 class BM25Retriever(Retriever):
@@ -28,9 +41,10 @@ class BM25Retriever(Retriever):
         store: keeps the indexes.
         method: the BM25 formula, by bm25s' names; they differ little (Kamphuis et al. 2020). Lucene's gives no word a
             negative weight.
-        k1: how slowly further occurrences of a word stop counting; 0 counts a word once. Default: bm25s' own.
-        b: how much long passages are held back, from 0 (not at all) to 1 (in proportion). Default: bm25s' own.
-        delta: least credit of a word that occurs, for bm25l and bm25+ only (Lv and Zhai 2011). Default: bm25s' own.
+        k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
+            bm25s' own.
+        b: normalisation by passage length, from 0 (none) to 1 (full). Default: bm25s' own.
+        delta: least score of a word that occurs, for bm25l and bm25+ only (Lv and Zhai 2011). Default: bm25s' own.
         stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
         stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
 
@@ -56,46 +70,46 @@ class BM25Retriever(Retriever):
         self.dataset = dataset
         self.store = store
         self.settings = BM25Settings(method, k1, b, delta, stopwords, stemmer)
-        self._open = PerDomain(self._load)
+        self._domains = DomainCache(self._load)
 
     def check(self) -> Iterator[str]:
-        yield from missing_passages(self.dataset)
+        yield from find_empty_domains(self.dataset)
 
     def prepare(self) -> None:
         for domain in self.dataset.domains():
-            self._open(domain)
+            self._domains.get(domain)
 
     def content_hash(self) -> str:
-        return _versions()
+        return _library_versions()
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = [query for query in queries if query.weight]
         if not searched or k < 1:
             return []
-        corpus, index = self._open(searched[0].domain)
+        corpus, index = self._domains.get(searched[0].domain)
         best = index.search([query.text for query in searched], [query.weight for query in searched], k)
         passages = corpus.at([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Passage id -> score, found or not; ids that the corpus lacks are left out."""
+        """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
         if not (searched := [query for query in queries if query.weight]):
             return dict.fromkeys(ids, 0.0)
-        corpus, index = self._open(searched[0].domain)
+        corpus, index = self._domains.get(searched[0].domain)
         scores = index.scores([query.text for query in searched], [query.weight for query in searched])
         return {id_: float(scores[position]) for id_, position in corpus.positions(ids).items()}
 
-    def _load(self, domain: str) -> tuple[LocatedCorpus, BM25Index]:
+    def _load(self, domain: str) -> tuple[PositionedCorpus, BM25Index]:
         from convrag_retrieval.bm25_index import BM25Index
 
-        corpus = LocatedCorpus(self.dataset, domain, self.store)
-        key = digest(["bm25", corpus.fingerprint, self.settings, _versions()])
+        corpus = PositionedCorpus(self.dataset, domain, self.store)
+        key = digest(["bm25", corpus.fingerprint, self.settings, _library_versions()])
         folder = self.store.folder("indexes", key, lambda path: BM25Index.build(corpus, self.settings, path))
         return corpus, BM25Index(folder, self.settings)
 
 
-def _versions() -> str:
-    """The libraries that decide words and scores: another version may index otherwise."""
+def _library_versions() -> str:
+    """Name the libraries that decide words and scores, with versions: another version may index otherwise."""
     return f"bm25s {version('bm25s')}, PyStemmer {version('PyStemmer')}"
 
 

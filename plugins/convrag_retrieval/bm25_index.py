@@ -1,4 +1,4 @@
-"""The numbers of BM25 for one domain: built with bm25s from streamed passages, and searched where they lie on disk."""
+"""The BM25 index of one domain: built with bm25s from streamed passages, kept on disk, and memory-mapped."""
 
 from __future__ import annotations
 
@@ -8,33 +8,39 @@ from typing import TYPE_CHECKING
 
 import bm25s
 import numpy as np
-import Stemmer
 
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import track
-from convrag_retrieval.bm25_settings import BM25Settings
+from convrag.sdk.stemming import stem_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from convrag_retrieval.bm25 import BM25Settings
+
 
 class BM25Index:
-    """A saved index, memory-mapped and never written to: any number of threads and processes may search it."""
+    """A saved index, memory-mapped and never written to: any number of threads and processes may search it.
+
+    Args:
+        folder: where `build` saved it.
+        settings: those that it was built with.
+    """
 
     def __init__(self, folder: Path, settings: BM25Settings) -> None:
         self.settings = settings
         self._index = bm25s.BM25.load(folder, mmap=True)
-        # bm25s gives a word that a passage lacks a constant share under bm25l and bm25+. It moves all passages alike,
-        # and without it a score above 0 means that a word was found.
+        # Under bm25l and bm25+, bm25s adds a constant for a query word that a passage lacks. It is the same for all
+        # passages; without it, a score above 0 means that a word was found.
         self._index.nonoccurrence_array = None
 
     @staticmethod
     def build(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-        """Index the passages of a corpus by position. Raises ConfigError where they have not one word."""
+        """Index the passages of a corpus by position, and save the index. Raises ConfigError without words."""
         vocabulary: dict[str, int] = {}
         texts = (passage.content for passage in track(corpus, f"Indexing {corpus.domain}", total=len(corpus)))
-        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in found] for found in words(texts, settings)]
+        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in found] for found in tokenize(texts, settings)]
         if not vocabulary:
             raise ConfigError(f"the passages of {corpus.domain!r} hold no word that could be searched for")
         index = bm25s.BM25(method=settings.method, k1=settings.k1, b=settings.b, delta=settings.delta)
@@ -42,29 +48,29 @@ class BM25Index:
         index.save(folder)
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
-        """Weighted queries -> at most k (position, summed score), best first; equal scores by position."""
+        """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
         total = self.scores(texts, weights)
-        return [(int(position), float(total[position])) for position in _top(total, k)]
+        return [(int(position), float(total[position])) for position in _top_k(total, k)]
 
     def scores(self, texts: Sequence[str], weights: Sequence[float]) -> NDArray[np.float64]:
-        """Weighted queries -> the summed score of each passage."""
+        """Score all passages for weighted queries: (passages,) sums of weight times score."""
         total = np.zeros(self._index.scores["num_docs"])
-        for found, weight in zip(words(texts, self.settings), weights, strict=True):
+        for found, weight in zip(tokenize(texts, self.settings), weights, strict=True):
             if ids := self._index.get_tokens_ids(found):
                 total += weight * self._index.get_scores_from_ids(ids).astype(np.float64)
         return total
 
 
-def words(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]]:
-    """The words of each text by which passages and queries meet, in order, repeated ones included."""
-    stemmer = Stemmer.Stemmer("english") if settings.stemmer == "english" else None  # not thread-safe, but cheap
+def tokenize(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]]:
+    """Yield the words of each text, of passages and queries alike, in order, repeated ones included."""
+    stemmer = stem_words if settings.stemmer == "english" else None
     stopwords = settings.stopwords if settings.stopwords == "english" else []
     for text in texts:
         yield bm25s.tokenize(text, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)[0]
 
 
-def _top(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """The positions of the k largest positive scores, in falling order, ties by position."""
+def _top_k(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
+    """Select the positions of the k largest positive scores, in falling order, ties by position."""
     found = np.flatnonzero(scores > 0)
     if len(found) > k:
         least = np.partition(scores[found], -k)[-k]

@@ -1,4 +1,4 @@
-"""`retriever=dense`: passages by the similarity of vectors."""
+"""`retriever=dense`: passages are found by the similarity of their vectors to the query's."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store
+from convrag.registry.parameters import operational
 from convrag.store.fingerprint import digest
-from convrag_retrieval.located import LocatedCorpus
-from convrag_retrieval.per_domain import PerDomain, missing_passages
+from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from convrag_retrieval.neighbours import NeighbourGraph
+    from convrag_retrieval.hnsw import HNSWGraph
     from convrag_retrieval.vectors import Vectors
 
 LARGE = 200_000
-"""Passages above which `approximate=auto` does without exactness; up to there an exact search takes some 50 ms."""
+"""Passages above which `approximate=auto` uses a graph; up to there an exact search takes some 50 ms."""
 
 
 class DenseRetriever(Retriever):
@@ -60,48 +60,50 @@ class DenseRetriever(Retriever):
         self.store = store
         self.approximate = approximate
         self.batch_size = batch_size
-        self._open = PerDomain(self._load)
+        self._domains = DomainCache(self._load)
 
     def check(self) -> Iterator[str]:
-        yield from missing_passages(self.dataset)
-        if self.approximate == "always" and not _faiss():
+        yield from find_empty_domains(self.dataset)
+        if self.approximate == "always" and not _faiss_version():
             yield str(MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always"))
 
     def prepare(self) -> None:
         for domain in self.dataset.domains():
-            self._open(domain)
+            self._domains.get(domain)
 
     def content_hash(self) -> str:
-        return "" if self.approximate == "never" else _faiss()  # without it, "auto" finds something else
+        return (
+            "" if self.approximate == "never" else _faiss_version()
+        )  # whether it is installed decides what "auto" finds
 
     def note(self) -> str:
         if self.approximate == "never":
             return ""
-        domains = [domain for domain in self.dataset.domains() if self._open(domain).graph is not None]
+        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).graph is not None]
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        vector = self._vector(queries)
+        vector = self._combine(queries)
         if vector is None or k < 1:
             return []
-        opened = self._open(queries[0].domain)
-        best = opened.search(vector, k)
-        passages = opened.corpus.at([position for position, _ in best])
+        index = self._domains.get(queries[0].domain)
+        best = index.search(vector, k)
+        passages = index.corpus.at([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
-        """Passage id -> cosine, found or not; ids that the corpus lacks are left out."""
+        """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
-        if (vector := self._vector(queries)) is None:
+        if (vector := self._combine(queries)) is None:
             return dict.fromkeys(ids, 0.0)
-        opened = self._open(queries[0].domain)
-        positions = opened.corpus.positions(ids)
-        scores = opened.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
+        index = self._domains.get(queries[0].domain)
+        positions = index.corpus.positions(ids)
+        scores = index.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
 
-    def _vector(self, queries: Sequence[Query]) -> NDArray[np.float64] | None:
-        """The queries as one unit vector; None where they come to nothing."""
+    def _combine(self, queries: Sequence[Query]) -> NDArray[np.float64] | None:
+        """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
         import numpy as np
 
         if not (searched := [query for query in queries if query.weight]):
@@ -110,40 +112,44 @@ class DenseRetriever(Retriever):
         weights = np.array([[query.weight] for query in searched])
         total: NDArray[np.float64] = (rows * weights).sum(axis=0)
         length = float(np.linalg.norm(total))
-        cancelled = length < 1e-6 * float(np.abs(weights).sum())  # what is left is the rounding of float32
+        cancelled = length < 1e-6 * float(np.abs(weights).sum())  # the rest is rounding of float32
         return None if cancelled else total / length
 
-    def _load(self, domain: str) -> _Opened:
-        from convrag_retrieval.vectors import Vectors, write
+    def _load(self, domain: str) -> _DomainIndex:
+        from convrag_retrieval.vectors import Vectors, write_vectors
 
-        corpus = LocatedCorpus(self.dataset, domain, self.store)
-        # Of an embedder that was built by hand nobody knows what another one computed: it gets an index of its own.
+        corpus = PositionedCorpus(self.dataset, domain, self.store)
+        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
         key = digest(["dense", corpus.fingerprint, self.embedder.fingerprint or uuid4().hex])
-        folder = self.store.folder("indexes", key, lambda path: write(corpus, self.embedder, self.batch_size, path))
+        folder = self.store.folder(
+            "indexes", key, lambda path: write_vectors(corpus, self.embedder, self.batch_size, path)
+        )
         vectors = Vectors(folder)
-        return _Opened(corpus, vectors, self._link(vectors, domain, key) if self._approximates(len(corpus)) else None)
+        return _DomainIndex(
+            corpus, vectors, self._load_graph(vectors, domain, key) if self._approximates(len(corpus)) else None
+        )
 
     def _approximates(self, passages: int) -> bool:
-        return self.approximate == "always" or (self.approximate == "auto" and passages > LARGE and bool(_faiss()))
-
-    def _link(self, vectors: Vectors, domain: str, key: str) -> NeighbourGraph:
-        if not _faiss():
-            raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
-        from convrag_retrieval.neighbours import NeighbourGraph
-
-        key = digest(["neighbours", key, _faiss()])
-        return NeighbourGraph(
-            self.store.folder("indexes", key, lambda path: NeighbourGraph.build(vectors.rows, domain, path))
+        return self.approximate == "always" or (
+            self.approximate == "auto" and passages > LARGE and bool(_faiss_version())
         )
+
+    def _load_graph(self, vectors: Vectors, domain: str, key: str) -> HNSWGraph:
+        if not _faiss_version():
+            raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
+        from convrag_retrieval.hnsw import HNSWGraph
+
+        key = digest(["neighbours", key, _faiss_version()])
+        return HNSWGraph(self.store.folder("indexes", key, lambda path: HNSWGraph.build(vectors.rows, domain, path)))
 
 
 @dataclass(frozen=True)
-class _Opened:
-    """A domain, ready to be searched; without a graph exactly."""
+class _DomainIndex:
+    """The index of one domain; without a graph its search is exact."""
 
-    corpus: LocatedCorpus
+    corpus: PositionedCorpus
     vectors: Vectors
-    graph: NeighbourGraph | None
+    graph: HNSWGraph | None
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
         if self.graph is None:
@@ -151,8 +157,8 @@ class _Opened:
         return self.vectors.best(vector, self.graph.candidates(vector, k), k)
 
 
-def _faiss() -> str:
-    """The library of approximate search with its version; empty where it is not installed."""
+def _faiss_version() -> str:
+    """Name the library of approximate search with its version; empty where it is not installed."""
     try:
         return f"faiss-cpu {version('faiss-cpu')}"
     except PackageNotFoundError:

@@ -1,13 +1,21 @@
-"""`retriever=hybrid`: words and meaning together."""
+"""`retriever=hybrid`: lexical and dense search, fused into one ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, Protocol, runtime_checkable
 
-from convrag import ConfigError, Hit, Query, Retriever, use
-from convrag_retrieval.fusion import completed, reciprocal_ranks, weighted
-from convrag_retrieval.scoring import ScoresPassages
+from convrag import ConfigError, Hit, Query, Retriever
+from convrag.registry.parameters import use
+from convrag.sdk.fusion import reciprocal_rank_fusion
+
+
+@runtime_checkable
+class ScoresPassages(Protocol):
+    """A retriever that scores any passage of its corpus, retrieved or not."""
+
+    def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> Mapping[str, float]:
+        """Score given passages: id -> the score that `retrieve` sorts by, 0 for no match; unknown ids are left out."""
 
 
 class HybridRetriever(Retriever):
@@ -20,12 +28,13 @@ class HybridRetriever(Retriever):
     scores cannot be compared, worse where one of the retrievers is the weaker.
 
     Args:
-        lexical: searches by words; `retriever@retriever.lexical=...` chooses another.
-        dense: searches by meaning; `retriever@retriever.dense=...` chooses another.
+        lexical: searches by words; `retriever.lexical=...` chooses another.
+        dense: searches by meaning; `retriever.dense=...` chooses another.
         fusion: "linear" (weighted scores) or "rrf" (reciprocal ranks).
         weight: of the lexical scores in "linear", from 0 to 1; the dense ones have the rest. Default: after Bruch et
             al. 2023, who give the dense scores 0.8 where nothing was tuned.
-        rrf_k: how little the first ranks stand out in "rrf". Default: the seed's, and that of Cormack et al. 2009.
+        rrf_k: the constant k of "rrf": the larger, the less the first ranks stand out. Default: the seed's, and that of
+            Cormack et al. 2009.
         depth: passages that each retriever contributes. Default: as in most papers on fusion.
 
     Raises:
@@ -58,13 +67,13 @@ class HybridRetriever(Retriever):
         found = [retriever.retrieve(queries, depth) for retriever in (self.lexical, self.dense)]
         passages = {hit.passage.id: hit.passage for hits in found for hit in hits}
         if self.fusion == "rrf":
-            fused = reciprocal_ranks([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)
+            fused = reciprocal_rank_fusion([[hit.passage.id for hit in hits] for hits in found], self.rrf_k)
         else:
-            fused = self._linear(queries, found, list(passages), depth)
+            fused = self._fuse_linearly(queries, found, list(passages), depth)
         best = sorted(fused, key=lambda id_: (-fused[id_], id_))[: max(k, 0)]
         return [Hit(passages[id_], fused[id_]) for id_ in best]
 
-    def _linear(
+    def _fuse_linearly(
         self, queries: Sequence[Query], found: Sequence[Sequence[Hit]], ids: Sequence[str], depth: int
     ) -> dict[str, float]:
         scores = []
@@ -72,5 +81,39 @@ class HybridRetriever(Retriever):
             own = {hit.passage.id: hit.score for hit in hits}
             others = [id_ for id_ in ids if id_ not in own]
             exact = retriever.scores(queries, others) if others and isinstance(retriever, ScoresPassages) else {}
-            scores.append(completed(own, exact, ids, depth))
-        return weighted(scores, (self.weight, 1 - self.weight))
+            scores.append(fill_missing_scores(own, exact, ids, depth))
+        return fuse_scores(scores, (self.weight, 1 - self.weight))
+
+
+def fuse_scores(scores: Iterable[Mapping[str, float]], weights: Iterable[float]) -> dict[str, float]:
+    """Fuse by scores: id -> the sum of weight times normalised score; all of the mappings have the same ids."""
+    fused: dict[str, float] = {}
+    for of_one, weight in zip(scores, weights, strict=True):
+        for id_, score in normalise_scores(of_one).items():
+            fused[id_] = fused.get(id_, 0.0) + weight * score
+    return fused
+
+
+def normalise_scores(scores: Mapping[str, float]) -> dict[str, float]:
+    """Scale scores to reach from 0 to 1 (min-max normalisation); where all are equal, they become 0."""
+    least, most = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
+    return {id_: (score - least) / (most - least) if most > least else 0.0 for id_, score in scores.items()}
+
+
+def fill_missing_scores(
+    found: Mapping[str, float], exact: Mapping[str, float], ids: Iterable[str], depth: int
+) -> dict[str, float]:
+    """Give each id a score: that of the ranking, else the exact one, else the highest that it can have.
+
+    A ranking that was cut off at `depth` says of the other ids that they score no higher than its lowest score; a
+    shorter ranking says that they do not match, which is 0 (or its lowest score, where that is below 0).
+
+    Args:
+        found: id -> score of the ranking.
+        exact: id -> score of ids that are not in the ranking, as far as they are known.
+        ids: those that need a score.
+        depth: the length at which the ranking was cut off.
+    """
+    lowest = min(found.values(), default=0.0)
+    rest = lowest if len(found) >= depth else min(0.0, lowest)
+    return {id_: found.get(id_, exact.get(id_, rest)) for id_ in ids}

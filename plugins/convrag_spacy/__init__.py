@@ -1,4 +1,4 @@
-"""Word vectors of spaCy's pipelines; they need the extra `spacy`."""
+"""An embedder with the word vectors of a spaCy pipeline (extra `spacy`)."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ __all__ = ["SpacyEmbedder"]
 
 @hookimpl
 def convrag_register(register: Register) -> None:
-    """Register this package's option."""
+    """Register `embedder=spacy`."""
     register("embedder", "spacy", SpacyEmbedder)

@@ -1,4 +1,4 @@
-"""`embedder=spacy`: the mean of a text's word vectors."""
+"""`embedder=spacy`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import ConvragError, Embedder
-from convrag_spacy.pipelines import meta_of, pipeline_hash, problem_with
+from convrag_spacy.pipelines import find_problem, hash_pipeline, read_meta
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,29 +33,29 @@ class SpacyEmbedder(Embedder):
 
     def __init__(self, *, pipeline: str = "en_core_web_md") -> None:
         self.pipeline = pipeline
-        self._lock = threading.Lock()  # a pipeline keeps what it meets
-        self._loaded: Language | None = None
+        self._lock = threading.Lock()  # a pipeline adds the words that it meets to its vocabulary
+        self._language: Language | None = None
 
     def check(self) -> Iterator[str]:
-        """Whether the pipeline is there, and has vectors; it is not loaded."""
-        if problem := problem_with(self.pipeline):
+        """Whether the pipeline is installed and has vectors, by its meta.json alone."""
+        if problem := find_problem(self.pipeline):
             yield problem
 
     def content_hash(self) -> str:
-        """The version of an installed pipeline, the files of one in a folder."""
-        return pipeline_hash(self.pipeline)
+        """A hash of the version of an installed pipeline, or of the files of one in a folder."""
+        return hash_pipeline(self.pipeline)
 
     def prepare(self) -> None:
         """Load the pipeline."""
         with self._lock:
-            self._read()
+            self._load()
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Unit rows, (n, d) float32; texts without known words are zero rows."""
+        """N texts -> (n, d) float32 unit rows; zero rows for texts without a word that has a vector."""
         import numpy as np
 
         with self._lock:
-            nlp = self._read()
+            nlp = self._load()
             rows = np.zeros((len(texts), nlp.vocab.vectors_length), dtype=np.float32)
             for row, text in zip(rows, texts, strict=True):
                 row[:] = nlp.make_doc(" ".join(text.split())).vector
@@ -63,22 +63,22 @@ class SpacyEmbedder(Embedder):
         unit: NDArray[np.float32] = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
         return unit
 
-    def _read(self) -> Language:
-        if self._loaded is None:
-            if problem := problem_with(self.pipeline):
+    def _load(self) -> Language:
+        if self._language is None:
+            if problem := find_problem(self.pipeline):
                 raise ConvragError(problem)
-            self._loaded = _load(self.pipeline)
-        return self._loaded
+            self._language = _load_pipeline(self.pipeline)
+        return self._language
 
 
-def _load(pipeline: str) -> Any:
+def _load_pipeline(pipeline: str) -> Any:
     import warnings
 
     import spacy
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it was made for another release of spaCy: of its words, not vectors
-            return spacy.load(pipeline, exclude=list(meta_of(pipeline).get("components", ())))
-    except Exception as error:  # the library raises whatever it likes
+            warnings.simplefilter("ignore")  # of another release of spaCy, which does not concern the vectors
+            return spacy.load(pipeline, exclude=list(read_meta(pipeline).get("components", ())))
+    except Exception as error:  # spaCy raises many kinds
         raise ConvragError(f"the pipeline {pipeline!r} cannot be loaded: {error}") from error

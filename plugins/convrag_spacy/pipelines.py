@@ -1,4 +1,4 @@
-"""What spaCy pipelines there are on this machine, found out without importing spaCy."""
+"""The spaCy pipelines of this machine, by their meta.json: spaCy is not imported."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 from convrag.store.fingerprint import digest, file_hash
 
-META = "meta.json"
+_META_FILE = "meta.json"
 
 
-def problem_with(pipeline: str) -> str:
-    """Why a pipeline cannot be used, and what to do; or nothing."""
-    meta = meta_of(pipeline)
+def find_problem(pipeline: str) -> str:
+    """Why a pipeline cannot be used, and what to do; empty where it can."""
+    meta = read_meta(pipeline)
     if not meta:
         if Path(pipeline).expanduser().is_dir():
             return f"the folder {pipeline} holds no spaCy pipeline"
@@ -26,18 +26,18 @@ def problem_with(pipeline: str) -> str:
     return ""
 
 
-def meta_of(pipeline: str) -> dict[str, Any]:
-    """What an installed pipeline, or one in a folder, says of itself; nothing where there is none."""
+def read_meta(pipeline: str) -> dict[str, Any]:
+    """The meta.json of an installed pipeline, or of one in a folder; empty where there is none."""
     try:
-        found = json.loads((_folder(pipeline) / META).read_text(encoding="utf-8"))
+        found = json.loads((_find_folder(pipeline) / _META_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def pipeline_hash(pipeline: str) -> str:
-    """Identifies an installed pipeline by its release, and one in a folder by its files; empty where there is none."""
-    if not (meta := meta_of(pipeline)):
+def hash_pipeline(pipeline: str) -> str:
+    """A hash of the release of an installed pipeline, or of the files of one in a folder; empty where there is none."""
+    if not (meta := read_meta(pipeline)):
         return ""
     folder = Path(pipeline).expanduser()
     if not folder.is_dir():
@@ -46,7 +46,7 @@ def pipeline_hash(pipeline: str) -> str:
     return digest([[path.relative_to(folder).as_posix(), file_hash(path)] for path in files])
 
 
-def _folder(pipeline: str) -> Path:
+def _find_folder(pipeline: str) -> Path:
     folder = Path(pipeline).expanduser()
     if folder.is_dir():
         return folder

@@ -1,4 +1,4 @@
-"""What the command can do."""
+"""Tasks: run, record, evaluate, export, chat and index."""
 
 from convrag import Register, hookimpl
 from convrag_tasks.chat import ChatTask

@@ -46,33 +46,34 @@ class ChatTask(Task):
         self.confirm = confirm
         self.domain = domain
         self.template = PromptTemplate("suggest", package="convrag_tasks", path=prompt)
+        self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Talk until /quit or the end of the input; 1 where the run was stopped."""
+        """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
         from convrag.turn.wiring import Wiring
+        from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
+        from convrag_tasks.chat_follow_ups import FollowUpSuggester
         from convrag_tasks.chat_loop import ChatLoop
-        from convrag_tasks.chat_screen import Screen
-        from convrag_tasks.chat_session import ChatSession, new_name
-        from convrag_tasks.suggesting import Suggester
+        from convrag_tasks.chat_terminal import Terminal
 
         wiring = Wiring(config)
         conversations = Conversations(wiring.store.path / "conversations")
         pipeline = Pipeline.wired(wiring, settings_of(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
-        name = self.conversation or new_name()
-        known = conversations.get(name)
-        domain = self._domain(known.domain if known else self.domain, pipeline.domains)
+        conversation_id = self.conversation or make_conversation_id()
+        existing = conversations.get(conversation_id)
+        domain = self._choose_domain(existing.domain if existing else self.domain, pipeline.domains)
         wiring.prepare()
 
-        session = ChatSession(pipeline, Screen(confirm=self.confirm), conversations.open(name, domain))
-        suggester = Suggester(llm, self.template, self.suggestions) if llm else None
-        return ChatLoop(session, suggester, folder).run()
+        chat = ChatConversation(pipeline, Terminal(confirm=self.confirm), conversations.open(conversation_id, domain))
+        suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
+        return ChatLoop(chat, suggester, folder).run()
 
-    def _domain(self, domain: str | None, known: Sequence[str]) -> str:
-        """The corpus to talk about. Raises ConfigError where it is not there, not said, or another than before."""
+    def _choose_domain(self, domain: str | None, known: Sequence[str]) -> str:
+        """The corpus to talk about. Raises ConfigError where it is unknown, not chosen, or not the conversation's."""
         if domain is None and len(known) > 1:
             raise ConfigError(f"task.domain=...: choose the corpus to talk about: {', '.join(known)}")
         chosen = known[0] if domain is None else domain

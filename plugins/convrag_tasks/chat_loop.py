@@ -1,4 +1,4 @@
-"""Reads lines, and does what they say."""
+"""The loop of a chat: reads lines, and answers questions or carries out commands."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convrag import RunStopped
-from convrag_tasks.chat_session import ChatSession, new_name
-from convrag_tasks.chat_transcript import transcript
-from convrag_tasks.suggesting import Suggester
+from convrag.store.atomic import write_atomically
+from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
+from convrag_tasks.chat_follow_ups import FollowUpSuggester
 
 HELP = """\
 /query TEXT     answer the last question again from what is found for TEXT
@@ -23,109 +23,111 @@ Everything else is a question."""
 
 
 class ChatLoop:
-    """From the first line to the last.
+    """Reads lines until the user leaves.
 
     Args:
-        session: the conversation.
-        suggester: says what to ask next, if anything.
+        chat: the conversation.
+        suggester: suggests follow-up questions; None for none.
         folder: where /save writes by default.
     """
 
-    def __init__(self, session: ChatSession, suggester: Suggester | None, folder: Path) -> None:
-        self.session = session
-        self.screen = session.screen
+    def __init__(self, chat: ChatConversation, suggester: FollowUpSuggester | None, folder: Path) -> None:
+        self.chat = chat
+        self.terminal = chat.terminal
         self.suggester = suggester
         self.folder = folder
         self.suggested: list[str] = []
         self.commands: dict[str, Callable[[str], None]] = {
-            "query": self._query,
-            "rewrite": self._rewrite,
-            "history": self._history,
-            "save": self._save,
-            "reset": self._reset,
-            "help": lambda _: self.screen.say(HELP),
+            "query": self._answer_again,
+            "rewrite": self._switch_rewriting,
+            "history": self._show_history,
+            "save": self._save_transcript,
+            "reset": self._start_new,
+            "help": lambda _: self.terminal.print_line(HELP),
         }
 
     def run(self) -> int:
-        """Until /quit, the end of the input, or a second interruption; 1 where the run was stopped."""
+        """Read lines until /quit, the end of the input, or an interrupt at the prompt; 1 where the run was stopped."""
         self._greet()
         while True:
             try:
-                line = self.screen.read()
+                line = self.terminal.read_line()
             except KeyboardInterrupt:
                 line = None
             if line in (None, "/quit", "/exit"):
                 break
             try:
-                self._do(line or "")
+                self._handle_line(line or "")
             except KeyboardInterrupt:
-                self.screen.say("\nInterrupted; this turn is not kept. /quit leaves.", "yellow")
+                self.terminal.print_line("\nInterrupted; this turn is not kept. /quit leaves.", "yellow")
             except RunStopped as error:
-                self.screen.say(str(error), "red")
+                self.terminal.print_line(str(error), "red")
                 return 1
-        if self.session.conversation.history:
-            self.screen.say(f"To go on: task=chat task.conversation={self.session.conversation.id}", "dim")
+        if self.chat.conversation.history:
+            self.terminal.print_line(f"To go on: task=chat task.conversation={self.chat.conversation.id}", "dim")
         return 0
 
-    def _do(self, line: str) -> None:
+    def _handle_line(self, line: str) -> None:
         name, _, rest = line.removeprefix("/").partition(" ")
         if not line.startswith("/"):
             if line:
                 self._ask(line)
         elif name.isdecimal():
-            self._pick(int(name))
+            self._ask_suggestion(int(name))
         elif name in self.commands:
             self.commands[name](rest.strip())
         else:
-            self.screen.say(f"There is no command /{name}.\n{HELP}", "yellow")
+            self.terminal.print_line(f"There is no command /{name}.\n{HELP}", "yellow")
 
     def _ask(self, text: str, query: str = "") -> None:
-        record = self.session.ask_again(query) if query else self.session.ask(text)
-        self.suggested = self.suggester.suggest(record, self.screen.say) if self.suggester else []
+        record = self.chat.ask_again(query) if query else self.chat.ask(text)
+        self.suggested = self.suggester.suggest(record, self.terminal.print_line) if self.suggester else []
         for number, question in enumerate(self.suggested, start=1):
-            self.screen.say(f"  /{number} {question}", "green")
+            self.terminal.print_line(f"  /{number} {question}", "green")
 
-    def _pick(self, number: int) -> None:
+    def _ask_suggestion(self, number: int) -> None:
         if not 1 <= number <= len(self.suggested):
-            self.screen.say(f"There is no suggestion {number}.", "yellow")
+            self.terminal.print_line(f"There is no suggestion {number}.", "yellow")
             return
-        self.screen.say(f"> {self.suggested[number - 1]}")
+        self.terminal.print_line(f"> {self.suggested[number - 1]}")
         self._ask(self.suggested[number - 1])
 
-    def _query(self, text: str) -> None:
-        if not text or not self.session.conversation.history:
-            self.screen.say("Ask a question first; then /query TEXT answers it again from another search.", "yellow")
+    def _answer_again(self, text: str) -> None:
+        if not text or not self.chat.conversation.history:
+            self.terminal.print_line(
+                "Ask a question first; then /query TEXT answers it again from another search.", "yellow"
+            )
             return
         self._ask("", text)
 
-    def _rewrite(self, text: str) -> None:
+    def _switch_rewriting(self, text: str) -> None:
         if text in ("on", "off"):
-            self.session.rewriter.on = text == "on"
-        self.screen.say(f"Rewriting is {'on' if self.session.rewriter.on else 'off'}. (/rewrite on|off)")
+            self.chat.rewriter.on = text == "on"
+        self.terminal.print_line(f"Rewriting is {'on' if self.chat.rewriter.on else 'off'}. (/rewrite on|off)")
 
-    def _history(self, _: str) -> None:
-        for turn in self.session.conversation.history:
-            self.screen.say(f"> {turn.question}", "bold")
-            self.screen.say(turn.answer or "(no answer)")
-        if not self.session.conversation.history:
-            self.screen.say("Nothing was said yet.")
+    def _show_history(self, _: str) -> None:
+        for turn in self.chat.conversation.history:
+            self.terminal.print_line(f"> {turn.question}", "bold")
+            self.terminal.print_line(turn.answer or "(no answer)")
+        if not self.chat.conversation.history:
+            self.terminal.print_line("Nothing was said yet.")
 
-    def _save(self, text: str) -> None:
-        conversation = self.session.conversation
+    def _save_transcript(self, text: str) -> None:
+        conversation = self.chat.conversation
         path = Path(text).expanduser() if text else self.folder / f"{conversation.id}.md"
         try:
-            path.write_text(transcript(conversation), encoding="utf-8")
+            write_atomically(path, format_transcript(conversation))
         except OSError as error:
-            self.screen.say(f"It could not be saved: {error}", "red")
+            self.terminal.print_line(f"It could not be saved: {error}", "red")
             return
-        self.screen.say(f"Saved: {path}")
+        self.terminal.print_line(f"Saved: {path}")
 
-    def _reset(self, _: str) -> None:
-        self.session.start(new_name())
+    def _start_new(self, _: str) -> None:
+        self.chat.start(make_conversation_id())
         self.suggested = []
         self._greet()
 
     def _greet(self) -> None:
-        conversation = self.session.conversation
+        conversation = self.chat.conversation
         turns = f", {len(conversation.history)} turns so far" if conversation.history else ""
-        self.screen.say(f"Conversation {conversation.id}{turns}. Ask away; /help lists the commands.", "dim")
+        self.terminal.print_line(f"Conversation {conversation.id}{turns}. Ask away; /help lists the commands.", "dim")

@@ -1,4 +1,4 @@
-"""`task=evaluate`: what others, or we, computed before is scored; nothing is searched for or generated."""
+"""`task=evaluate`: scores rankings and answers in files, or a finished run; nothing is retrieved or generated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, DataError, Dataset, Task, TurnRecord
 
 if TYPE_CHECKING:
-    from convrag_tasks.given_turns import Given
+    from convrag_tasks.predictions import Predictions
 
 
 class EvaluateTask(Task):
@@ -66,9 +66,9 @@ class EvaluateTask(Task):
         settings = settings_of(config)
         dataset: Dataset = Wiring(config).get("dataset")
         if self.records is not None:
-            records, notes = self._finished(self.records, dataset)
+            records, notes = self._read_run(self.records, dataset)
         else:
-            records, notes = self._given(dataset, settings.limit, settings.top_n)
+            records, notes = self._read_files(dataset, settings.limit, settings.top_n)
         this, summary = evaluate(config, folder, records, notes)
         console = Console()
         if summary.overall:
@@ -77,48 +77,55 @@ class EvaluateTask(Task):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return int(bool(summary.stopped))
 
-    def _given(self, dataset: Dataset, limit: int | None, top_n: int) -> tuple[list[TurnRecord], list[str]]:
-        from convrag_tasks.given_records import absent, put_together, with_texts
-        from convrag_tasks.given_turns import asked, read_given
+    def _read_files(self, dataset: Dataset, limit: int | None, top_n: int) -> tuple[list[TurnRecord], list[str]]:
+        from convrag_tasks.dataset_turns import read_dataset_turns
+        from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
+        from convrag_tasks.predictions import read_predictions
 
-        given = read_given(self.run, self.answers, asked(dataset), skip=self.unknown == "skip")
-        turns = asked(dataset, limit)
-        lacking = absent(given, turns, dataset.qrels())
-        records = put_together(given, turns, lacking if self.missing == "zero" else {}, top_n)
-        notes = [*_unknown(given.unknown), *self._absent(lacking), *_evidence(given, top_n)]
-        return with_texts(records, dataset), notes
+        predictions = read_predictions(self.run, self.answers, read_dataset_turns(dataset), skip=self.unknown == "skip")
+        turns = read_dataset_turns(dataset, limit)
+        missing = find_missing(predictions, turns, dataset.qrels())
+        records = make_records(predictions, turns, missing if self.missing == "zero" else {}, top_n)
+        notes = [
+            *_note_unknown(predictions.unknown),
+            *self._note_missing(missing),
+            *_note_evidence(predictions, top_n),
+        ]
+        return add_passage_texts(records, dataset), notes
 
-    def _finished(self, folder: Path, dataset: Dataset) -> tuple[list[TurnRecord], list[str]]:
-        from convrag_tasks.finished_runs import as_reused, read_finished
-        from convrag_tasks.given_turns import asked
+    def _read_run(self, folder: Path, dataset: Dataset) -> tuple[list[TurnRecord], list[str]]:
+        from convrag_tasks.dataset_turns import read_dataset_turns
+        from convrag_tasks.run_records import mark_reused, read_run_records
 
-        records, turns = read_finished(folder), asked(dataset)
-        known = [as_reused(record) for record in records if record.turn_id in turns]
+        records, turns = read_run_records(folder), read_dataset_turns(dataset)
+        known = [mark_reused(record) for record in records if record.turn_id in turns]
         if (others := len(records) - len(known)) and (self.unknown == "error" or not known):
             raise DataError(
                 f"{others} of its {len(records)} turns are not in the data set: choose the one that it was a run of "
                 "(dataset=..., dataset.domain=...), or leave them out: task.unknown=skip",
                 path=folder,
             )
-        return known, [*_unknown({folder: others}), f"The turns are those of {folder}; this run made none."]
+        return known, [*_note_unknown({folder: others}), f"The turns are those of {folder}; this run made none."]
 
-    def _absent(self, lacking: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    def _note_missing(self, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
         truths = {"ranking": "qrels", "answer": "a reference answer"}
         what = "count as 0" if self.missing == "zero" else "are left out of the means (task.missing=zero counts them)"
-        for kind, turns in lacking.items():
+        for kind, turns in missing.items():
             if turns:
                 yield f"{len(turns)} turns with {truths[kind]} have no {kind} in the files: they {what}."
 
 
-def _unknown(counts: Mapping[Path, int]) -> Iterator[str]:
+def _note_unknown(counts: Mapping[Path, int]) -> Iterator[str]:
     for path, count in counts.items():
         if count:
             yield f"{count} turns of {path} are not in the data set and were left out."
 
 
-def _evidence(given: Given, top_n: int) -> Iterator[str]:
-    """What answers are compared with that came without contexts."""
-    bare = sum(answer.passages is None for answer in (given.answers or {}).values())
-    if bare:
-        taken = f"the first {top_n} passages of the run" if given.rankings is not None else "the relevant passages"
-        yield f"{bare} answers came without contexts: {taken} stand for what they were given."
+def _note_evidence(predictions: Predictions, top_n: int) -> Iterator[str]:
+    """Say which passages stand for the evidence of answers without contexts."""
+    count = sum(answer.passages is None for answer in (predictions.answers or {}).values())
+    if count:
+        passages = (
+            f"the first {top_n} passages of the run" if predictions.rankings is not None else "the relevant passages"
+        )
+        yield f"{count} answers came without contexts: {passages} stand for what they were given."

@@ -1,4 +1,4 @@
-"""`task=export`: a finished run in the formats that others read."""
+"""`task=export`: writes a finished run in a format that other tools read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Dataset, Task
+from convrag.store.atomic import replacing
 
 if TYPE_CHECKING:
-    from convrag_tasks.given_turns import Asked
+    from convrag_tasks.dataset_turns import DatasetTurn
 
 
 class ExportTask(Task):
@@ -61,28 +62,28 @@ class ExportTask(Task):
         """Write the file and say what is in it."""
         from rich.console import Console
 
-        lines, remarks = self._lines(config)
-        _write(self.path, lines)
+        lines, remarks = self._format_lines(config)
+        _write_lines(self.path, lines)
         console = Console()
         for line in [*remarks, f"Written: {self.path}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0
 
-    def _lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
-        from convrag_tasks.finished_runs import read_finished
+    def _format_lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
+        from convrag_tasks.run_records import read_run_records
 
-        records = read_finished(self.records)
-        said = [f"{len(records)} turns of {self.records}."]
+        records = read_run_records(self.records)
+        remarks = [f"{len(records)} turns of {self.records}."]
         if self.format == "trec":
             from convrag.run.writers import trec_lines
 
-            return [line for record in records for line in trec_lines(record)], said
+            return [line for record in records for line in trec_lines(record)], remarks
         if self.format == "csv":
-            from convrag_tasks.export_csv import csv_lines
-            from convrag_tasks.finished_runs import read_scores
+            from convrag_tasks.export_csv import format_csv_lines
+            from convrag_tasks.run_records import read_run_scores
 
-            return csv_lines(records, read_scores(self.records)), said
-        turns = self._turns(config)
+            return format_csv_lines(records, read_run_scores(self.records)), remarks
+        turns = self._read_turns(config)
         if unknown := next((record.turn_id for record in records if record.turn_id not in turns), ""):
             raise DataError(
                 f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
@@ -90,34 +91,28 @@ class ExportTask(Task):
                 path=self.records,
             )
         if self.format == "mtrag":
-            from convrag_tasks.export_mtrag import LIMIT, cut, mtrag_lines
+            from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, format_mtrag_lines
 
-            if shortened := sum(cut(record, self.contexts) for record in records):
-                said.append(
-                    f"{shortened} turns have more contexts than the checker allows: the first {LIMIT} are kept."
-                )
-            return mtrag_lines(records, turns, self.contexts), said
-        from convrag_tasks.export_inspector import inspector_lines
+            if cut := sum(exceeds_limit(record, self.contexts) for record in records):
+                remarks.append(f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept.")
+            return format_mtrag_lines(records, turns, self.contexts), remarks
+        from convrag_tasks.export_inspector import format_inspector_lines
 
-        return inspector_lines([self.records, *self.compare], turns, self.measures, said), said
+        return format_inspector_lines([self.records, *self.compare], turns, self.measures, remarks), remarks
 
-    def _turns(self, config: DictConfig) -> dict[str, Asked]:
+    def _read_turns(self, config: DictConfig) -> dict[str, DatasetTurn]:
         from convrag.turn.wiring import Wiring
-        from convrag_tasks.given_turns import asked
+        from convrag_tasks.dataset_turns import read_dataset_turns
 
         dataset: Dataset = Wiring(config).get("dataset")
-        return asked(dataset)
+        return read_dataset_turns(dataset)
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
+def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file whole, or not at all. Raises ConfigError where it cannot be written."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("w", encoding="utf-8", newline="\n") as file:
+        with replacing(path) as file:
             file.writelines(f"{line}\n" for line in lines)
-        unfinished.replace(path)
     except OSError as error:
         raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""InspectorRAGet's JSON, in the first version of its form, which every release loads."""
+"""InspectorRAGet's JSON, in the first version of the format, which every release of InspectorRAGet loads."""
 
 from __future__ import annotations
 
@@ -8,36 +8,41 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag import DataError, Passage, TurnRecord, UnknownName
-from convrag_tasks.export_talk import LABELS, labelled, spoken
-from convrag_tasks.finished_runs import read_finished, read_scores
-from convrag_tasks.given_turns import Asked
+from convrag_tasks.dataset_turns import DatasetTurn
+from convrag_tasks.export_mtrag import LABELS, list_messages, rename_labels
+from convrag_tasks.run_records import read_run_records, read_run_scores
 
 _WORKER = "convrag"
 _BINS = 10
 
 
 class _Model(NamedTuple):
-    """A run as InspectorRAGet sees it."""
+    """A run, which InspectorRAGet calls a model."""
 
     id: str
     records: Mapping[str, TurnRecord]
     scores: Mapping[str, Mapping[str, float]]
 
 
-def inspector_lines(
-    folders: Sequence[Path], turns: Mapping[str, Asked], wanted: Sequence[str], said: list[str]
+def format_inspector_lines(
+    folders: Sequence[Path], turns: Mapping[str, DatasetTurn], wanted: Sequence[str], remarks: list[str]
 ) -> list[str]:
     """The file, as one line.
 
-    InspectorRAGet drops a task in which a model lacks a number. So, where no measures are wanted in particular, what
-    some turn lacks is written as text, which it shows with the turn and in no chart; else the turns that lack a wanted
-    one are left out. `said` is told of either.
+    InspectorRAGet drops a turn in which a model lacks a number. So a measure that some turn lacks is written as text,
+    which is shown with the turn and in no chart; if measures are chosen, turns that lack one are left out instead.
+
+    Args:
+        folders: of finished runs over the same turns; each becomes a model.
+        turns: those of the data set.
+        wanted: the measures to write; all if empty.
+        remarks: gets a line about turns that were left out and measures that were written as text.
 
     Raises:
         DataError: the runs are not of the same turns.
         UnknownName: no turn has a wanted measure.
     """
-    models = _models(folders)
+    models = _read_models(folders)
     tasks = list(models[0].records)
     known = list(dict.fromkeys(name for model in models for turn in tasks for name in model.scores.get(turn, {})))
     for name in wanted:
@@ -45,14 +50,14 @@ def inspector_lines(
             raise UnknownName("task.measures: measure", name, known)
     measures = list(wanted) or known
     if wanted:
-        whole = [turn for turn in tasks if all(_everywhere(name, models, [turn]) for name in wanted)]
-        said.append(f"{len(whole)} of them have {', '.join(wanted)}.")
-        tasks = whole
-    complete = [name for name in measures if _everywhere(name, models, tasks)]
+        scored = [turn for turn in tasks if all(_is_complete(name, models, [turn]) for name in wanted)]
+        remarks.append(f"{len(scored)} of them have {', '.join(wanted)}.")
+        tasks = scored
+    complete = [name for name in measures if _is_complete(name, models, tasks)]
     if partial := [name for name in measures if name not in complete]:
-        said.append(f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}.")
+        remarks.append(f"Measures that some turns lack are text, and in no chart: {', '.join(partial)}.")
     metrics = [
-        _metric(name, [model.scores[turn][name] for model in models for turn in tasks])
+        _make_metric(name, [model.scores[turn][name] for model in models for turn in tasks])
         if name in complete
         else {"name": name, "display_name": name, "author": "algorithm", "type": "text"}
         for name in measures
@@ -61,32 +66,32 @@ def inspector_lines(
         "name": " against ".join(model.id for model in models),
         "models": [{"model_id": model.id, "name": model.id, "owner": "convrag"} for model in models],
         "metrics": metrics,
-        "documents": _documents(models, tasks),
-        "filters": _filters(turns[turn] for turn in tasks),
-        "tasks": [_task(turns[turn], models[0].records[turn]) for turn in tasks],
-        "evaluations": [_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
+        "documents": _list_documents(models, tasks),
+        "filters": _list_filters(turns[turn] for turn in tasks),
+        "tasks": [_make_task(turns[turn], models[0].records[turn]) for turn in tasks],
+        "evaluations": [_make_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
     }
     return [json.dumps(document, ensure_ascii=False)]
 
 
-def _models(folders: Sequence[Path]) -> list[_Model]:
+def _read_models(folders: Sequence[Path]) -> list[_Model]:
     models: list[_Model] = []
     for folder in folders:
-        records = {record.turn_id: record for record in read_finished(folder)}
+        records = {record.turn_id: record for record in read_run_records(folder)}
         name = folder.resolve().name
         again = sum(model.id.partition(" (")[0] == name for model in models)
-        models.append(_Model(f"{name} ({again + 1})" if again else name, records, read_scores(folder)))
+        models.append(_Model(f"{name} ({again + 1})" if again else name, records, read_run_scores(folder)))
         if records.keys() != models[0].records.keys():
             raise DataError(f"this run is not of the same turns as {folders[0]}", path=folder)
     return models
 
 
-def _everywhere(measure: str, models: Sequence[_Model], tasks: Sequence[str]) -> bool:
+def _is_complete(measure: str, models: Sequence[_Model], tasks: Sequence[str]) -> bool:
     return all(measure in model.scores.get(turn, {}) for model in models for turn in tasks)
 
 
-def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
-    """A number with its range: from 0 to 1, or as far as its values go."""
+def _make_metric(name: str, values: Sequence[float]) -> dict[str, Any]:
+    """A numerical measure with its range: 0 to 1, or further where its values go further."""
     low, high = min(0.0, *values), max(1.0, *values)
     return {
         "name": name,
@@ -98,8 +103,8 @@ def _metric(name: str, values: Sequence[float]) -> dict[str, Any]:
     }
 
 
-def _documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:
-    """The passages that an answer was given, each once."""
+def _list_documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str, str]]:
+    """The passages in the evidence of any answer, each once."""
     shown: dict[str, Passage] = {}
     for model in models:
         for turn in tasks:
@@ -108,33 +113,33 @@ def _documents(models: Sequence[_Model], tasks: Sequence[str]) -> list[dict[str,
     return [{"document_id": id_, "text": p.text, "title": p.title, "url": p.url} for id_, p in shown.items()]
 
 
-def _filters(places: Iterator[Asked]) -> list[str]:
+def _list_filters(places: Iterator[DatasetTurn]) -> list[str]:
     return ["domain", *dict.fromkeys(LABELS.get(name, name) for place in places for name in place.turn.labels)]
 
 
-def _task(place: Asked, record: TurnRecord) -> dict[str, Any]:
+def _make_task(place: DatasetTurn, record: TurnRecord) -> dict[str, Any]:
     return {
         "task_id": place.turn.id,
         "task_type": "rag",
         "domain": place.conversation.domain,
-        **labelled(place.turn.labels),
-        "input": spoken(place),
-        "contexts": _shown(record),
+        **rename_labels(place.turn.labels),
+        "input": list_messages(place),
+        "contexts": _list_context_ids(record),
         "targets": [{"text": place.turn.answer}] if place.turn.answer else [],
     }
 
 
-def _shown(record: TurnRecord) -> list[dict[str, str]]:
+def _list_context_ids(record: TurnRecord) -> list[dict[str, str]]:
     return [{"document_id": item.passage.id} for item in record.evidence.items]
 
 
-def _evaluation(model: _Model, turn: str, measures: Sequence[str], complete: set[str]) -> dict[str, Any]:
+def _make_evaluation(model: _Model, turn: str, measures: Sequence[str], complete: set[str]) -> dict[str, Any]:
     record, scores = model.records[turn], model.scores.get(turn, {})
-    given = {name: scores[name] if name in complete else f"{scores[name]:.4f}" for name in measures if name in scores}
+    values = {name: scores[name] if name in complete else f"{scores[name]:.4f}" for name in measures if name in scores}
     return {
         "task_id": turn,
         "model_id": model.id,
         "model_response": record.answer.text,
-        "contexts": _shown(record),
-        "annotations": {name: {_WORKER: {"value": value}} for name, value in given.items()},
+        "contexts": _list_context_ids(record),
+        "annotations": {name: {_WORKER: {"value": value}} for name, value in values.items()},
     }

@@ -1,4 +1,4 @@
-"""MTRAG's prediction format: a line of JSON for each task."""
+"""MTRAG's prediction format: a line of JSON for each turn."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from convrag import Hit, TurnRecord
 from convrag.run.writers import strictly_falling
-from convrag_tasks.export_talk import labelled, spoken
-from convrag_tasks.given_turns import Asked
+from convrag_tasks.dataset_turns import DatasetTurn
 
 LIMIT = 10
-"""Contexts of a turn that the format checker allows."""
+"""The most contexts of a turn that the format checker allows."""
 
 COLLECTIONS: Mapping[str, str] = {
     "clapnq": "mt-rag-clapnq-elser-512-100-20240503",
@@ -20,13 +19,26 @@ COLLECTIONS: Mapping[str, str] = {
     "fiqa": "mt-rag-fiqa-beir-elser-512-100-20240501",
     "cloud": "mt-rag-ibmcloud-elser-512-100-20240502",
 }
-"""The names by which MTRAG's retrieval script knows its domains; another domain goes by its own."""
+"""Domain -> the name of its collection in MTRAG's retrieval script; other domains keep their names."""
+
+LABELS: Mapping[str, str] = {
+    "answerability": "Answerability",
+    "question_type": "Question Type",
+    "multi_turn": "Multi-Turn",
+}
+"""Label -> its name in MTRAG's files; other labels keep their names."""
 
 
-def mtrag_lines(
-    records: Sequence[TurnRecord], turns: Mapping[str, Asked], contexts: Literal["evidence", "hits"]
+def format_mtrag_lines(
+    records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn], contexts: Literal["evidence", "hits"]
 ) -> Iterator[str]:
-    """The lines of the file; a turn that failed has an empty prediction, for the checker wants every task."""
+    """The lines of the file. A turn that failed has an empty prediction, because the checker wants every turn.
+
+    Args:
+        records: of the run.
+        turns: those of the data set.
+        contexts: whether a turn's contexts are its evidence or its hits.
+    """
     for record in records:
         place = turns[record.turn_id]
         task = {
@@ -35,22 +47,22 @@ def mtrag_lines(
             "task_type": "rag",
             "turn": str(record.number),
             "Collection": COLLECTIONS.get(record.domain, record.domain),
-            "contexts": _contexts(record, contexts),
-            "input": spoken(place),
+            "contexts": _make_contexts(record, contexts),
+            "input": list_messages(place),
             "targets": [{"speaker": "agent", "text": place.turn.answer}] if place.turn.answer else [],
-            **labelled(place.turn.labels),
+            **rename_labels(place.turn.labels),
             "predictions": [{"text": record.answer.text}],
         }
         yield json.dumps(task, ensure_ascii=False)
 
 
-def cut(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> bool:
+def exceeds_limit(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> bool:
     """Whether a turn has more contexts than the checker allows."""
     return len(record.hits if contexts == "hits" else record.evidence.items) > LIMIT
 
 
-def _contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[dict[str, Any]]:
-    """Passages with scores that fall strictly, for MTRAG's retrieval script orders them by score."""
+def _make_contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[dict[str, Any]]:
+    """Passages whose scores fall strictly, because MTRAG's retrieval script sorts them by score."""
     if contexts == "hits":
         shown = list(record.hits)
     else:
@@ -68,3 +80,19 @@ def _contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list
         }
         for hit, score in scored
     ]
+
+
+def list_messages(place: DatasetTurn) -> list[dict[str, str]]:
+    """The conversation up to the question, with the data set's answers, as MTRAG's tasks have it."""
+    messages: list[dict[str, str]] = []
+    for turn in place.conversation.turns[: place.number - 1]:
+        messages += [{"speaker": "user", "text": turn.question}, {"speaker": "agent", "text": turn.answer}]
+    return [*messages, {"speaker": "user", "text": place.turn.question}]
+
+
+def rename_labels(labels: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Labels by MTRAG's names, each with a list of values."""
+    return {
+        LABELS.get(name, name): [str(each) for each in value] if isinstance(value, list | tuple) else [str(value)]
+        for name, value in labels.items()
+    }

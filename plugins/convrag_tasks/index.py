@@ -1,4 +1,4 @@
-"""`task=index`: the index, and nothing else."""
+"""`task=index`: builds the index, and asks no question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class IndexTask(Task):
     """
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Build it, and say what was done."""
+        """Build the index and print what was done."""
         from rich.console import Console
 
         from convrag.turn.wiring import Wiring
@@ -28,7 +28,8 @@ class IndexTask(Task):
         wiring.get("retriever")
         wiring.check()
         start = time.perf_counter()
-        for place, stage in wiring.stages.items():  # a hybrid's parts come before it, each with an index of its own
+        # The retrievers of a hybrid stand before it; each has its own index.
+        for place, stage in wiring.stages.items():
             if isinstance(stage, Retriever):
                 for line in stage.index() or ["it is ready"]:
                     Console().print(f"{place}: {line}", highlight=False, markup=False, soft_wrap=True)

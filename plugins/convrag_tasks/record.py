@@ -1,14 +1,17 @@
-"""`task=record`: a run whose replies of language models are kept in a file."""
+"""`task=record`: a run whose replies of language models are written to a file."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from omegaconf import DictConfig
 
-from convrag import Completion, ConfigError, Prompt, Run, RunSummary, Task, TurnRecord, hookimpl
+from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
 from convrag.sdk.recording import key_of, to_line
+from convrag.store.atomic import replacing
 
 
 class RecordTask(Task):
@@ -33,11 +36,9 @@ class RecordTask(Task):
 
         if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
-        recorder = Recorder(self.path)
-        try:
+        with ExitStack() as stack:
+            recorder = Recorder(self._open(stack))
             this, summary = run(config, folder, recorder)
-        finally:
-            recorder.discard()
         console = Console()
         if summary.overall:
             console.print(table(summary))
@@ -45,51 +46,44 @@ class RecordTask(Task):
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return int(bool(summary.stopped) or summary.failed == summary.turns)
 
+    def _open(self, stack: ExitStack) -> IO[str]:
+        """Open the file before the first turn. Raises ConfigError where it cannot be written."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            return stack.enter_context(replacing(self.path))
+        except OSError as error:
+            raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
+
 
 class Recorder:
-    """Watches a run: keeps each reply once, in the order of the turns.
+    """Observes a run, and writes each reply once, in the order of the turns.
 
-    Raises ConfigError where the file cannot be written, before the first turn.
+    Args:
+        file: where the lines go.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.unfinished = path.with_name(f".{path.name}.unfinished")
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
         self._seen: set[str] = set()
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self.unfinished.write_text("", encoding="utf-8")
-        except OSError as error:
-            raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
 
     @property
     def count(self) -> int:
-        """The replies until now."""
+        """How many replies were written."""
         return len(self._seen)
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
-        """Append what is new."""
-        self._append(record.replies)
+        """Write the replies that stages got in this turn."""
+        self._write(record.replies)
 
     @hookimpl
     def convrag_run_measured(self, run: Run, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Append what metrics were told."""
-        self._append(replies)
+        """Write the replies that metrics got."""
+        self._write(replies)
 
-    @hookimpl
-    def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
-        """Put the file into its place."""
-        self.unfinished.replace(self.path)
-
-    def discard(self) -> None:
-        """Drop what is unfinished; what was there before stays."""
-        self.unfinished.unlink(missing_ok=True)
-
-    def _append(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
-        """Of two replies to one prompt, say of two models, the first is kept."""
-        with self.unfinished.open("a", encoding="utf-8") as file:
-            for prompt, completion in replies:
-                if (key := key_of(prompt)) not in self._seen:
-                    self._seen.add(key)
-                    file.write(f"{to_line(prompt, completion)}\n")
+    def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
+        """Write replies; of two replies to one prompt, from two models for example, the first is kept."""
+        for prompt, completion in replies:
+            if (key := key_of(prompt)) not in self._seen:
+                self._seen.add(key)
+                self._file.write(f"{to_line(prompt, completion)}\n")

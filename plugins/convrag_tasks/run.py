@@ -1,4 +1,4 @@
-"""`task=run`: one run over a data set."""
+"""`task=run`: a run over a data set."""
 
 from __future__ import annotations
 

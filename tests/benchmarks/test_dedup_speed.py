@@ -1,4 +1,4 @@
-"""Budgets of deduplication: a turn's time however long the history, and beside a bare manager. -s shows the figures."""
+"""Time limits of deduplication: for a turn after a long history, and against set operations. -s shows the figures."""
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
@@ -24,8 +24,8 @@ def corpus(size: int) -> dict[str, Any]:
     return {str(number): {"text": f"Document {number} {TEXT}"} for number in range(size)}
 
 
-class Bare:
-    """Intersects sets and joins strings, and does nothing else."""
+class SetManager:
+    """A manager that only intersects sets and joins strings."""
 
     def __init__(self) -> None:
         self.histories: dict[str, set[int]] = {}
@@ -63,19 +63,19 @@ def test_a_turn_of_the_manager() -> None:
     documents = corpus(LONG + 2000 * SHOWN)
     figures: dict[tuple[str, int], float] = {}
     for history in (1000, LONG):
-        hashing, plain, bare = MultiTurnManager(), MultiTurnManager(content_hash=False), Bare()
+        hashing, plain, sets = MultiTurnManager(), MultiTurnManager(content_hash=False), SetManager()
         for manager in (hashing, plain):
             manager.deduplicate_context("c", range(history), documents)
-        bare.turn("c", range(history), documents)
+        sets.turn("c", range(history), documents)
         turns = [ids(turn, history) for turn in range(1000)]
-        figures["bare", history] = median(lambda n, b=bare, t=turns: b.turn("c", t[n], documents))
+        figures["sets", history] = median(lambda n, s=sets, t=turns: s.turn("c", t[n], documents))
         for name, manager in (("plain", plain), ("hashing", hashing)):
             figures[name, history] = median(lambda n, m=manager, t=turns: m.deduplicate_context("c", t[n], documents))
-    ratio = figures["plain", LONG] / figures["bare", LONG]
-    for name in ("bare", "plain", "hashing"):
+    ratio = figures["plain", LONG] / figures["sets", LONG]
+    for name in ("sets", "plain", "hashing"):
         short, long = figures[name, 1000], figures[name, LONG]
         print(f"manager, {name}: {1e6 * short:.1f} us after 1,000 documents, {1e6 * long:.1f} us after {LONG:,}")
-    print(f"manager without hashing: {ratio:.2f} times a bare one")
+    print(f"manager without hashing: {ratio:.2f} times set operations alone")
     assert figures["hashing", LONG] < 1e-3
     assert figures["hashing", LONG] < 3 * figures["hashing", 1000]
     assert ratio < 5
@@ -93,8 +93,8 @@ def conversation(documents: int) -> Session:
     return Session("c", history=turns)
 
 
-def everything(going: Session) -> list[Message]:
-    """A generator that sends the whole conversation: the worst there is for finding a text."""
+def all_messages(going: Session) -> list[Message]:
+    """The messages of a generator that sends the whole conversation: the slowest case for finding a text."""
     messages = [Message("system", "Answer.")]
     for turn in going.history:
         evidence = "\n\n".join(f"[Doc_{passage.id}]: {passage.content}" for passage in turn.passages)
@@ -103,7 +103,7 @@ def everything(going: Session) -> list[Message]:
 
 
 def _turns(context: DedupContext, going: Session, messages: list[Message], documents: int) -> float:
-    """Median seconds of turns that follow each other. The first one, which reads the history, does not count."""
+    """Median seconds of turns that follow each other. The first one reads the history, and does not count."""
     times = []
     for turn in range(60):
         question: Question = going.question("And?")
@@ -114,7 +114,7 @@ def _turns(context: DedupContext, going: Session, messages: list[Message], docum
         times.append(time.perf_counter() - start)
         assert evidence.trace["num_deduplicated"] == SHOWN // 2
         going.add(Turn(f"c<::>new{turn}", "Question?", "Answer.", found))
-        messages += everything(Session("c", history=going.history[-1:]))[1:]
+        messages += all_messages(Session("c", history=going.history[-1:]))[1:]
     return statistics.median(times[1:])
 
 
@@ -123,7 +123,7 @@ def test_a_turn_of_the_context() -> None:
         figures = {}
         for documents in (1000, LONG):
             going = conversation(documents)
-            messages = everything(going)
+            messages = all_messages(going)
             figures[documents] = _turns(DedupContext(llm=toys.EchoLLM(), **options), going, messages, documents)
             del going, messages
         short, long = figures[1000], figures[LONG]

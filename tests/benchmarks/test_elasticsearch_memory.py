@@ -28,7 +28,7 @@ SERVER = Path(__file__).parents[1] / "elasticsearch_server.py"
 INDEX = """
 import os, sys
 from convrag.__main__ import main
-import convrag_elasticsearch._client, rich.console  # what has to be loaded once, whatever the corpus
+import convrag_elasticsearch.client, rich.console  # what has to be loaded once, whatever the corpus
 print("start", flush=True)
 sys.stdin.readline()
 main()

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from killing import Grid, check_killed, shares
-from llm_server import Server, Step, said
+from llm_server import Server, Step, make_reply
 
 pytestmark = pytest.mark.skipif(not (find_spec("litellm") and find_spec("mlflow")), reason="needs litellm and mlflow")
 
@@ -36,11 +36,11 @@ print(json.dumps([[run.info.status, run.data.tags] for run in client.search_runs
 class WordsOfTheRequest(Server):
     """Equal requests get equal replies, different ones different ones."""
 
-    def enter(self, body: dict[str, Any], path: str, key: str) -> Step:
-        super().enter(body, path, key)
+    def begin_request(self, body: dict[str, Any], path: str, key: str) -> Step:
+        super().begin_request(body, path, key)
         words = " ".join(message["content"] for message in body["messages"]).split()
         seed = blake2b(" ".join(words).encode(), digest_size=8).digest()
-        return Step(body=said(" ".join(words[byte % len(words)] for byte in seed)))
+        return Step(body=make_reply(" ".join(words[byte % len(words)] for byte in seed)))
 
 
 @pytest.fixture

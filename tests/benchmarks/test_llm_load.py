@@ -181,7 +181,7 @@ def test_with_a_slow_model_conversations_wait_together(served: tuple[str, float]
 @pytest.mark.parametrize("served", [0.1], indirect=True)
 def test_with_a_fast_model_our_door_costs_little_beside_litellm(served: tuple[str, float], tmp_path: Path) -> None:
     address, delay = served
-    _litellm.library()
+    _litellm.load_library()
     doors = {"ours": ours(address, Store(tmp_path)), "bare litellm": bare(address)}
     for converse in doors.values():
         converse(1)

@@ -112,7 +112,7 @@ def accuracy(kind: Kind, folder: Path, pairs: int = 1000, seed: int = 2) -> floa
     """How often the ranker prefers the right one of two texts in words that are new to the model."""
     from convrag_neural.duot5 import DuoT5Ranker
     from convrag_neural.monot5 import MonoT5Ranker
-    from convrag_rankers import BM25Ranker
+    from convrag_retrieval import BM25Ranker
 
     ranker = (
         MonoT5Ranker(model=str(folder)) if kind == "monot5" else DuoT5Ranker(prefilter=BM25Ranker(), model=str(folder))
@@ -130,7 +130,7 @@ def _prompt(example: Example) -> str:
     """What the rankers make of a query and its texts."""
     from convrag_neural import duot5, monot5
 
-    return (monot5 if len(example.texts) == 1 else duot5)._prompt(example.query, *example.texts)
+    return (monot5 if len(example.texts) == 1 else duot5)._build_prompt(example.query, *example.texts)
 
 
 def _hinted(example: Example) -> Iterator[tuple[str, float]]:

@@ -120,7 +120,7 @@ def test_full_history_shows_both_speakers_in_order() -> None:
     user = prompt.messages[-1].content
     assert user.index("User: copper?") < user.index("Assistant: answer 1") < user.index("User: its price?")
     assert user.endswith("used for?")
-    assert rewrite.trace["prompt"] == FullHistoryRewriter(llm=llm).content_hash()
+    assert rewrite.trace["prompt"] == FullHistoryRewriter(llm=llm).prompt_templates[0].hash
 
 
 def test_a_first_turn_costs_nothing() -> None:

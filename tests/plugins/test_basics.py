@@ -178,7 +178,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     stage = DirectGenerator(llm=llm, prompt=own)
     stage.generate(Question("Why?"), evidence(2))
     assert [message.content for message in llm.prompts[0].messages] == ["Q: Why?, 2 passages"]
-    assert stage.content_hash() != DirectGenerator(llm=llm).content_hash()
+    assert stage.prompt_templates[0].hash != DirectGenerator(llm=llm).prompt_templates[0].hash
 
 
 def test_a_prompt_that_is_missing_or_broken(tmp_path: Path) -> None:

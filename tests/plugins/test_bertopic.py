@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -157,3 +158,12 @@ def test_nothing_heavy_is_imported_before_clustering() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_litellm_is_told_before_its_import_to_look_nothing_up() -> None:
+    """Bertopic imports it where it is installed."""
+    settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    environment = {name: value for name, value in os.environ.items() if name not in settings}
+    code = f"import os, convrag_bertopic; print([os.environ.get(name) for name in {list(settings)}])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(list(settings.values()))

@@ -21,9 +21,9 @@ from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics import FullContext, NoRanker
 from convrag_condense import ChatGenerator, CondenseRewriter
-from convrag_condense.meta import HeldBack, is_meta
+from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 from convrag_offline.answering import answer
-from convrag_offline.frequencies import Frequencies
+from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_retrieval.bm25 import BM25Retriever
 
 READY = "Okay, I understand. I'm ready to begin."
@@ -272,7 +272,7 @@ def test_only_known_numbers_stay(parts: list[str]) -> None:
     ],
 )
 def test_meta_responses_are_known(reply: str) -> None:
-    assert is_meta(reply)
+    assert is_meta_response(reply)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_meta_responses_are_known(reply: str) -> None:
     ],
 )
 def test_answers_are_no_meta_responses(reply: str) -> None:
-    assert not is_meta(reply)
+    assert not is_meta_response(reply)
 
 
 def test_a_meta_response_is_asked_again_once() -> None:
@@ -328,7 +328,7 @@ def test_nobody_hears_a_meta_response_that_is_asked_again(replies: list[str], he
 
 def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
     pieces: list[str] = []
-    held = HeldBack(pieces.append)
+    held = MetaResponseFilter(pieces.append)
     for piece in ("Okay", ". ", "Steam", " does it", ". ", "And", " more"):
         held(piece)
     assert pieces == ["Okay. Steam does it. ", "And", " more"]
@@ -337,7 +337,7 @@ def test_an_answer_is_heard_as_soon_as_it_is_one() -> None:
 @given(st.text(max_size=80), st.integers(1, 7))
 def test_nothing_is_lost_on_the_way(text: str, size: int) -> None:
     pieces: list[str] = []
-    held = HeldBack(pieces.append)
+    held = MetaResponseFilter(pieces.append)
     for start in range(0, len(text), size):
         held(text[start : start + size])
     held.release()
@@ -371,7 +371,7 @@ def test_a_prompt_of_the_users_own(tmp_path: Path) -> None:
     assert [message.content for message in sent(llm)] == [
         "Be kind.", "Q: Question 1?2True", "Answer 1.", "Q: Question 2?1False",
     ]  # fmt: skip
-    assert generator.content_hash() != ChatGenerator(llm=llm).content_hash()
+    assert generator.prompt_templates[0].hash != ChatGenerator(llm=llm).prompt_templates[0].hash
     path.write_text("Just {{ question }}")
     with pytest.raises(DataError, match="one <|system|> and one <|user|>".replace("|", r"\|")):
         ChatGenerator(llm=llm, prompt=path)
@@ -392,7 +392,7 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     inputs = llm.prompts[-1].inputs
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
     assert inputs["evidence"] == [{"number": 3, "title": "Title 5", "authors": "", "text": "Text 5."}]
-    assert answer(**{**inputs, "question": "Which text is it, number 5?"}, frequencies=Frequencies()) != ""
+    assert answer(**{**inputs, "question": "Which text is it, number 5?"}, frequencies=DocumentFrequencies()) != ""
 
 
 # The seed's manual test cases, end to end --------------------------------------------------------------------------
@@ -447,7 +447,7 @@ def chat(tmp_path: Path, llm: LLM) -> Pipeline:
     store = Store(tmp_path / "store")
     retriever = BM25Retriever(dataset=Library(), store=store)
     return Pipeline(
-        rewriter=CondenseRewriter(llm=llm, embedder=NoEmbedder(), retriever=retriever, store=store),
+        rewriter=CondenseRewriter(llm=llm, embedder=NoEmbedder(), retriever=retriever),
         retriever=retriever,
         reranker=NoRanker(),
         context=FullContext(),
@@ -484,7 +484,7 @@ def test_the_seeds_manual_cases(tmp_path: Path, questions: list[str], searched: 
     assert found in [item.passage.id for item in last.evidence.items]
     assert last.answer.text == RECORDED["answer", questions[-1]]
     assert last.answer.citations
-    assert not is_meta(last.answer.text)
+    assert not is_meta_response(last.answer.text)
     assert last.trace["generator"]["citations_removed"] == 0
     question, _, note = llm.prompts[-1].messages[-1].content.partition("\n\n---\n")
     assert question == questions[-1]

@@ -1,4 +1,4 @@
-"""Comparing runs: what the tables say, and that they say it again."""
+"""Comparisons of runs: leaderboards, baselines, effects, reports of grids, and finding the runs."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from typing import Any
 
 import pytest
 
-from comparisons import BAD, GOOD, MIXED, grid, outcome
+from comparisons import BAD, GOOD, MIXED, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.types import Cell, Sweep, Usage
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
-from convrag_compare.factors import find_baseline, label
-from convrag_compare.finding import find
-from convrag_compare.leaderboard import rank
-from convrag_compare.outcome import FAILED, Outcome, Scores
-from convrag_compare.reporting import report, terminal_table
-from convrag_compare.tables import Table, number, p_value, signed
+from convrag_compare.factors import find_baseline, format_run
+from convrag_compare.find_runs import find_runs
+from convrag_compare.leaderboard import build_leaderboard
+from convrag_compare.report import compare_runs, make_terminal_table
+from convrag_compare.run_result import FAILED, RunResult, Scores
+from convrag_compare.tables import Table, format_number, format_p, format_signed
 
 
 @pytest.fixture(autouse=True)
 def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They take a second each, and have tests of their own."""
-    monkeypatch.setattr("convrag_compare.reporting.draw", lambda board, folder: [])
+    """Draw no plots here: each takes a second, and test_compare_plots.py tests them."""
+    monkeypatch.setattr("convrag_compare.report.draw_plots", lambda board, folder: [])
 
 
-def board_rows(outcomes: list[Outcome], folder: Path, **more: Any) -> list[dict[str, str]]:
-    made = report(outcomes, "nDCG@5", find_baseline(outcomes, None), folder, **more)
+def board_rows(results: list[RunResult], folder: Path, **more: Any) -> list[dict[str, str]]:
+    made = compare_runs(results, "nDCG@5", find_baseline(results, None), folder, **more)
     return list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
 
 
@@ -53,16 +53,16 @@ def test_the_leaderboard_is_sorted_and_compared_with_the_baseline(tmp_path: Path
 
 def test_files_are_the_same_again_and_hold_no_times(tmp_path: Path) -> None:
     again = [replace(each, summary=replace(each.summary, seconds=99.0, timings={"generator": 7.0})) for each in grid()]
-    one, other = (report(runs, "nDCG@5", runs[0], tmp_path).files for runs in (grid(), again))
+    one, other = (compare_runs(runs, "nDCG@5", runs[0], tmp_path).files for runs in (grid(), again))
     for name in ("leaderboard.md", "leaderboard.csv", "leaderboard.tex", "effects.md"):
         assert one[name] == other[name]
     assert one["costs.md"] != other["costs.md"]
 
 
 def test_a_failed_cell_stands_last_and_nothing_is_said_of_it(tmp_path: Path) -> None:
-    outcomes = grid()
-    outcomes[1] = Outcome("bad", outcomes[1].choices, FAILED, "no key")
-    made = report(outcomes, "nDCG@5", outcomes[0], tmp_path)
+    results = grid()
+    results[1] = RunResult("bad", results[1].choices, FAILED, "no key")
+    made = compare_runs(results, "nDCG@5", results[0], tmp_path)
     rows = list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
     assert [row["state"] for row in rows] == ["ok", "ok", "ok", "failed"]
     assert rows[-1]["nDCG@5"] == rows[-1]["p"] == ""
@@ -71,58 +71,58 @@ def test_a_failed_cell_stands_last_and_nothing_is_said_of_it(tmp_path: Path) -> 
 
 
 def test_nothing_ended_well(tmp_path: Path) -> None:
-    made = report([Outcome("one", {"rewriter": "a"}, FAILED, "no")], "nDCG@5", None, tmp_path)
+    made = compare_runs([RunResult("one", {"rewriter": "a"}, FAILED, "no")], "nDCG@5", None, tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "effects.md" not in made.files
 
 
 def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> None:
     bare = [replace(each, scores=Scores(), summary=replace(each.summary, overall={}, domains={})) for each in grid()]
-    made = report(bare, "nDCG@5", bare[0], tmp_path)
+    made = compare_runs(bare, "nDCG@5", bare[0], tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "calls made" in made.files["costs.md"]
 
 
 def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:
-    outcomes = [outcome("rewriter=a", BAD), outcome("rewriter=b", GOOD, failed=2, fallbacks={"rewriter": 4})]
-    text = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files["leaderboard.md"]
+    results = [run_result("rewriter=a", BAD), run_result("rewriter=b", GOOD, failed=2, fallbacks={"rewriter": 4})]
+    text = compare_runs(results, "nDCG@5", results[0], tmp_path).files["leaderboard.md"]
     assert "* `rewriter=b`: 2 of 12 turns failed." in text
     assert "* `rewriter=b`: turns in which a stage fell back: rewriter 4." in text
 
 
 def test_only_shared_turns_are_compared(tmp_path: Path) -> None:
     fewer = {name: turns[:1] for name, turns in GOOD.items()}
-    outcomes = [outcome("rewriter=a", BAD), outcome("rewriter=b", fewer), outcome("rewriter=c", {"z": [1.0]})]
-    board = rank(outcomes, "nDCG@5", outcomes[0])
-    by_name = {row.outcome.name: row for row in board.rows}
+    results = [run_result("rewriter=a", BAD), run_result("rewriter=b", fewer), run_result("rewriter=c", {"z": [1.0]})]
+    board = build_leaderboard(results, "nDCG@5", results[0])
+    by_name = {row.result.name: row for row in board.rows}
     assert by_name["rewriter=b"].difference.turns == 6
     assert by_name["rewriter=b"].difference.mean == pytest.approx(0.7)
     assert by_name["rewriter=c"].difference is None
-    text = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files["leaderboard.md"]
+    text = compare_runs(results, "nDCG@5", results[0], tmp_path).files["leaderboard.md"]
     assert "`rewriter=c`: shares no scored turn with the baseline" in text
     assert "different numbers of turns (1, 6, 12)" in text
 
 
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
-    outcomes = [outcome(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
-    files = report(outcomes, "nDCG@5", outcomes[0], tmp_path).files
+    results = [run_result(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
+    files = compare_runs(results, "nDCG@5", results[0], tmp_path).files
     assert "## nDCG@5 by domain" in files["leaderboard.md"]
     row = next(csv.DictReader(io.StringIO(files["leaderboard.csv"])))
     assert float(row["law:R@5"]) == pytest.approx(0.425)
 
 
 def test_effects_hold_all_else_equal(tmp_path: Path) -> None:
-    text = report(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
+    text = compare_runs(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
     means = {name: sum(map(sum, values.values())) / 12 for name, values in (("bad", BAD), ("mixed", MIXED))}
-    assert f"| x | {number((means['bad'] + means['mixed']) / 2)} |" in text
+    assert f"| x | {format_number((means['bad'] + means['mixed']) / 2)} |" in text
     (line,) = re.findall(r"^\| a - b \|.*$", text, re.MULTILINE)
     expected = (means["bad"] - means["mixed"]) / 2  # with ranker=y they are alike
-    assert f"| {signed(expected)} |" in line
+    assert f"| {format_signed(expected)} |" in line
     assert line.endswith("| 2 |")
 
 
 def test_an_unmeasured_metric_is_answered_with_those_that_are_there(tmp_path: Path) -> None:
-    made = report(grid(), "BLEU", None, tmp_path)
+    made = compare_runs(grid(), "BLEU", None, tmp_path)
     assert "sweep.metric=BLEU was not measured; nDCG@5 decides. There are nDCG@5, R@5." in made.lines
 
 
@@ -136,13 +136,13 @@ def test_an_unmeasured_metric_is_answered_with_those_that_are_there(tmp_path: Pa
     ],
 )
 def test_baselines(wanted: str | None, found: str) -> None:
-    assert label(find_baseline(grid(), wanted), ["rewriter", "ranker"]) == found
+    assert format_run(find_baseline(grid(), wanted), ["rewriter", "ranker"]) == found
 
 
 def test_a_plus_in_a_value_of_the_baseline() -> None:
-    outcomes = [outcome("dataset.domain=x", GOOD), outcome("dataset.domain=x+y +system=mmr", GOOD)]
-    assert find_baseline(outcomes, "dataset.domain=x+y+system=mmr") is outcomes[1]
-    assert find_baseline(outcomes, "dataset.domain=x+y++system=mmr") is outcomes[1]
+    results = [run_result("dataset.domain=x", GOOD), run_result("dataset.domain=x+y +system=mmr", GOOD)]
+    assert find_baseline(results, "dataset.domain=x+y+system=mmr") is results[1]
+    assert find_baseline(results, "dataset.domain=x+y++system=mmr") is results[1]
 
 
 def test_an_unknown_baseline_lists_the_cells() -> None:
@@ -153,10 +153,10 @@ def test_an_unknown_baseline_lists_the_cells() -> None:
 def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
     from rich.console import Console
 
-    made = report(grid(), "nDCG@5", None, tmp_path)
+    made = compare_runs(grid(), "nDCG@5", None, tmp_path)
     states = {each.name: "reused" for each in grid()}
     console = Console(width=80, file=io.StringIO())
-    console.print(terminal_table(made, states, 80))
+    console.print(make_terminal_table(made, states, 80))
     shown = console.file.getvalue()
     assert shown.count("reused") == 4
     assert max(map(len, shown.splitlines())) <= 80
@@ -171,7 +171,14 @@ def test_latex_and_markdown_are_escaped() -> None:
 
 
 def test_numbers() -> None:
-    assert [number(0.12345), number(-0.0001), number(math.nan), signed(0.5), signed(-0.5), signed(0.0001)] == [
+    assert [
+        format_number(0.12345),
+        format_number(-0.0001),
+        format_number(math.nan),
+        format_signed(0.5),
+        format_signed(-0.5),
+        format_signed(0.0001),
+    ] == [
         "0.123",
         "0.000",
         "",
@@ -179,13 +186,13 @@ def test_numbers() -> None:
         "-0.500",
         "0.000",
     ]
-    assert (p_value(0.00001), p_value(0.05)) == ("<0.0001", "0.0500")
+    assert (format_p(0.00001), format_p(0.05)) == ("<0.0001", "0.0500")
 
 
 # Finished runs on disk ------------------------------------------------------------------------------------------
 
 
-def write(run: Outcome, folder: Path, overrides: list[str]) -> Path:
+def write(run: RunResult, folder: Path, overrides: list[str]) -> Path:
     """A run's folder as the runner leaves it."""
     (folder / ".hydra").mkdir(parents=True)
     (folder / ".hydra" / "overrides.yaml").write_text(json.dumps(overrides))
@@ -205,7 +212,7 @@ def swept(folder: Path, **settings: Any) -> Sweep:
     cells = []
     for name, values in (("none", BAD), ("mmr", GOOD)):
         overrides = (f"rewriter={name}", "limit=3")
-        write(outcome(" ".join(overrides), values), folder / f"id-{name}", list(overrides))
+        write(run_result(" ".join(overrides), values), folder / f"id-{name}", list(overrides))
         cells.append(Cell(f"id-{name}", overrides, folder / f"id-{name}", "ok"))
     cells.append(Cell("id-bad", ("rewriter=bad", "limit=3"), folder / "id-bad", "failed", "no key"))
     sweep = {"metric": "nDCG@5", "baseline": None, "sample": None, "seed": 0} | settings
@@ -236,12 +243,12 @@ def test_an_unknown_baseline_is_told_before_the_first_cell(tmp_path: Path) -> No
 def test_what_a_former_report_left_is_taken_away(tmp_path: Path) -> None:
     for name in ("effects.md", "heat_nDCG@5.png", "mine.png"):
         (tmp_path / name).touch()
-    report([outcome("only", GOOD)], "nDCG@5", None, tmp_path)
+    compare_runs([run_result("only", GOOD)], "nDCG@5", None, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 
 
 def test_a_reused_reply_counts_with_the_time_that_it_took() -> None:
-    one = outcome("one", GOOD)
+    one = run_result("one", GOOD)
     summary = replace(one.summary, turns=10, timings={"generator": 0.2}, usage={"generator": Usage(reused_seconds=3.0)})
     late = replace(one, summary=summary)
     assert late.latency == pytest.approx(20.0)
@@ -262,21 +269,24 @@ def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     listed = {"id": "s", "cells": [{"id": cell.id, "overrides": list(cell.overrides)} for cell in sweep.cells]}
     (tmp_path / "grid/sweep.json").write_text(json.dumps(listed))
-    whole = find([str(tmp_path / "grid")], tmp_path, "")
+    whole = find_runs([str(tmp_path / "grid")], tmp_path, "")
     assert [run.choices["rewriter"] for run in whole] == ["none", "mmr"]
-    assert find([str(tmp_path / "grid/id-*")], tmp_path, "")[0].choices["rewriter"] == "mmr"
-    assert len(find([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")], tmp_path, "")) == 2
+    assert find_runs([str(tmp_path / "grid/id-*")], tmp_path, "")[0].choices["rewriter"] == "mmr"
+    assert len(find_runs([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")], tmp_path, "")) == 2
     with pytest.raises(ConfigError, match=r"no finished run"):
-        find([str(tmp_path / "nowhere")], tmp_path, "")
+        find_runs([str(tmp_path / "nowhere")], tmp_path, "")
 
 
 def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) -> None:
-    one = write(outcome("x", BAD), tmp_path / "one", ["rewriter=mmr", "top_k=5"])
-    other = write(outcome("x", GOOD), tmp_path / "two/run", ["top_k=5"])
+    one = write(run_result("x", BAD), tmp_path / "one", ["rewriter=mmr", "top_k=5"])
+    other = write(run_result("x", GOOD), tmp_path / "two/run", ["top_k=5"])
     (other / ".hydra/config.yaml").write_text("rewriter:\n  _option_: full_history\ntop_k: 5\n")
-    assert [run.choices["rewriter"] for run in find([str(one), str(other)], tmp_path, "")] == ["mmr", "full_history"]
-    twin = write(outcome("x", GOOD), tmp_path / "three/run", ["rewriter=mmr", "top_k=5"])
-    runs = find([str(one), str(twin)], tmp_path, "")
+    assert [run.choices["rewriter"] for run in find_runs([str(one), str(other)], tmp_path, "")] == [
+        "mmr",
+        "full_history",
+    ]
+    twin = write(run_result("x", GOOD), tmp_path / "three/run", ["rewriter=mmr", "top_k=5"])
+    runs = find_runs([str(one), str(twin)], tmp_path, "")
     assert [run.choices["run"] for run in runs] == ["one", "run"]
 
 
@@ -311,15 +321,15 @@ def test_runs_are_found_by_their_ids_in_mlflow(tmp_path: Path) -> None:
     ids = []
     for name, values in (("none", BAD), ("mmr", GOOD)):
         run = client.create_run(experiment, tags={"mlflow.parentRunId": parent})
-        folder = write(outcome(name, values), tmp_path / name, [f"rewriter={name}"])
+        folder = write(run_result(name, values), tmp_path / name, [f"rewriter={name}"])
         client.log_artifacts(run.info.run_id, str(folder))
         client.set_terminated(run.info.run_id)
         ids.append(run.info.run_id)
-    assert [run.choices["rewriter"] for run in find([parent], tmp_path / "got", uri)] == ["none", "mmr"]
-    (one,) = find([ids[1]], tmp_path / "one", uri)
+    assert [run.choices["rewriter"] for run in find_runs([parent], tmp_path / "got", uri)] == ["none", "mmr"]
+    (one,) = find_runs([ids[1]], tmp_path / "one", uri)
     assert one.overall["nDCG@5"] == pytest.approx(0.85)
     assert len(one.scores.turns) == 12
     with pytest.raises(ConfigError, match="does not give run"):
-        find(["0" * 32], tmp_path, uri)
+        find_runs(["0" * 32], tmp_path, uri)
     with pytest.raises(ConfigError, match="no MLflow database"):
-        find(["0" * 32], tmp_path, f"sqlite:///{tmp_path}/none.db")
+        find_runs(["0" * 32], tmp_path, f"sqlite:///{tmp_path}/none.db")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag_compare.significance import EXACT, FLIPS, holm, is_exact, sign_flip_p
+from convrag_compare.significance import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
 
@@ -27,7 +27,7 @@ def brute_force(differences: list[float]) -> float:
 @given(sums)
 @settings(max_examples=60, deadline=None)
 def test_few_conversations_are_tested_exactly(differences: list[float]) -> None:
-    (p,) = sign_flip_p(np.array(differences)[:, None])
+    (p,) = compute_sign_flip_p(np.array(differences)[:, None])
     assert p == pytest.approx(brute_force(list(map(float, differences))))
 
 
@@ -35,14 +35,14 @@ def test_scipy_says_the_same() -> None:
     stats = pytest.importorskip("scipy.stats")
     differences = np.random.default_rng(3).normal(0.3, 1, size=12)
     theirs = stats.permutation_test((differences,), np.sum, permutation_type="samples", n_resamples=np.inf)
-    assert sign_flip_p(differences[:, None])[0] == pytest.approx(theirs.pvalue)
+    assert compute_sign_flip_p(differences[:, None])[0] == pytest.approx(theirs.pvalue)
 
 
 def test_many_conversations_are_sampled() -> None:
     stats = pytest.importorskip("scipy.stats")
     differences = np.random.default_rng(4).normal(0.15, 1, size=(120, 3))
     assert not is_exact(differences).any()
-    p_values = sign_flip_p(differences)
+    p_values = compute_sign_flip_p(differences)
     for column, p in enumerate(p_values):
         theirs = stats.permutation_test(
             (differences[:, column],),
@@ -52,8 +52,8 @@ def test_many_conversations_are_sampled() -> None:
             rng=np.random.default_rng(0),
         )
         assert p == pytest.approx(theirs.pvalue, abs=0.015)
-    assert sign_flip_p(differences) == p_values
-    assert sign_flip_p(np.full((40, 1), 0.1)) == [1 / (FLIPS + 1)]
+    assert compute_sign_flip_p(differences) == p_values
+    assert compute_sign_flip_p(np.full((40, 1), 0.1)) == [1 / (FLIPS + 1)]
 
 
 def test_exact_and_sampled_ones_stand_side_by_side() -> None:
@@ -61,7 +61,7 @@ def test_exact_and_sampled_ones_stand_side_by_side() -> None:
     wide[:5, 0] = 1.0
     wide[:, 1] = np.random.default_rng(0).normal(size=len(wide))
     assert list(is_exact(wide)) == [True, False, True]
-    p_values = sign_flip_p(wide)
+    p_values = compute_sign_flip_p(wide)
     assert p_values[0] == 2 / 2**5
     assert 0 < p_values[1] < 1
     assert p_values[2] == 1.0
@@ -70,13 +70,13 @@ def test_exact_and_sampled_ones_stand_side_by_side() -> None:
 def test_alike_systems_are_rarely_called_different() -> None:
     """The share of p <= .05 among worlds without a difference is at most about .05."""
     differences = np.random.default_rng(5).standard_t(3, size=(12, 400))
-    share = np.mean(np.array(sign_flip_p(differences)) <= 0.05)
+    share = np.mean(np.array(compute_sign_flip_p(differences)) <= 0.05)
     assert 0.02 <= share <= 0.08
 
 
 @given(st.lists(st.floats(0, 1) | st.just(nan), max_size=8))
 def test_holm(p_values: list[float]) -> None:
-    corrected = holm(p_values)
+    corrected = correct_by_holm(p_values)
     tested = [(p, c) for p, c in zip(p_values, corrected, strict=True) if not isnan(p)]
     assert [isnan(p) for p in p_values] == [isnan(c) for c in corrected]
     assert all(p <= c <= 1 for p, c in tested)
@@ -91,4 +91,4 @@ def test_holm(p_values: list[float]) -> None:
 
 
 def test_holm_by_hand() -> None:
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert correct_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])

@@ -179,6 +179,9 @@ class TestConversations:
         assert problem(conversations=utf16).startswith(f"{utf16}, line 1: this is not UTF-8")
 
 
+LONG = f"long<::>{'9' * 5000}"
+
+
 class TestQueries:
     def test_ids_make_conversations(self, tmp_path):
         path = jsonl(
@@ -188,6 +191,7 @@ class TestQueries:
             {"_id": "b<::>2", "text": "|user|: one\n|user|: two\nlines", "metadata": {}},
             {"_id": "x<::>y", "text": "no number"},
             {"_id": "a<::>b<::>1", "text": "|user|:nested"},
+            {"_id": LONG, "text": "a number that is too long to be one"},
         )
         dataset = JsonlDataset(queries=path, domain="d")
         found = [(c.id, [(turn.id, turn.question) for turn in c.turns]) for c in dataset.conversations()]
@@ -196,6 +200,7 @@ class TestQueries:
             ("alone", [("alone", "no |user|: prefix")]),
             ("x<::>y", [("x<::>y", "no number")]),
             ("a<::>b", [("a<::>b<::>1", "nested")]),
+            (LONG, [(LONG, "a number that is too long to be one")]),
         ]
         assert {conversation.domain for conversation in dataset.conversations()} == {"d"}
 
@@ -270,6 +275,19 @@ class TestCorpus:
         assert list(packed.corpus("default")) == list(
             JsonlDataset(conversations=talk, corpus=passages).corpus("default")
         )
+
+    def test_a_broken_line_of_a_packed_file_is_named(self, tmp_path):
+        files = {}
+        for name, good in (("queries", {"_id": "q", "text": "t"}), ("corpus", {"_id": "p", "text": "t"})):
+            plain = jsonl(tmp_path / f"{name}.jsonl", good, {})
+            files[name] = tmp_path / f"{name}.jsonl.gz"
+            files[name].write_bytes(gzip.compress(plain.read_bytes()))
+        with pytest.raises(DataError) as caught:
+            list(JsonlDataset(queries=files["queries"]).conversations())
+        assert str(caught.value) == f"{files['queries']}, line 2: there is no '_id'"
+        with pytest.raises(DataError) as caught:
+            list(JsonlDataset(corpus=files["corpus"]).corpus("default"))
+        assert str(caught.value) == f"{files['corpus']}, line 2: there is no '_id' or 'id'"
 
     def test_the_file_that_is_named_as_the_archive_comes_first(self, talk, passages, tmp_path):
         path = tmp_path / "corpus.jsonl.zip"
@@ -352,6 +370,17 @@ class TestFingerprints:
         assert before[0] != after[0]
         assert before[1] != after[1]
 
+    def test_a_file_that_cannot_be_opened_is_named(self, talk, passages, monkeypatch):
+        def refuse(path, size, modified):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr("convrag_datasets.corpus._hash_file", refuse)
+        dataset = JsonlDataset(conversations=talk, corpus=passages)
+        with pytest.raises(DataError, match="cannot be read: .*Permission denied") as caught:
+            dataset.corpus_fingerprint("default")
+        assert caught.value.path == passages
+        assert dataset.content_hash()
+
     def test_contents_tell_all_files_apart(self, talk, passages, tmp_path):
         qrels = tmp_path / "qrels.tsv"
         qrels.write_text("c1<::>1\tp1\t1\n")
@@ -403,6 +432,7 @@ class TestQrels:
             ("c1<::>1\tp1\t0.5", "the score must be an integer, not '0.5'"),
             ("c1<::>1\tp1\t", "the score must be an integer, not ''"),
             ("c1<::>1\tp1\t1_0", "the score must be an integer, not '1_0'"),
+            (f"c1<::>1\tp1\t{'9' * 5000}", "the score must be an integer, not '999"),
             ("\tp1\t1", "an id is empty"),
             ("c1<::>1\t\t1", "an id is empty"),
             ("c1<::>2\tp1\t2", "passage 'p1' is judged twice for 'c1<::>2'"),

@@ -10,7 +10,7 @@ from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets import JsonlDataset, MtragDataset
-from convrag_datasets.reference import domain_of
+from convrag_datasets.mtrag_reference import find_domain
 
 COLLECTIONS = {
     "clapnq": "mt-rag-clapnq-elser-512-100-20240503",
@@ -183,6 +183,13 @@ class TestWithoutGenerationTasks:
     def test_with_them_there_is_nothing_to_say(self, clone):
         assert MtragDataset(path=clone).note() == ""
 
+    def test_a_broken_question_is_named(self, clone):
+        reference(clone).unlink()
+        folder = clone / "mtrag-human" / "retrieval_tasks" / "govt"
+        path = write(folder / "govt_questions.jsonl", [query("govt", 3), query("govt", 3)])
+        (problem,) = MtragDataset(path=clone, domain="govt").check()
+        assert problem == f"{path}, line 2: the turn 'govt-talk<::>3' occurs twice (first in line 1)"
+
     def test_neither_is_there(self, clone):
         reference(clone).unlink()
         missing = clone / "mtrag-human" / "retrieval_tasks" / "govt" / "govt_questions.jsonl"
@@ -219,6 +226,7 @@ class TestBadInput:
         [
             ({"task_id": "govt-talk<::>last"}, "'task_id' must be conversation<::>turn with a number"),
             ({"task_id": "govt-talk<::>3"}, "the turn 'govt-talk<::>3' occurs twice (first in line 1)"),
+            ({"task_id": f"govt-talk<::>{'9' * 5000}"}, "'task_id' must be conversation<::>turn with a number"),
             ({"Collection": None}, "'Collection' must be a string, not null"),
             ({"input": []}, "'input' holds no question"),
             ({"input": [{"speaker": "user", "text": " "}]}, "message 1: 'text' is empty"),
@@ -275,13 +283,13 @@ def test_contents_depend_on_the_chosen_domains_alone(clone):
     assert MtragDataset(path=clone, domain="cloud").content_hash() != cloud
 
 
-def test_domain_of():
+def test_the_domain_of_an_index():
     for domain, collection in COLLECTIONS.items():
-        assert domain_of(collection, DOMAINS) == domain
-        assert domain_of(collection.upper(), DOMAINS) == domain
-        assert domain_of(domain, DOMAINS) == domain
-    assert domain_of("mt-rag-ibmcloud", ["cloud", "ibmcloud"]) == "ibmcloud"
-    assert domain_of("mt-rag-banking", DOMAINS) == ""
+        assert find_domain(collection, DOMAINS) == domain
+        assert find_domain(collection.upper(), DOMAINS) == domain
+        assert find_domain(domain, DOMAINS) == domain
+    assert find_domain("mt-rag-ibmcloud", ["cloud", "ibmcloud"]) == "ibmcloud"
+    assert find_domain("mt-rag-banking", DOMAINS) == ""
 
 
 class TestRealData:

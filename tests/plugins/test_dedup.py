@@ -22,8 +22,10 @@ from convrag.turn.session import Session, to_turn
 from convrag.turn.turn import Plan
 from convrag_basics import FullContext
 from convrag_dedup import DedupContext
-from convrag_dedup.near import NearDuplicates
-from convrag_dedup.overlap import block, counts, normalised, overlap, reference
+from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
+from convrag_dedup.near_duplicates import NearDuplicates
+from convrag_dedup.shown_passages import ShownVersions
+from convrag_dedup.stats import turn_stats
 
 
 def passage(name: str, version: int = 0) -> Passage:
@@ -54,7 +56,7 @@ def stage(**options: Any) -> DedupContext:
 
 
 def sent(*names: str) -> list[Message]:
-    return [Message("user", f"Earlier: {block(name, passage(name).content)}\n\nWhy?") for name in names]
+    return [Message("user", f"Earlier: {format_block(name, passage(name).content)}\n\nWhy?") for name in names]
 
 
 def shown(evidence: Evidence) -> str:
@@ -77,8 +79,8 @@ class TestFullEndsContract(ContextContract):
         return FullContext(order="ends")
 
 
-def test_the_seeds_three_turns() -> None:
-    """Retrieved {1, 2, 4}, then {1, 5, 2}, then {3, 5, 6}: in the seed's words."""
+def test_the_three_turns_of_ragboosts_documentation() -> None:
+    """Retrieved {1, 2, 4}, then {1, 5, 2}, then {3, 5, 6}: in RAGBoost's words."""
     context = stage(only_if_present=False)
     first, second = turn(1, "1", "2", "4"), turn(2, "1", "5", "2")
     assert shown(context.assemble(asked(), hits("1", "2", "4"), [])) == "1 2 4"
@@ -95,8 +97,8 @@ def test_a_hint_needs_the_text_in_the_messages() -> None:
     context, question = stage(), asked(turn(1, "a", "b"))
     found = context.assemble(question, hits("a", "b", "c"), sent("a"))
     assert shown(found) == "(a) b c"
-    again = len(block("b", passage("b").content).split())
-    saved = len(block("a", passage("a").content).split()) - len(reference("a").split())
+    again = len(format_block("b", passage("b").content).split())
+    saved = len(format_block("a", passage("a").content).split()) - len(format_hint("a").split())
     assert found.trace == {
         "num_retrieved": 3,
         "num_novel": 2,
@@ -116,7 +118,7 @@ def test_a_hint_needs_the_text_in_the_messages() -> None:
 def test_a_message_without_the_label_is_pointed_at_by_its_beginning() -> None:
     plain = [Message("user", f"[1] {passage('a').content}")]
     (item,) = stage().assemble(asked(turn(1, "a")), hits("a"), plain).items
-    assert item.text == f'{reference("a")} It begins: "What passage a says in version 0 of"'
+    assert item.text == f'{format_hint("a")} It begins: "What passage a says in version 0 of"'
 
 
 def test_ids_are_normalised_and_come_once() -> None:
@@ -124,7 +126,7 @@ def test_ids_are_normalised_and_come_once() -> None:
     found = [Hit(Passage(name, f"Text {name.strip()}."), 1.0) for name in (" a", "b", "b ", "a")]
     evidence = stage(only_if_present=False).assemble(asked(history), found, [])
     assert shown(evidence) == "( a) b"
-    assert evidence.items[0].text == reference("a")
+    assert evidence.items[0].text == format_hint("a")
     assert (evidence.trace["num_retrieved"], evidence.trace["repeated"]) == (2, 2)
     assert [item.number for item in evidence.items] == [1, 2]
 
@@ -138,7 +140,7 @@ def test_a_changed_text_is_new_unless_ids_alone_count() -> None:
 
 def test_an_old_version_is_told_from_the_new_one() -> None:
     new = Turn("c<::>2", "?", "!", (passage("a", version=2),))
-    messages = [Message("user", block("a", passage("a", version).content)) for version in (0, 2)]
+    messages = [Message("user", format_block("a", passage("a", version).content)) for version in (0, 2)]
     (item,) = stage().assemble(asked(turn(1, "a"), new), hits("a"), messages).items
     assert item.hint
     assert "version 0" in item.text
@@ -156,7 +158,7 @@ def test_what_has_no_text_is_reported() -> None:
 
 def test_the_baseline_has_the_same_format_and_no_hint() -> None:
     found = stage(hints=False).assemble(asked(turn(1, "a")), hits("a", "b"), sent("a"))
-    assert [item.text for item in found.items] == [block(n, passage(n).content) for n in "ab"]
+    assert [item.text for item in found.items] == [format_block(n, passage(n).content) for n in "ab"]
     assert found.trace["num_deduplicated"] == 0
     assert found.trace["num_sent_again"] == 1
 
@@ -182,30 +184,30 @@ def test_near_duplicates() -> None:
     near = stage(only_if_present=False, near_duplicate=0.8)
     evidence = near.assemble(asked(*history), found, [])
     assert shown(evidence) == "(new) far"
-    assert evidence.items[0].text == reference("old")
+    assert evidence.items[0].text == format_hint("old")
     assert shown(stage(near_duplicate=0.8).assemble(asked(*history), found, [])) == "new far"
-    present = [Message("user", block("old", NEAR + "one two three four"))]
+    present = [Message("user", format_block("old", NEAR + "one two three four"))]
     assert shown(stage(near_duplicate=0.8).assemble(asked(*history), found, present)) == "(new) far"
     edited = [Hit(Passage("old", NEAR + "one two three five"), 1.0)]
     assert shown(near.assemble(asked(*history), edited, [])) == "old", "an edited passage must be sent again"
 
 
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), min_size=1, max_size=12), max_size=8), st.floats(0.1, 1.0))
-def test_near_duplicates_overlook_nothing(texts: list[list[str]], likeness: float) -> None:
+def test_all_near_duplicates_are_found(texts: list[list[str]], likeness: float) -> None:
     def grams(words: list[str]) -> set[str]:
         return {" ".join(words[i : i + 3]) for i in range(max(len(words) - 3, 0) + 1)}
 
     index = NearDuplicates(likeness)
     for number, words in enumerate(texts):
-        alike = []
+        likenesses = []
         for other in texts[:number]:
             one, two = grams(words), grams(other)
-            alike.append(len(one & two) / len(one | two))
+            likenesses.append(len(one & two) / len(one | two))
         found = index.find(Passage(f"q{number}", " ".join(words)))
-        best = max(alike, default=0.0)
+        best = max(likenesses, default=0.0)
         assert (found is not None) == (best >= likeness)
         if found is not None:
-            assert found.id == f"p{alike.index(best)}"
+            assert found.id == f"p{likenesses.index(best)}"
         index.add(Passage(f"p{number}", " ".join(words)))
 
 
@@ -236,16 +238,33 @@ def test_the_place_of_a_text_does_not_matter() -> None:
 
 
 @given(st.lists(st.sampled_from(["1", " 1", "2", "3 ", "", "gone"]), max_size=9), st.sets(st.sampled_from("123")))
-def test_the_core_loses_nothing(ids: list[str], seen: set[str]) -> None:
-    keys = [normalised(each) for each in ids]
+def test_no_document_is_lost(ids: list[str], shown: set[str]) -> None:
     texts = {"1": "one", "2": "two", "3": "three", "": "nameless"}
-    found = overlap(keys, lambda key: texts.get(key, ""), lambda key: reference(key) if key in seen else "")
-    assert [*dict.fromkeys(keys)] == sorted([*found.shown, *found.missing], key=keys.index)
-    assert set(found.hinted) == set(found.shown) & seen
-    numbers = counts(found)
-    assert numbers["num_retrieved"] == numbers["num_novel"] + numbers["num_deduplicated"] + len(found.missing)
-    assert numbers["num_retrieved"] + found.repeated == len(keys)
-    assert 0 <= numbers["deduplication_rate"] <= 1
+    distinct = first_by_id((each, each) for each in ids)
+    assert list(distinct) == list(dict.fromkeys(each.strip() for each in ids))
+    assert list(distinct.values()) == [next(each for each in ids if each.strip() == key) for key in distinct]
+    turn = deduplicate(distinct, lambda key: format_hint(key) if key in shown else None, lambda key: texts.get(key, ""))
+    assert sorted([*turn.shown, *turn.missing]) == sorted(distinct)
+    assert [*turn.shown] == [key for key in distinct if key not in turn.missing]
+    assert set(turn.hinted) == set(turn.shown) & shown
+    assert sorted([*turn.novel, *turn.hinted]) == sorted(turn.shown)
+    stats = turn_stats(turn)
+    assert stats["num_retrieved"] == stats["num_novel"] + stats["num_deduplicated"] + len(turn.missing)
+    assert stats["num_retrieved"] == len(distinct)
+    assert 0 <= stats["deduplication_rate"] <= 1
+
+
+def test_the_versions_of_a_document() -> None:
+    versions: ShownVersions[str] = ShownVersions()
+    assert versions.find("a", None) is versions.find_last("a", "old") is None
+    for content in ("old", "new", "old"):
+        versions.add("a", content, f"the {content} one")
+    assert versions.count("a") == 2
+    assert (versions.find("a", "new"), versions.find_last("a", "new")) == ("the new one", None)
+    assert versions.find("a", None) == versions.find_last("a", "old") == "the old one"
+    versions.add("a", None, "any")
+    assert versions.find_last("a", "whatever") == "any"
+    assert versions.find("a", "whatever") is None
 
 
 class Planned(Retriever):
@@ -270,7 +289,7 @@ class WindowChat(Generator):
             texts = []
             for each in turn.passages:
                 key = (each.id, each.content)
-                texts.append(reference(each.id) if key in written else block(*key))
+                texts.append(format_hint(each.id) if key in written else format_block(*key))
                 written.add(key)
             messages += [Message("user", "\n\n".join([turn.question, *texts])), Message("assistant", turn.answer)]
         return messages
@@ -307,7 +326,7 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
         for item in evidence.items:
             present = sum(message.content.count(item.passage.text) for message in messages)
             assert present == (1 if item.hint else 0)
-            assert item.hint or item.text == block(item.passage.id, item.passage.content)
+            assert item.hint or item.text == format_block(item.passage.id, item.passage.content)
         going.add(to_turn(record))
 
 

@@ -1,4 +1,4 @@
-"""The seed's manager, state and tracker: what its own suite expects of them, and what it leaves open."""
+"""RAGBoost's manager, state and tracker: what its own tests expect of them, and what they leave open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seed's conversation API: its examples, its troubleshooting, restarts and kills."""
+"""RAGBoost's conversation API: its examples, its troubleshooting, restarts and kills."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def killed_in(function):
     return wrapper
 
 if moment == "before the line":
-    pipeline._ledger.add = killed_in(pipeline._ledger.add)
+    pipeline._stats.add_turn = killed_in(pipeline._stats.add_turn)
 elif moment == "in the line":
     def half(conversation, stats):
         if turns == 3:
@@ -203,8 +203,8 @@ elif moment == "in the line":
                 file.write('\\n{"turn": 3, "num_retr')
             os._exit(9)
         return add(conversation, stats)
-    add = pipeline._ledger.add
-    pipeline._ledger.add = half
+    add = pipeline._stats.add_turn
+    pipeline._stats.add_turn = half
 elif moment == "before the file":
     pipeline.conversations.save = killed_in(pipeline.conversations.save)
 else:
@@ -279,7 +279,7 @@ class Model(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def model() -> Iterator[list[dict[str, Any]]]:
-    """The server of the seed's example, at its address."""
+    """The server of RAGBoost's example, at its address."""
     pytest.importorskip("litellm")
     try:
         server = ThreadingHTTPServer(("localhost", 30000), Model)
@@ -296,11 +296,13 @@ def model() -> Iterator[list[dict[str, Any]]]:
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
-def test_the_seeds_examples_run(corpus: Path, model: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]) -> None:
-    seed = SHARED / "seeds" / "ragboost_multi_turn.md"
-    if not seed.is_file():
-        pytest.skip("the seed is not here")
-    examples = re.findall(r"^```python\n(.*?)^```", seed.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def test_the_examples_of_ragboosts_documentation_run(
+    corpus: Path, model: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = SHARED / "seeds" / "ragboost_multi_turn.md"
+    if not page.is_file():
+        pytest.skip("RAGBoost's documentation is not here")
+    examples = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {"corpus_dict": {"1": {"text": "one"}, "2": {"text": "two"}, "3": {"text": "three"}}}
     for example in examples:
         exec(example.replace("from ragboost.pipeline import", "from convrag_dedup import"), names)

@@ -20,18 +20,18 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.stages import LLM, Dataset, Embedder
-from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Run, Turn, TurnRecord
+from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn, TurnRecord
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
 from convrag_datasets import SampleDataset
-from convrag_dhrag import DHRagRewriter, convrag_report
-from convrag_dhrag.chains import continued
-from convrag_dhrag.clusters import clusters
+from convrag_dhrag import DHRagRewriter
+from convrag_dhrag.database import CapacityLimit, HistoryDatabase, find_continued_chain
+from convrag_dhrag.hierarchical_matching import build_clusters
 from convrag_dhrag.kmeans import kmeans
-from convrag_dhrag.triples import Bounds, Database
-from convrag_dhrag.vectoriser import Vectoriser, stop_words
+from convrag_dhrag.report import report_history
+from convrag_dhrag.tfidf import IncrementalTfidf, list_stop_words
 from convrag_offline import LsaEmbedder
 
 ROOT = Path(__file__).parents[2]
@@ -257,12 +257,12 @@ def test_returning_to_a_topic_continues_its_chain() -> None:
     assert not any(reason["chain_bonus"] for reason in new["reasons"])
 
 
-def test_only_last_links_count_and_the_most_similar_wins() -> None:
-    assert continued(np.array([0.9, 0.3, 0.5]), [0, 0, 1], 0.4) == 1
-    assert continued(np.array([0.9, 0.6, 0.5]), [0, 0, 1], 0.4) == 0
-    assert continued(np.array([0.9, 0.3, 0.39]), [0, 0, 1], 0.4) is None
-    assert continued(np.array([0.4]), [0], 0.4) == 0
-    assert continued(np.zeros(0), [], 0.4) is None
+def test_only_the_last_turn_of_a_chain_counts_and_the_most_similar_wins() -> None:
+    assert find_continued_chain(np.array([0.9, 0.3, 0.5]), [0, 0, 1], 0.4) == 1
+    assert find_continued_chain(np.array([0.9, 0.6, 0.5]), [0, 0, 1], 0.4) == 0
+    assert find_continued_chain(np.array([0.9, 0.3, 0.39]), [0, 0, 1], 0.4) is None
+    assert find_continued_chain(np.array([0.4]), [0], 0.4) == 0
+    assert find_continued_chain(np.zeros(0), [], 0.4) is None
 
 
 def test_what_has_no_vector_continues_nothing() -> None:
@@ -294,11 +294,11 @@ def test_the_papers_updating_keeps_what_weighs_most() -> None:
     turns = history("tea", "moon", "tea kettle", "tea")
     kept = {}
     for alpha in (1.0, 0.0):
-        database = Database(Words(), 0.4, Bounds(2, alpha))
-        assert database.follow(turns)
+        database = HistoryDatabase(Words(), 0.4, CapacityLimit(2, alpha))
+        assert database.add_history(turns)
         kept[alpha] = [triple.turn.question for triple in database.triples]
         assert len(database.chains) == 4
-        assert database.vectoriser.texts == 2
+        assert database.tfidf.texts == 2
     assert kept == {1.0: ["tea", "tea"], 0.0: ["tea kettle", "tea"]}
 
 
@@ -386,30 +386,30 @@ def test_importing_it_is_light() -> None:
 
 @given(texts=exchanges, gone=st.integers(0, 5))
 @settings(max_examples=50, deadline=None)
-def test_the_growing_vectoriser_equals_one_that_is_fitted_anew(texts: list[str], gone: int) -> None:
-    ours = Vectoriser()
+def test_the_incremental_tfidf_equals_one_that_is_fitted_anew(texts: list[str], gone: int) -> None:
+    ours = IncrementalTfidf()
     terms = [ours.add(text) for text in texts]
     for dropped in terms[:gone]:
         ours.remove(dropped)
     texts, weighed = texts[gone:], ours.weigh(terms[gone:])
-    theirs = TfidfVectorizer(stop_words=stop_words(), ngram_range=(1, 2), sublinear_tf=True)
+    theirs = TfidfVectorizer(stop_words=list_stop_words(), ngram_range=(1, 2), sublinear_tf=True)
     if not any(theirs.build_analyzer()(text) for text in texts):
-        assert not ours.rows(weighed).nnz
+        assert not ours.build_rows(weighed).nnz
         return
     fitted = theirs.fit_transform(texts)
-    rows = ours.rows(weighed)
+    rows = ours.build_rows(weighed)
     assert np.allclose((rows @ rows.T).toarray(), (fitted @ fitted.T).toarray())
     for query in ("tea bread", "moon moon zzz", "the it", "rye hot tea kettle"):
         expected = (fitted @ theirs.transform([query]).T).toarray().ravel()
-        assert np.allclose(ours.similarities(weighed, query), expected)
+        assert np.allclose(ours.compute_similarities(weighed, query), expected)
 
 
 def test_a_late_topic_is_no_zero_vector() -> None:
     turns = history(*["tea / hot tea"] * 30, "quasars? / Quasars are bright.")
-    database = Database(Words(), 0.4)
-    database.follow(turns)
-    weighed = database.vectoriser.weigh([triple.terms for triple in database.triples])
-    assert np.diff(database.vectoriser.rows(weighed).indptr).min() > 0
+    database = HistoryDatabase(Words(), 0.4)
+    database.add_history(turns)
+    weighed = database.tfidf.weigh([triple.terms for triple in database.triples])
+    assert np.diff(database.tfidf.build_rows(weighed).indptr).min() > 0
     trace = traced("how bright are quasars?", [*turns, *history("tea / hot")], top_k=2)
     assert trace["match"]["cluster"]["turns"] == ["c<::>31"]
 
@@ -426,7 +426,7 @@ def test_kmeans_finds_what_differs() -> None:
 @settings(max_examples=40, deadline=None)
 def test_clusters_are_a_partition_of_limited_size(n: int, most: int, seed: int) -> None:
     rows = np.abs(np.random.default_rng(seed).normal(size=(n, 6)))
-    groups = clusters(csr_matrix(rows / np.linalg.norm(rows, axis=1, keepdims=True)), most)
+    groups = build_clusters(csr_matrix(rows / np.linalg.norm(rows, axis=1, keepdims=True)), most)
     assert 1 <= len(groups) <= min(most, max(2, int(n**0.5)), n)
     assert sorted(place for group in groups for place in group.members) == list(range(n))
     assert all(group.representative in group.members for group in groups)
@@ -469,7 +469,7 @@ def test_a_prompt_of_ones_own(tmp_path: Path) -> None:
     stage.rewrite(ask("now?", TALK))
     assert [message.content for message in llm.prompts[0].messages] == ["3 now?"]
     assert llm.prompts[0].sampling == {}
-    assert len({stage.content_hash(), make().content_hash(), make(summarize=True).content_hash()}) == 3
+    assert len({tuple(t.hash for t in each.prompt_templates) for each in (stage, make(), make(summarize=True))}) == 3
     with pytest.raises(DataError, match=r"nowhere\.jinja"):
         make(prompt=tmp_path / "nowhere.jinja")
 
@@ -490,8 +490,6 @@ def test_it_refuses_what_makes_no_sense(parameters: dict[str, Any]) -> None:
 
 # The report ------------------------------------------------------------------------------------------------------
 
-RUN = Run(Path(), {}, 1, 1)
-
 
 def records_of(*talks: Sequence[str], mode: str = "gold", **parameters: Any) -> list[TurnRecord]:
     scripts = [
@@ -504,7 +502,7 @@ def records_of(*talks: Sequence[str], mode: str = "gold", **parameters: Any) -> 
 
 def test_the_report_counts_chains_and_says_why_each_turn_was_selected() -> None:
     records = records_of(["tea", "tea", "moon", "tea"], ["bread"], ["moon", "chess", "chess", "chess", "chess"])
-    report = convrag_report(RUN, records)
+    report = report_history(records)
     assert report is not None
     numbers = report.numbers
     assert numbers["chains"] == 5  # tea x 3, moon; bread; moon, chess x 4
@@ -525,14 +523,13 @@ def test_the_report_counts_chains_and_says_why_each_turn_was_selected() -> None:
 
 
 def test_the_report_is_silent_on_others_and_counts_no_hidden_chains() -> None:
-    assert convrag_report(RUN, []) is None
+    assert report_history([]) is None
     other = TurnRecord("c", "c<::>1", "default", 1, "q", trace={"rewriter": {"selected": []}})
-    assert convrag_report(RUN, [other, TurnRecord("c", "c<::>2", "default", 2, "q", error="down")]) is None
-    report = convrag_report(RUN, records_of(["tea", "tea"], mode="none"))
+    assert report_history([other, TurnRecord("c", "c<::>2", "default", 2, "q", error="down")]) is None
+    report = report_history(records_of(["tea", "tea"], mode="none"))
     assert report is not None
     assert report.numbers["chains"] == report.numbers["follow_ups"] == 0
     assert report.lines == ()
-    assert convrag_report.convrag_impl  # pluggy calls it
 
 
 # Leaving a topic and returning to it -----------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.store.store import Store
 from convrag.testing import TaskContract
-from convrag_doctor import Doctor
-from convrag_doctor.task import examine
+from convrag_kit import DoctorTask
+from convrag_kit.doctor import examine
 
 PLAIN = ("generator=none", "tracker=none")
 
@@ -28,14 +28,14 @@ PLAIN = ("generator=none", "tracker=none")
 class TestContract(TaskContract):
     overrides = PLAIN
 
-    def make(self) -> Doctor:
-        return Doctor()
+    def make(self) -> DoctorTask:
+        return DoctorTask()
 
 
 def findings(*overrides: str) -> dict[str, list[tuple[str, str]]]:
     """Title of a part -> level and line of each finding."""
     config = compose(*PLAIN, *overrides)
-    return {title: [(f.level, f"{f.about}: {f.message}") for f in found] for title, found in examine(config)}
+    return {title: [(f.level, f"{f.subject}: {f.message}") for f in found] for title, found in examine(config)}
 
 
 def failures(*overrides: str) -> list[str]:
@@ -62,8 +62,8 @@ def test_a_missing_key_is_in_the_way_of_the_chosen_configuration_only(
     pytest.importorskip("litellm")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", "a-secret-value")
-    assert Doctor().execute(compose(*PLAIN, "rewriter=none", "llm=claude"), here) == 0, "no stage asks an llm"
-    assert Doctor().execute(compose("tracker=none", "llm=claude", "generator=direct"), here) == 1
+    assert DoctorTask().execute(compose(*PLAIN, "rewriter=none", "llm=claude"), here) == 0, "no stage asks an llm"
+    assert DoctorTask().execute(compose("tracker=none", "llm=claude", "generator=direct"), here) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "fail llm=litellm: ANTHROPIC_API_KEY is not set: export it" in said
     assert "ok set: OPENAI_API_KEY (llm=gpt4, llm=litellm)" in said
@@ -174,7 +174,7 @@ class TestOthers:
         ):
             config.rewriter = {**wanted, "_option_": name}
             found = {title: list(found) for title, found in examine(config)}
-            failed = [f"{f.about}: {f.message}" for f in found["the chosen stages"] if f.level == "fail"]
+            failed = [f"{f.subject}: {f.message}" for f in found["the chosen stages"] if f.level == "fail"]
             assert failed == [line]
 
     def test_plugins_that_failed_are_told_and_not_in_the_way(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ class TestOthers:
         assert failures() == []
 
 
-class TestSurroundings:
+class TestResources:
     def test_a_server_that_answers(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.importorskip("litellm")
         with socket.create_server(("127.0.0.1", 0)) as server:

@@ -24,8 +24,7 @@ transformers = pytest.importorskip("transformers")
 pytestmark = pytest.mark.integration
 
 from convrag_neural import duot5  # noqa: E402
-from convrag_neural.aggregation import Aggregation, aggregate  # noqa: E402
-from convrag_neural.duot5 import DuoT5Ranker, batches  # noqa: E402
+from convrag_neural.duot5 import Aggregation, DuoT5Ranker, aggregate_comparisons, make_batches  # noqa: E402
 
 SPOKEN = "why does a kettle whistle steam copper boils tea green hot lid water sooner than steel and the of in"
 WORDS = SPOKEN.split()
@@ -127,11 +126,11 @@ def test_aggregation_equals_brute_force(tiny: Path, pairs: dict[tuple[str, str],
 def test_aggregation_of_clear_cases() -> None:
     order = np.array([[0.5, 0.9, 1.0], [0.1, 0.5, 0.8], [0.0, 0.2, 0.5]])
     for how in ("sym_sum", "sym_sum_log", "copeland"):
-        scores = aggregate(order, how)
+        scores = aggregate_comparisons(order, how)
         assert scores[0] > scores[1] > scores[2]
         assert np.isfinite(scores).all()
-    assert aggregate(np.full((3, 3), 0.5), "copeland").tolist() == [1, 1, 1]
-    assert aggregate(np.zeros((0, 0)), "sym_sum").tolist() == []
+    assert aggregate_comparisons(np.full((3, 3), 0.5), "copeland").tolist() == [1, 1, 1]
+    assert aggregate_comparisons(np.zeros((0, 0)), "sym_sum").tolist() == []
 
 
 class Oracle(DuoT5Ranker):
@@ -179,8 +178,8 @@ def test_twelve_clusters_take_132_pairs_in_few_batches_and_none_on_a_repeated_ca
     from convrag_neural.t5 import TrueFalseT5
 
     passes: list[int] = []
-    real = TrueFalseT5._read
-    monkeypatch.setattr(TrueFalseT5, "_read", lambda self, ids: passes.append(len(ids)) or real(self, ids))
+    real = TrueFalseT5._read_batch
+    monkeypatch.setattr(TrueFalseT5, "_read_batch", lambda self, ids: passes.append(len(ids)) or real(self, ids))
     stage = ranker(tiny)
     stage.fingerprint = "duot5"
     remember(stage, Store(tmp_path))
@@ -198,9 +197,9 @@ def test_twelve_clusters_take_132_pairs_in_few_batches_and_none_on_a_repeated_ca
 
 
 def test_batches_hold_what_fits_longest_first() -> None:
-    assert batches([3, 9, 4, 9, 2], 18) == [[1, 3], [2, 0, 4]]
-    assert batches([50, 10], 20) == [[0], [1]]
-    assert batches([], 20) == []
+    assert make_batches([3, 9, 4, 9, 2], 18) == [[1, 3], [2, 0, 4]]
+    assert make_batches([50, 10], 20) == [[0], [1]]
+    assert make_batches([], 20) == []
 
 
 def test_batches_do_not_matter(tiny: Path) -> None:
@@ -212,8 +211,8 @@ def test_long_texts_are_cut_and_the_prompt_stays_whole(tiny: Path, monkeypatch: 
     from convrag_neural.t5 import TrueFalseT5
 
     seen: list[list[int]] = []
-    real = TrueFalseT5._read
-    monkeypatch.setattr(TrueFalseT5, "_read", lambda self, ids: seen.extend(ids) or real(self, ids))
+    real = TrueFalseT5._read_batch
+    monkeypatch.setattr(TrueFalseT5, "_read_batch", lambda self, ids: seen.extend(ids) or real(self, ids))
     ranker(tiny, max_length=64).score("why " * 200, ["kettle " * 300, "tea\n\ntea " * 300])
     tokenizer = transformers.AutoTokenizer.from_pretrained(tiny)
     for ids in seen:

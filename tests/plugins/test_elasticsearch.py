@@ -26,10 +26,10 @@ from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
-from convrag_elasticsearch.documents import document, document_id, passage_of
+from convrag_elasticsearch.documents import build_document, build_document_id, build_passage
 from convrag_tasks.index import IndexTask
 from elasticsearch_engine import Engine
-from elasticsearch_server import Server, described, expand, serving
+from elasticsearch_server import Server, expand, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
 
 pytestmark = pytest.mark.integration
@@ -37,11 +37,11 @@ pytestmark = pytest.mark.integration
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving(specification=described()) as server:
+    with running_server(specification=read_specification()) as server:
         for name in ("ES_CLOUD_ID", "ES_API_KEY", "ES_USER", "ES_PASSWORD", "ES_CA_CERTS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("ES_URL", server.address)
-        monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+        monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
         yield server
 
 
@@ -118,9 +118,9 @@ def test_passages_come_back_as_they_went(mode: str, server: Server, store: Store
 
 def test_a_document_and_back() -> None:
     for passage in (*passages(), Passage("e", ""), Passage("t", "text", title="title"), Passage("s", "same", "same")):
-        assert passage_of(document(passage)) == passage
-    assert len(document_id("ä" * 400).encode()) <= 512
-    assert document_id("ä" * 400) != document_id("ä" * 401)
+        assert build_passage(build_document(passage)) == passage
+    assert len(build_document_id("ä" * 400).encode()) <= 512
+    assert build_document_id("ä" * 400) != build_document_id("ä" * 401)
 
 
 def test_bm25_adds_weighted_scores(server: Server, store: Store) -> None:
@@ -289,7 +289,7 @@ def test_indexing_waits_for_a_model_that_starts(server: Server, store: Store, mo
         Engine.infer(server.engine, model)
 
     monkeypatch.setattr(server.engine, "infer", infer)
-    monkeypatch.setattr("convrag_elasticsearch.endpoint._POLL", 0.01)
+    monkeypatch.setattr("convrag_elasticsearch.inference_endpoint._POLL_INTERVAL", 0.01)
     assert ids(elser(store).retrieve([Query("kettle")], 1))
 
 
@@ -374,7 +374,7 @@ def test_a_file_that_is_not_there(server: Server, store: Store, tmp_path: Path) 
         ({"retries": -1}, "retries=-1"),
         ({"prefix": "My Index"}, "prefix='My Index' cannot begin an index's name"),
         ({"prefix": ""}, "prefix=''"),
-        ({"mode": "sparse"}, "tokens need somebody who makes them: set retriever.inference_id"),
+        ({"mode": "sparse"}, "tokens come from an endpoint or from files: set retriever.inference_id"),
         ({"mode": "sparse", "passage_vectors": Path("x")}, "or retriever.query_vectors to a file"),
         ({"mode": "hybrid", "second": "sparse"}, "retriever=elser is set up for ELSER"),
     ],

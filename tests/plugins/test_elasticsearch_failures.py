@@ -1,4 +1,4 @@
-"""Clusters that are down, busy, slow, of another version, or none at all; and keys that nobody is to read."""
+"""Clusters that are down, busy, slow, of another version, or none at all; and keys, which no output may show."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
+from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
-from convrag_elasticsearch.failures import ClusterError
-from convrag_elasticsearch.fusion import fuse
-from convrag_elasticsearch.names import alias_of, generation_of, index_of
-from convrag_elasticsearch.retrying import pause, told_to_wait
+from convrag_elasticsearch.errors import ClusterError
+from convrag_elasticsearch.retries import backoff_seconds, parse_retry_after
+from convrag_elasticsearch.search import fuse_rankings
 from convrag_tasks.index import IndexTask
-from elasticsearch_server import Fault, Server, described, serving
+from elasticsearch_server import Fault, Server, read_specification, running_server
 from elasticsearch_toys import Corpora, Hashed
 
 pytestmark = pytest.mark.integration
@@ -52,12 +52,12 @@ QUERY = [Query("copper kettle")]
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+    monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving(specification=described()) as server:
+    with running_server(specification=read_specification()) as server:
         monkeypatch.setenv("ES_URL", server.address)
         yield server
 
@@ -100,7 +100,7 @@ def test_a_cluster_that_is_down_is_one_message(monkeypatch: pytest.MonkeyPatch, 
 
 @pytest.mark.parametrize("header", [None, "OpenSearch"])
 def test_what_is_no_elasticsearch_is_said_to_be_none(header: str | None, server: Server, store: Store) -> None:
-    server.order(Fault(product=header, times=99))
+    server.inject_faults(Fault(product=header, times=99))
     (problem,) = retriever(store).check()
     assert "does not say that it is Elasticsearch" in problem
 
@@ -111,7 +111,7 @@ def test_a_cluster_that_answers_is_no_problem(server: Server, store: Store) -> N
 
 @pytest.mark.parametrize(("status", "advice"), [(401, "Check ES_API_KEY"), (403, "may not do that"), (503, "well?")])
 def test_who_is_turned_away_reads_why(status: int, advice: str, server: Server, store: Store) -> None:
-    server.order(Fault(status=status, times=9))
+    server.inject_faults(Fault(status=status, times=9))
     (problem,) = retriever(store).check()
     assert advice in problem
 
@@ -145,7 +145,7 @@ def test_variables_that_make_no_sense(
 def test_the_environment_becomes_the_clients_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "https://me:p%40ss@one/es/, http://two:81,http://[::1]")
     given = Connection.from_environment()
-    assert given.arguments() == {
+    assert given.client_arguments() == {
         "hosts": ["https://one:9200/es".replace("9200", "443"), "http://two:81", "http://[::1]:9200"],
         "basic_auth": ("me", "p@ss"),
     }
@@ -155,7 +155,7 @@ def test_the_environment_becomes_the_clients_arguments(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("major", [8, 9])
 def test_versions_that_the_client_speaks_with(major: int, monkeypatch: pytest.MonkeyPatch, store: Store) -> None:
-    with serving(specification=described(), major=major) as server:
+    with running_server(specification=read_specification(), major=major) as server:
         monkeypatch.setenv("ES_URL", server.address)
         problems = list(retriever(store).check())
         if major < CLIENT:
@@ -208,22 +208,22 @@ def test_importing_the_package_imports_no_client() -> None:
 def test_passing_trouble_is_waited_out(fault: Fault, server: Server, store: Store) -> None:
     stage = indexed(store, timeout=0.5)
     wanted = stage.retrieve(QUERY, 3)
-    server.order(fault)
+    server.inject_faults(fault)
     assert stage.retrieve(QUERY, 3) == wanted
     assert not any(fault.times for fault in server.faults)
 
 
 def test_it_waits_as_long_as_the_cluster_says(server: Server, store: Store) -> None:
     stage = indexed(store)
-    server.order(Fault("_msearch", status=503, headers={"Retry-After": "1"}))
+    server.inject_faults(Fault("_msearch", status=503, headers={"Retry-After": "1"}))
     start = time.monotonic()
     stage.retrieve(QUERY, 3)
     assert 1.0 <= time.monotonic() - start < 3
 
 
-def test_a_cluster_that_asks_for_too_much_patience_is_not_waited_for(server: Server, store: Store) -> None:
+def test_a_cluster_that_asks_for_too_long_a_wait_is_not_waited_for(server: Server, store: Store) -> None:
     stage = indexed(store, retry_seconds=5)
-    server.order(Fault("_msearch", times=9, status=503, headers={"Retry-After": "3600"}))
+    server.inject_faults(Fault("_msearch", times=9, status=503, headers={"Retry-After": "3600"}))
     with pytest.raises(ClusterError, match="503"):
         stage.retrieve(QUERY, 3)
     assert len(server.searches()) == 1
@@ -231,19 +231,19 @@ def test_a_cluster_that_asks_for_too_much_patience_is_not_waited_for(server: Ser
 
 def test_while_a_cluster_is_down_each_search_tries_once(server: Server, store: Store) -> None:
     stage = indexed(store, retries=3)
-    server.order(Fault("_msearch", times=6, status=503))
+    server.inject_faults(Fault("_msearch", times=6, status=503))
     for tries in (4, 1, 1):
         before = len(server.searches())
         with pytest.raises(ClusterError):
             stage.retrieve(QUERY, 3)
         assert len(server.searches()) - before == tries
     assert stage.retrieve(QUERY, 3)
-    server.order(Fault("_msearch", times=3, status=503))
+    server.inject_faults(Fault("_msearch", times=3, status=503))
     assert stage.retrieve(QUERY, 3)  # it was up again, and is waited for again
 
 
 def test_of_several_nodes_one_may_be_gone(server: Server, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(engine=server.engine, specification=described()) as other:
+    with running_server(engine=server.engine, specification=read_specification()) as other:
         monkeypatch.setenv("ES_URL", f"{nowhere()},{server.address}, {other.address}")
         stage = indexed(store, retries=0)
         assert list(stage.check()) == []
@@ -272,7 +272,7 @@ def test_an_error_reaches_the_search_that_has_it(server: Server, store: Store) -
 
 def test_a_batch_that_is_refused_as_a_whole_is_asked_one_by_one(server: Server, store: Store) -> None:
     stage = indexed(store, window=0.2)
-    server.order(Fault("_msearch", status=413))
+    server.inject_faults(Fault("_msearch", status=413))
     with ThreadPoolExecutor(3) as pool:
         answers = list(pool.map(lambda _: stage.retrieve(QUERY, 1), range(3)))
     assert [hits[0].passage.id for hits in answers] == ["tea-3"] * 3
@@ -282,10 +282,10 @@ def test_a_batch_that_is_refused_as_a_whole_is_asked_one_by_one(server: Server, 
 @pytest.mark.parametrize(("on_failure", "error"), [("go_on", ClusterError), ("stop", RunStopped)])
 def test_what_a_failure_means_for_the_run(on_failure: Any, error: type, server: Server, store: Store) -> None:
     stage = indexed(store, on_failure=on_failure, retries=0)
-    server.order(Fault("_msearch", times=9, status=503))
+    server.inject_faults(Fault("_msearch", times=9, status=503))
     with pytest.raises(error):
         stage.retrieve(QUERY, 3)
-    server.order()
+    server.inject_faults()
     with pytest.raises(ClusterError):  # this is the search's own fault, not the cluster's
         stage.retrieve(QUERY, 20_000)
 
@@ -302,7 +302,7 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
     def search(header: Any, body: Any) -> Any:
         answered.append(1)
         if 10 < len(answered) <= 20:
-            server.order(Fault("_msearch", times=1, status=503))
+            server.inject_faults(Fault("_msearch", times=1, status=503))
         return real(header, body)
 
     server.engine.search = search  # type: ignore[method-assign]
@@ -332,7 +332,7 @@ def test_keys_stand_in_no_message_and_no_log(
     caplog.set_level(logging.DEBUG)
     said: list[str] = []
     secrets = ["planted-api-key-0123", "hunter2-planted", b64encode(b"me:hunter2-planted").decode()]
-    with serving() as server:
+    with running_server() as server:
         host = server.address.removeprefix("http://")
         for variables in (
             {"ES_URL": f"http://me:hunter2-planted@{host}"},
@@ -343,7 +343,7 @@ def test_keys_stand_in_no_message_and_no_log(
                 monkeypatch.delenv(name, raising=False)
             for name, value in variables.items():
                 monkeypatch.setenv(name, value)
-            server.order(Fault(status=401, times=9))
+            server.inject_faults(Fault(status=401, times=9))
             stage = retriever(store, retries=0)
             said += stage.check()
             with pytest.raises(ConvragError) as caught:
@@ -360,7 +360,9 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
     monkeypatch.setenv("ES_URL", server.address.replace("http://", "http://me:hunter2-planted@"))
     chosen = ["retriever=elasticsearch", "generator=none", "rewriter=none", "limit=1", "tracker=none"]
     IndexTask().execute(compose(*chosen), here)
-    server.order(Fault("_msearch", status=503), Fault("_msearch", times=2, status=401))  # something to complain of
+    server.inject_faults(
+        Fault("_msearch", status=503), Fault("_msearch", times=2, status=401)
+    )  # something to complain of
     done = subprocess.run([sys.executable, "-m", "convrag", *chosen], capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert b"Check ES_API_KEY" in done.stderr
@@ -370,30 +372,30 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
     assert not [place for place, content in places.items() for secret in secrets if secret.encode() in content]
 
 
-def test_an_error_that_repeats_a_key_is_scrubbed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_repeats_a_key_is_redacted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ES_URL", "http://me:hunter2-planted@a,http://other:second%21@b")
     monkeypatch.setenv("ES_API_KEY", "planted-api-key-0123")
-    scrub = Connection.from_environment().scrub
+    connection = Connection.from_environment()
     message = "ApiKey planted-api-key-0123, http://me:hunter2-planted@a, second!, Basic bWU6aHVudGVy, second%21"
-    assert scrub(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
+    assert connection.redact(message) == "ApiKey ***, http://a, ***, Basic ***, ***"
 
 
 # Parts ------------------------------------------------------------------------------------------------------------
 
 
-def asked(batcher: Batcher[int, int], wanted: Sequence[Sequence[int]]) -> list[Any]:
-    """Each from a thread of its own, all at once; an error stands for its answer."""
+def submit_all(batcher: Batcher[int, int], wanted: Sequence[Sequence[int]]) -> list[Any]:
+    """Submit each list from a thread of its own, all at once; return the results, or the error of each."""
     ready = threading.Barrier(len(wanted))
 
-    def ask(items: Sequence[int]) -> Any:
+    def submit(items: Sequence[int]) -> Any:
         ready.wait()
         try:
-            return batcher.ask(items)
+            return batcher.submit(items)
         except Exception as error:
             return error
 
     with ThreadPoolExecutor(len(wanted)) as pool:
-        return list(pool.map(ask, wanted))
+        return list(pool.map(submit, wanted))
 
 
 def doubled(items: Sequence[int]) -> list[int | Exception]:
@@ -402,8 +404,8 @@ def doubled(items: Sequence[int]) -> list[int | Exception]:
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.lists(st.integers(-3, 30), min_size=1, max_size=3), min_size=1, max_size=12), st.integers(1, 8))
-def test_everybody_gets_their_own_answers(wanted: list[list[int]], most: int) -> None:
-    answers = asked(Batcher(doubled, window=0.01, most=most), wanted)
+def test_everybody_gets_their_own_answers(wanted: list[list[int]], max_size: int) -> None:
+    answers = submit_all(Batcher(doubled, window=0.01, max_size=max_size), wanted)
     for items, answer in zip(wanted, answers, strict=True):
         bad = [item for item in items if item < 0]
         if bad:
@@ -415,7 +417,7 @@ def test_everybody_gets_their_own_answers(wanted: list[list[int]], most: int) ->
 
 def test_a_full_batch_goes_at_once() -> None:
     start = time.monotonic()
-    assert asked(Batcher(doubled, window=5, most=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
+    assert submit_all(Batcher(doubled, window=5, max_size=4), [[n] for n in range(8)]) == [[2 * n] for n in range(8)]
     assert time.monotonic() - start < 2
 
 
@@ -423,7 +425,7 @@ def test_a_batch_that_fails_as_a_whole_leaves_nobody_waiting() -> None:
     def broken(items: Sequence[int]) -> list[int | Exception]:
         raise OSError("broken")
 
-    answers = asked(Batcher(broken, window=0.05, most=64), [[n] for n in range(8)])
+    answers = submit_all(Batcher(broken, window=0.05, max_size=64), [[n] for n in range(8)])
     assert all(isinstance(answer, OSError) for answer in answers)
 
 
@@ -435,11 +437,11 @@ def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
         time.sleep(0.1)
         raise KeyboardInterrupt
 
-    batcher = Batcher(interrupt, window=0.1, most=64)
+    batcher = Batcher(interrupt, window=0.1, max_size=64)
 
     def ask(note: Callable[[BaseException], None]) -> None:
         try:
-            batcher.ask([1])
+            batcher.submit([1])
         except BaseException as error:
             note(error)
 
@@ -452,21 +454,21 @@ def test_an_interruption_of_the_sender_leaves_nobody_waiting() -> None:
 
 
 def test_pauses_grow_and_have_an_end() -> None:
-    waits = [pause(attempt) for attempt in range(1, 20)]
+    waits = [backoff_seconds(attempt) for attempt in range(1, 20)]
     assert waits[0] < waits[3] < waits[-1]
     assert max(waits) <= 31
-    assert pause(1, told=7) >= 7
+    assert backoff_seconds(1, retry_after=7) >= 7
 
 
 @pytest.mark.parametrize(
     ("said", "seconds"), [("3", 3), ("", None), ("soon", None), ("Wed, 21 Oct 2015 07:28:00 GMT", 0)]
 )
 def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> None:
-    class Answer:
+    class Reply:
         class meta:
             headers = {"retry-after": said}  # noqa: RUF012
 
-    assert told_to_wait(Answer()) == seconds
+    assert parse_retry_after(Reply()) == seconds
 
 
 def test_fused_rankings_have_their_ties_by_id() -> None:
@@ -475,19 +477,19 @@ def test_fused_rankings_have_their_ties_by_id() -> None:
     def ranking(*ids: str) -> list[Hit]:
         return [Hit(Passage(id_, ""), 1.0) for id_ in ids]
 
-    fused = fuse([(1.0, ranking("b", "a")), (1.0, ranking("a", "b"))], 60)
+    fused = fuse_rankings([ranking("b", "a"), ranking("a", "b")], [1.0, 1.0], 60)
     assert [hit.passage.id for hit in fused] == ["a", "b"]
     assert fused[0].score == fused[1].score == pytest.approx(1 / 61 + 1 / 62)
-    assert fuse([], 60) == []
+    assert fuse_rankings([], [], 60) == []
 
 
 @given(st.text(max_size=200))
 def test_names_are_names_of_indexes(domain: str) -> None:
-    name = index_of(alias_of("convrag", domain, "bm25", "0123456789abcdef0123"), 12)
+    name = build_index_name(build_alias("convrag", domain, "bm25", "0123456789abcdef0123"), 12)
     assert name == name.lower()
     assert len(name.encode()) < 255
     assert not set(name) & set('\\/*?"<>| ,#:')
-    assert generation_of(name) == 12
+    assert parse_generation(name) == 12
 
 
 # A real cluster ---------------------------------------------------------------------------------------------------
@@ -497,8 +499,8 @@ REAL = {name: value for name in VARIABLES if (value := os.environ.get(name))}
 
 def delete(stage: Any, prefix: str) -> None:
     """Real clusters delete by full names only."""
-    for name in stage.cluster.ask(lambda client: list(client.indices.get(index=f"{prefix}-*"))):
-        stage.cluster.ask(lambda client, name=name: client.indices.delete(index=name))
+    for name in stage.cluster.request(lambda client: list(client.indices.get(index=f"{prefix}-*"))):
+        stage.cluster.request(lambda client, name=name: client.indices.delete(index=name))
 
 
 NO_CLUSTER = "ES_URL" not in REAL and "ES_CLOUD_ID" not in REAL
@@ -536,8 +538,8 @@ def test_a_real_cluster_searches_with_elser(query: Any, store: Store, monkeypatc
     stage = ElserRetriever(
         dataset=Corpora(default=passages()), store=store, inference_id=endpoint, query=query, prefix=prefix
     )
-    if lacking := stage.legs[0].lacks(stage.cluster):
-        pytest.skip("; ".join(lacking))
+    if problems := stage.subqueries[0].find_cluster_problems(stage.cluster):
+        pytest.skip("; ".join(problems))
     try:
         stage.index()
         stage.prepare()

@@ -24,7 +24,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
 from convrag.store.store import Store
 from convrag_elasticsearch import ElasticsearchRetriever
-from elasticsearch_server import Fault, Index, Server, described, serving
+from elasticsearch_server import Fault, Index, Server, read_specification, running_server
 from elasticsearch_toys import Hashed
 
 pytestmark = pytest.mark.integration
@@ -54,9 +54,9 @@ class Streamed(Dataset):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    with serving(specification=described()) as server:
+    with running_server(specification=read_specification()) as server:
         monkeypatch.setenv("ES_URL", server.address)
-        monkeypatch.setattr("convrag_elasticsearch.retrying.FIRST_WAIT", 0.01)
+        monkeypatch.setattr("convrag_elasticsearch.retries.INITIAL_BACKOFF", 0.01)
         yield server
 
 
@@ -103,7 +103,7 @@ def test_the_corpus_is_read_no_faster_than_it_is_sent(server: Server, store: Sto
     def bulk() -> None:
         seen.append(dataset.read)
         if len(seen) == 5:
-            server.order(Fault("/_bulk", status=401))
+            server.inject_faults(Fault("/_bulk", status=401))
 
     server.on_bulk = bulk
     with pytest.raises(ConvragError, match="Check ES_API_KEY"):
@@ -113,14 +113,14 @@ def test_the_corpus_is_read_no_faster_than_it_is_sent(server: Server, store: Sto
 
 
 def test_rejected_items_are_sent_again_and_the_others_are_not(server: Server, store: Store) -> None:
-    server.order(Fault("/_bulk", times=3, status=429, items=(0, 3, 7)))
+    server.inject_faults(Fault("/_bulk", times=3, status=429, items=(0, 3, 7)))
     retriever(store, Streamed(95)).index()
     assert once_each(only(server), 95)
     assert server.bulk_items == 95 + 9
 
 
 def test_requests_that_fail_are_sent_again(server: Server, store: Store) -> None:
-    server.order(
+    server.inject_faults(
         Fault("/_bulk", status=503),
         Fault("/_bulk", status=429, headers={"Retry-After": "0"}),
         Fault("/_bulk", close="reset"),
@@ -131,14 +131,14 @@ def test_requests_that_fail_are_sent_again(server: Server, store: Store) -> None
 
 
 def test_a_reply_that_comes_too_late_makes_no_passage_twice(server: Server, store: Store) -> None:
-    server.order(Fault("/_bulk", delay=0.6))
+    server.inject_faults(Fault("/_bulk", delay=0.6))
     retriever(store, Streamed(30), threads=1, index_timeout=0.3).index()
     time.sleep(0.5)
     assert once_each(only(server), 30)
 
 
 def test_an_item_that_is_turned_away_for_good_ends_it_with_its_id(server: Server, store: Store) -> None:
-    server.order(Fault("/_bulk", times=99, status=429, items=tuple(range(10))))
+    server.inject_faults(Fault("/_bulk", times=99, status=429, items=tuple(range(10))))
     stage = retriever(store, Streamed(95), retries=2)
     with pytest.raises(ConvragError, match=r"passage 'p\d+' cannot be indexed\. Elasticsearch refused \(status 429\)"):
         stage.index()
@@ -147,7 +147,7 @@ def test_an_item_that_is_turned_away_for_good_ends_it_with_its_id(server: Server
 
 @pytest.mark.parametrize("count", [25, 2500])
 def test_a_refused_passage_ends_it_at_once(count: int, server: Server, store: Store) -> None:
-    server.order(Fault("/_bulk", status=400, items=(4,)))
+    server.inject_faults(Fault("/_bulk", status=400, items=(4,)))
     dataset = Streamed(count)
     with pytest.raises(ConvragError, match="passage 'p4' cannot be indexed"):
         retriever(store, dataset, threads=1).index()
@@ -234,7 +234,7 @@ def test_what_is_there_is_not_sent_again(server: Server, store: Store) -> None:
     def bulk() -> None:
         bulks.append(1)
         if len(bulks) == 5:
-            server.order(stop)
+            server.inject_faults(stop)
 
     server.on_bulk = bulk
     dataset = Streamed(300)
@@ -242,7 +242,7 @@ def test_what_is_there_is_not_sent_again(server: Server, store: Store) -> None:
     with pytest.raises(ConvragError):
         ElasticsearchRetriever(embedder=Hashed(), **options).index()
     there = len(only(server).documents)
-    server.order()
+    server.inject_faults()
     server.bulk_items = 0
     (said,) = ElasticsearchRetriever(embedder=embedder, **options).index()
     assert 0 < there < 300

@@ -19,9 +19,8 @@ from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
-from convrag_ginger.locating import Source
-from convrag_ginger.splitting import parts
-from convrag_ginger.tags import outermost, tagged
+from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
+from convrag_ginger.llm_detector import split_passage
 
 TEXT = "A kettle whistles because steam is forced through its lid. It was patented in 1890."
 
@@ -88,18 +87,18 @@ class TestSentencesContract(DetectorContract):
     ],
 )
 def test_tags(reply: str, expected: list[str]) -> None:
-    assert tagged(reply) == expected
+    assert read_tagged_texts(reply) == expected
 
 
 @given(st.text(alphabet="ab. \n<>/IN", max_size=60), st.lists(st.sampled_from(["<IN>", "</IN>", "a. ", "b\n"])))
 def test_no_reply_leaves_a_tag_in_a_nugget(noise: str, pieces: list[str]) -> None:
-    for nugget in tagged(noise + "".join(pieces)):
+    for nugget in read_tagged_texts(noise + "".join(pieces)):
         assert nugget == nugget.strip() != ""
         assert not re.search(r"<\s*/?\s*IN\s*>", nugget, re.IGNORECASE) or "<" in noise
 
 
 def test_outermost_spans() -> None:
-    assert outermost([(5, 7), (0, 9), (3, 12), (12, 13), (0, 2)]) == [(0, 9), (3, 12), (12, 13)]
+    assert keep_outermost([(5, 7), (0, 9), (3, 12), (12, 13), (0, 2)]) == [(0, 9), (3, 12), (12, 13)]
 
 
 # Places ------------------------------------------------------------------------------------------------------------
@@ -115,28 +114,28 @@ def test_outermost_spans() -> None:
     ],
 )
 def test_copies_are_found(copy: str, how: str, there: str) -> None:
-    place = Source(TEXT, 0.85).locate(copy)
+    place = Aligner(TEXT, 0.85).align(copy)
     assert place is not None
-    assert (place.how, TEXT[place.start : place.end]) == (how, there)
+    assert (place.match, TEXT[place.start : place.end]) == (how, there)
 
 
 @pytest.mark.parametrize("copy", ["tea is green", "", "...", TEXT * 3, "the quick brown fox jumps over the lazy dog"])
 def test_what_is_not_there_is_not_found(copy: str) -> None:
-    assert Source(TEXT, 0.9).locate(copy) is None
-    assert Source("", 0.9).locate(copy) is None
+    assert Aligner(TEXT, 0.9).align(copy) is None
+    assert Aligner("", 0.9).align(copy) is None
 
 
 def test_typography_is_no_difference() -> None:
     text = "It’s “hot”\u00a0– ﬁrst\tof all. Straße."
     for copy in ('it\'s "hot" - first of all', "STRASSE"):
-        place = Source(text, 1.0).locate(copy)
+        place = Aligner(text, 1.0).align(copy)
         assert place is not None
-        assert place.how == "normalised"
+        assert place.match == "normalised"
         assert text[place.start : place.end] in ("It’s “hot”\u00a0– ﬁrst\tof all", "Straße")
 
 
 def test_a_word_is_not_found_inside_another() -> None:
-    assert Source("training is in it", 0.9).locate("in") == (12, 14, "exact")
+    assert Aligner("training is in it", 0.9).align("in") == (12, 14, "exact")
 
 
 def test_repeated_text_is_found_one_after_the_other() -> None:
@@ -154,7 +153,7 @@ def test_a_literal_copy_is_always_found(text: str, data: st.DataObject) -> None:
     last = data.draw(st.integers(first, len(words) - 1))
     start, end = words[first][0], words[last][1]
     for copy in (text[start:end], text[start:end].upper()):
-        place = Source(text, 0.9).locate(copy)
+        place = Aligner(text, 0.9).align(copy)
         assert place is not None
         assert text[place.start : place.end].casefold().split() == text[start:end].casefold().split()
 
@@ -174,7 +173,7 @@ def test_what_was_made_up_is_dropped_and_counted(caplog: pytest.LogCaptureFixtur
     with caplog.at_level(logging.INFO):
         nuggets = detector.detect("Why?", Passage("p", TEXT))
     assert [nugget.text for nugget in nuggets] == ["steam is forced", "It was"]
-    assert detector.found == {"exact": 1, "normalised": 1, "dropped": 1}
+    assert detector.matches == {"exact": 1, "normalised": 1, "dropped": 1}
     assert "passage p: 1 of 3 nuggets are not in it" in caplog.text
 
 
@@ -202,7 +201,7 @@ def test_long_passages_are_marked_in_parts() -> None:
 
 @given(st.text(alphabet="ab. \n", max_size=80), st.integers(1, 6))
 def test_parts_cover_the_text(text: str, most: int) -> None:
-    found = parts(text, most, lambda part: len(part.split()))
+    found = split_passage(text, most, lambda part: len(part.split()))
     assert "".join("".join(text[start:end].split()) for start, end in found) == "".join(text.split())
     assert all(len(text[start:end].split()) <= most for start, end in found)
 
@@ -227,7 +226,7 @@ def test_threads_share_it() -> None:
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda n: len(detector.detect("Why?", Passage(f"p{n}", TEXT))), range(64)))
     assert results == [2] * 64
-    assert detector.found == {"exact": 128}
+    assert detector.matches == {"exact": 128}
 
 
 @pytest.mark.parametrize("parameters", [{"fuzzy": 0.0}, {"fuzzy": 1.1}, {"max_passage_tokens": 0}])
@@ -239,7 +238,7 @@ def test_impossible_parameters(parameters: dict[str, Any]) -> None:
 def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("{{ question }} {{ passage }}")
     mine = LlmDetector(llm=Scripted(str), prompt=tmp_path / "mine.jinja")
-    assert mine.content_hash() not in ("", LlmDetector(llm=Scripted(str)).content_hash())
+    assert mine.prompt_templates[0].hash != LlmDetector(llm=Scripted(str)).prompt_templates[0].hash
 
 
 @settings(max_examples=300, deadline=None)

@@ -23,7 +23,6 @@ from convrag.api.types import (
     Passage,
     Prompt,
     Question,
-    Run,
     TurnRecord,
 )
 from convrag.sdk.sentences import sentence_spans
@@ -38,13 +37,11 @@ from convrag_ginger import (
     LlmSummarizer,
     SentencesDetector,
     SizeRanker,
-    convrag_report,
 )
-from convrag_ginger.citing import checked, cite
-from convrag_ginger.grouping import Policy, groups
-from convrag_ginger.length import Length, clipped, joined, word_count
-from convrag_ginger.merging import merged
-from convrag_ginger.support import support, supporters
+from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support
+from convrag_ginger.clusters import OutlierPolicy, group_by_label
+from convrag_ginger.duplicates import merge_duplicates
+from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences, truncate_sentence
 
 
 class Fixed(LLM):
@@ -251,17 +248,17 @@ def test_four_hundred_nuggets() -> None:
         ("drop", [[0, 1], [3]]),
     ],
 )
-def test_outliers(policy: Policy, expected: list[list[int]]) -> None:
-    assert groups([0, 0, -1, 1, -1], ["aa", "ab", "aab", "zzz", "zy"], Letters(), policy) == expected
+def test_outliers(policy: OutlierPolicy, expected: list[list[int]]) -> None:
+    assert group_by_label([0, 0, -1, 1, -1], ["aa", "ab", "aab", "zzz", "zy"], Letters(), policy) == expected
 
 
 @pytest.mark.parametrize("policy", ["singletons", "nearest", "drop"])
-def test_where_all_are_outliers_none_is_lost(policy: Policy) -> None:
-    assert groups([-1, -1], ["a", "b"], Letters(), policy) == [[0], [1]]
+def test_where_all_are_outliers_none_is_lost(policy: OutlierPolicy) -> None:
+    assert group_by_label([-1, -1], ["a", "b"], Letters(), policy) == [[0], [1]]
 
 
 def test_an_outlier_like_nothing_else_stays_alone() -> None:
-    assert groups([0, 0, -1, -1], ["a", "a", "b", "?"], Letters(), "nearest") == [[0, 1], [2], [3]]
+    assert group_by_label([0, 0, -1, -1], ["a", "a", "b", "?"], Letters(), "nearest") == [[0, 1], [2], [3]]
 
 
 def test_the_trace_names_outliers() -> None:
@@ -275,9 +272,9 @@ def test_the_trace_names_outliers() -> None:
 
 
 @given(st.lists(st.integers(-1, 4), max_size=30), st.sampled_from(["own", "singletons", "nearest"]))
-def test_no_text_is_lost_or_doubled(labels: list[int], policy: Policy) -> None:
+def test_no_text_is_lost_or_doubled(labels: list[int], policy: OutlierPolicy) -> None:
     texts = [chr(97 + n % 26) * (n + 1) for n in range(len(labels))]
-    found = groups(labels, texts, Letters(), policy)
+    found = group_by_label(labels, texts, Letters(), policy)
     assert sorted(index for members in found for index in members) == list(range(len(labels)))
     assert found == sorted(found)
 
@@ -285,9 +282,9 @@ def test_no_text_is_lost_or_doubled(labels: list[int], policy: Policy) -> None:
 # Near-duplicates ---------------------------------------------------------------------------------------------------
 
 
-def findings(*texts: str, threshold: float = 0.8) -> list[tuple[str, tuple[int, ...]]]:
+def merge(*texts: str, threshold: float = 0.8) -> list[tuple[str, tuple[int, ...]]]:
     nuggets = [Nugget(text, f"p{n}", 0, len(text)) for n, text in enumerate(texts)]
-    return [(finding.text, finding.members) for finding in merged(nuggets, threshold)]
+    return [(each.text, each.members) for each in merge_duplicates(nuggets, threshold)]
 
 
 @pytest.mark.parametrize(
@@ -300,8 +297,8 @@ def findings(*texts: str, threshold: float = 0.8) -> list[tuple[str, tuple[int, 
 )
 def test_near_duplicates_are_merged_into_the_longer(one: str, other: str) -> None:
     longer = max(one, other, key=lambda text: len(text.split()))
-    assert findings(one, "Tea is green.", other)[0][1] == (0, 2)
-    assert findings(other, one)[0][0] in (" ".join(longer.split()), " ".join(other.split()))
+    assert merge(one, "Tea is green.", other)[0][1] == (0, 2)
+    assert merge(other, one)[0][0] in (" ".join(longer.split()), " ".join(other.split()))
 
 
 @pytest.mark.parametrize(
@@ -317,13 +314,13 @@ def test_near_duplicates_are_merged_into_the_longer(one: str, other: str) -> Non
     ],
 )
 def test_different_facts_are_not(one: str, other: str) -> None:
-    assert len(findings(one, other)) == 2
+    assert len(merge(one, other)) == 2
 
 
 @settings(max_examples=50)
 @given(st.lists(st.text(alphabet="ab 1.", max_size=8), max_size=12))
 def test_merging_keeps_every_nugget_once(texts: list[str]) -> None:
-    found = findings(*texts)
+    found = merge(*texts)
     assert sorted(index for _, members in found for index in members) == list(range(len(texts)))
     assert [members for _, members in found] == sorted(members for _, members in found)
 
@@ -345,7 +342,7 @@ def test_limits_hold(limit: int, words: int, persons: int) -> None:
     texts = [f"Person{n} {'very ' * (n % 5)}has {'a ' * 30}thing{n}." for n in range(persons)]
     llm = Fixed(lambda prompt: prompt.inputs["nuggets"][0])
     found = answer(ginger(res_length_limit=limit, words=words, summarizer=LlmSummarizer(llm=llm)), *texts)
-    assert 0 < word_count([found.text]) <= limit * words
+    assert 0 < count_words([found.text]) <= limit * words
     assert len(found.trace["sentences"]) == min(limit, persons)
     assert all(len(sentence["text"].split()) <= words for sentence in found.trace["sentences"])
 
@@ -353,7 +350,7 @@ def test_limits_hold(limit: int, words: int, persons: int) -> None:
 def test_a_hundred_means_four_hundred_words() -> None:
     texts = [f"Person{n} has {'a ' * 30}thing{n}." for n in range(30)]
     found = answer(ginger(res_length_limit=100), *texts)
-    assert (len(found.trace["sentences"]), word_count([found.text])) == (12, 396)
+    assert (len(found.trace["sentences"]), count_words([found.text])) == (12, 396)
 
 
 def test_a_sentence_is_not_said_twice() -> None:
@@ -391,22 +388,22 @@ def test_limits_hold_whatever_the_summarizer_says() -> None:
         ("", 2, ""),
     ],
 )
-def test_clipping(text: str, words: int, expected: str) -> None:
-    assert clipped(text, words) == expected
+def test_truncating_a_sentence(text: str, words: int, expected: str) -> None:
+    assert truncate_sentence(text, words) == expected
 
 
-def test_cutting_keeps_citations_with_what_they_belong_to() -> None:
-    length = Length.of(2, 10)
-    assert length.cut("One two. [1] Three four. [2][3] Five six. [4]") == "One two. [1] Three four. [2][3]"
-    assert length.cut("One two. Three four. Five six. [4]") == "One two. Three four. [4]"
-    assert Length.of(1, 3).cut("One two, three four five [1]. Six.") == "One two [1]"
-    assert Length.of(1, 35).cut("1. Open the lid. [2]") == "1. Open the lid. [2]"
-    assert length.cut("") == ""
-    assert length.cut("No mark [1]\nSecond line [2]\nThird") == "No mark [1]\nSecond line [2]"
+def test_truncating_an_answer_keeps_citations_with_what_they_belong_to() -> None:
+    limit = LengthLimit.of(2, 10)
+    assert limit.truncate_answer("One two. [1] Three four. [2][3] Five six. [4]") == "One two. [1] Three four. [2][3]"
+    assert limit.truncate_answer("One two. Three four. Five six. [4]") == "One two. Three four. [4]"
+    assert LengthLimit.of(1, 3).truncate_answer("One two, three four five [1]. Six.") == "One two [1]"
+    assert LengthLimit.of(1, 35).truncate_answer("1. Open the lid. [2]") == "1. Open the lid. [2]"
+    assert limit.truncate_answer("") == ""
+    assert limit.truncate_answer("No mark [1]\nSecond line [2]\nThird") == "No mark [1]\nSecond line [2]"
 
 
-def test_joining() -> None:
-    assert joined(["A. [1]", "b [2]", "C!"]) == "A. [1] b [2]\nC!"
+def test_joining_sentences() -> None:
+    assert join_sentences(["A. [1]", "b [2]", "C!"]) == "A. [1] b [2]\nC!"
 
 
 # Citations and support ---------------------------------------------------------------------------------------------
@@ -443,7 +440,7 @@ def test_every_sentence_is_cited_and_within_the_limits_whatever_is_said(
     sentences = found.trace.get("sentences", [])
     assert bool(sentences) == (found.trace["outcome"] != "unanswerable") == bool(found.citations)
     assert len(sentences) <= limit
-    assert word_count([found.text]) <= 9 * max(limit, 1)
+    assert count_words([found.text]) <= 9 * max(limit, 1)
     for sentence in sentences:
         assert set(sentence["passages"]) <= {f"p{number}" for number, text in enumerate(texts, start=1) if text}
         marks = "".join(f"[{passage[1:]}]" for passage in sorted(sentence["passages"]))
@@ -468,10 +465,10 @@ def test_the_trace_holds_everything() -> None:
 
 def test_a_sentence_cites_the_nuggets_that_it_rests_on() -> None:
     texts = ["Ann drinks green tea.", "Ann grows mint.", "Ann drinks tea."]
-    assert supporters("Ann grows mint", texts) == [1]
-    assert supporters("Ann, who grows mint, drinks green tea", texts) == [0, 1]
-    assert supporters("Ann drinks a lot of tea", texts) == [0, 2]
-    assert supporters("Zebras", texts) == [0, 1, 2]
+    assert find_supporting_nuggets("Ann grows mint", texts) == [1]
+    assert find_supporting_nuggets("Ann, who grows mint, drinks green tea", texts) == [0, 1]
+    assert find_supporting_nuggets("Ann drinks a lot of tea", texts) == [0, 2]
+    assert find_supporting_nuggets("Zebras", texts) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -485,7 +482,7 @@ def test_a_sentence_cites_the_nuggets_that_it_rests_on() -> None:
     ],
 )
 def test_support(sentence: str, supported: bool) -> None:
-    assert support(sentence, ["Ann drinks 2 cups of tea."]).suffices(0.5) is supported
+    assert measure_lexical_support(sentence, ["Ann drinks 2 cups of tea."]).suffices(0.5) is supported
 
 
 def said(text: str) -> LlmSummarizer:
@@ -577,7 +574,7 @@ def test_rephrasing_keeps_the_limit_of_the_whole_answer() -> None:
     llm = Fixed(lambda prompt: prompt.inputs["text"].replace("too.", "as well."))
     found = answer(ginger(llm=llm, res_length_limit=100, fluency=True), *texts)
     assert (found.text.count("too."), found.text.count("as well.")) == (8, 9)
-    assert word_count([found.text]) == 400
+    assert count_words([found.text]) == 400
 
 
 def test_an_unanswerable_question_is_not_rephrased() -> None:
@@ -609,11 +606,24 @@ def test_chain_of_thought_ends_with_the_answer() -> None:
     assert text("Pieces: many. [1]\n\nAnn does. [1]") == "Ann does. [1]"
 
 
-def test_citations_are_checked() -> None:
-    text, cited, removed = checked("A [2]. B [1, 9]. C [9].", evidence(TEA, COFFEE))
-    assert (text, cited, removed) == ("A [2]. B [1]. C.", ("p2", "p1"), 2)
-    assert cite("A.", ["b", "a"], {"a": 1, "b": 2}) == "A. [1][2]"
-    assert cite("A.", [], {}) == "A."
+def test_the_citations_of_baselines_are_checked() -> None:
+    def answered(reply: str) -> tuple[str, tuple[str, ...], int]:
+        found = BaselineGenerator(llm=Fixed(reply)).generate(Question("Who?"), evidence(TEA, COFFEE))
+        return found.text, found.citations, found.trace["citations_removed"]
+
+    assert answered("A [2]. B [1, 9]. C [9].") == ("A [2]. B [1]. C.", ("p2", "p1"), 2)
+    assert answered("Use `items[0]` or `items[1]`. [2]") == ("Use `items[0]` or `items[1]`. [2]", ("p2",), 0)
+
+
+def test_an_index_in_code_is_no_citation_where_an_answer_is_truncated() -> None:
+    assert LengthLimit.of(1, 3).truncate_answer("Use `items[0]` here, it is fine [1].") == "Use `items[0]` here [1]"
+    assert LengthLimit.of(1, 5).truncate_answer("Ann drinks tea. Use `items[1]`. Bob. [2]") == "Ann drinks tea. [2]"
+    assert count_words(["Use `items [0]` here. [1]"]) == 4
+
+
+def test_citations_are_added_in_rising_order() -> None:
+    assert add_citations("A.", ["b", "a"], {"a": 1, "b": 2}) == "A. [1][2]"
+    assert add_citations("A.", [], {}) == "A."
 
 
 # Errors, the report, real data -------------------------------------------------------------------------------------
@@ -638,14 +648,13 @@ def test_a_broken_stage_is_named() -> None:
 
 
 def test_the_report_counts_outcomes() -> None:
-    run = Run(Path(), {"generator": {"_option_": "ginger"}}, 1, 4)
     answers = [
         answer(ginger(), TEA),
         answer(ginger()),
         answer(ginger(summarizer=said("Ann has 5.")), "Ann drinks tea."),
     ]
     records = [TurnRecord("c", f"t{n}", "d", n, "?", trace={"generator": a.trace}) for n, a in enumerate(answers)]
-    report = convrag_report(run, [*records, TurnRecord("c", "t", "d", 9, "?", error="down")])
+    report = ginger().report([*records, TurnRecord("c", "t", "d", 9, "?", error="down")])
     assert report is not None
     assert report.numbers == {
         "answered": 1,
@@ -656,7 +665,7 @@ def test_the_report_counts_outcomes() -> None:
         "unsupported": 1,
     }
     assert "1 unanswerable; 1 of 4 sentences flagged" in report.lines[0]
-    assert convrag_report(Run(Path(), {"generator": {"_option_": "direct"}}, 1, 1), records) is None
+    assert ginger().report([TurnRecord("c", "t", "d", 9, "?", error="down")]) is None
 
 
 class Tea(Dataset):

@@ -1,4 +1,4 @@
-"""metrics=judge and task=agreement: rubrics, judges, and how far they agree with people."""
+"""metrics=judge and task=agreement: rubrics, judges, and their agreement with people."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
+    Measurement,
     Passage,
     Prompt,
-    Run,
+    Report,
     Turn,
     TurnRecord,
 )
 from convrag.testing import MetricsContract, TaskContract
-from convrag_judging import AgreementTask, JudgeMetrics, alpha, convrag_report
-from convrag_judging.agreement import agreement, kendall
-from convrag_judging.forms import on_scale
-from convrag_judging.opinions import grouped, read_opinions
+from convrag_judging import AgreementTask, JudgeMetrics, krippendorff_alpha
+from convrag_judging.agreement import kendall_tau_b, measure_agreement
+from convrag_judging.ratings import group_ratings, read_ratings
+from convrag_judging.reply_forms import parse_score
 from convrag_judging.rubric import read_rubric, rubric_path
 
 NA = None
@@ -43,7 +44,7 @@ FOUR = [
     [NA, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NA],
     [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NA],
 ]
-# The same, example A: two observers of ten units, a binary variable without missing values.
+# Example A there: two observers of ten units, a binary variable without missing values.
 TWO = [[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]]
 
 
@@ -53,13 +54,13 @@ def units(observers: list[list[Any]]) -> list[list[float]]:
 
 @pytest.mark.parametrize(("level", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
 def test_alpha_of_four_observers(level: Any, published: float) -> None:
-    found = alpha(units(FOUR), level)
+    found = krippendorff_alpha(units(FOUR), level)
     assert found is not None
     assert round(found, 3) == published
 
 
 def test_alpha_of_two_observers() -> None:
-    found = alpha(units(TWO), "nominal")
+    found = krippendorff_alpha(units(TWO), "nominal")
     assert found is not None
     assert round(found, 3) == 0.095
 
@@ -82,34 +83,34 @@ def test_alpha_is_one_minus_observed_over_expected_disagreement(judged: list[lis
     observed = sum(
         2 * sum(difference(a, b) for a, b in combinations(unit, 2)) / (len(unit) - 1) for unit in pairable
     ) / len(everything)
-    assert alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
+    assert krippendorff_alpha(judged, level) == pytest.approx(1 - observed / (sum(expected) / len(expected)))
 
 
 @settings(deadline=None)  # the first one imports numpy
 @given(VALUES, st.randoms(use_true_random=False))
-def test_alpha_asks_neither_who_nor_which_scale_of_ranks(judged: list[list[float]], random: Any) -> None:
+def test_ordinal_alpha_depends_on_ranks_and_not_on_annotators(judged: list[list[float]], random: Any) -> None:
     shuffled = [random.sample(unit, len(unit)) for unit in judged]
     random.shuffle(shuffled)
     stretched = [[value**3 for value in unit] for unit in shuffled]
-    found, again = alpha(judged, "ordinal"), alpha(stretched, "ordinal")
+    found, again = krippendorff_alpha(judged, "ordinal"), krippendorff_alpha(stretched, "ordinal")
     assert (found is None) == (again is None)
     assert found is None or found == pytest.approx(again)
 
 
 def test_alpha_that_is_undefined() -> None:
-    assert alpha([]) is None
-    assert alpha([[1.0], [2.0]]) is None
-    assert alpha([[3.0, 3.0], [3.0, 3.0]]) is None
-    assert alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
+    assert krippendorff_alpha([]) is None
+    assert krippendorff_alpha([[1.0], [2.0]]) is None
+    assert krippendorff_alpha([[3.0, 3.0], [3.0, 3.0]]) is None
+    assert krippendorff_alpha([[1.0, 1.0], [2.0, 2.0]]) == 1.0
 
 
 @settings(deadline=None)  # the first one imports scipy
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=12))
-def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
+def test_tau_b_is_that_of_its_definition(pairs: list[tuple[int, int]]) -> None:
     first, second = [a for a, _ in pairs], [b for _, b in pairs]
     signs = [((a > c) - (a < c), (b > d) - (b < d)) for (a, b), (c, d) in combinations(pairs, 2)]
     untied = [sum(sign[side] != 0 for sign in signs) for side in (0, 1)]
-    found, _ = kendall([float(a) for a in first], [float(b) for b in second])
+    found, _ = kendall_tau_b([float(a) for a in first], [float(b) for b in second])
     if not all(untied):
         assert found is None
     else:
@@ -119,11 +120,11 @@ def test_tau_counts_pairs(pairs: list[tuple[int, int]]) -> None:
 def test_agreement_of_a_judge_with_two_people() -> None:
     human = {"a": {"x": 1.0, "y": 2.0}, "b": {"x": 3.0, "y": 3.0}, "c": {"x": 5.0}, "d": {"x": 1.0}}
     scores = {"a": {"judge": 2.0}, "b": {"judge": 4.0}, "c": {"judge": 5.0}, "e": {"judge": 1.0}}
-    found = agreement(scores, human, "interval")
+    found = measure_agreement(scores, human, "interval")
     assert (found.turns, found.annotators, found.tau_b) == (3, 2, pytest.approx(1.0))
-    assert found.alpha_humans == alpha([[1.0, 2.0], [3.0, 3.0], [5.0]], "interval")
-    assert found.alpha == alpha([[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 5.0]], "interval")
-    assert "over 3 turns with scores of 2 annotators" in found.sentence("faithfulness")
+    assert found.alpha_humans == krippendorff_alpha([[1.0, 2.0], [3.0, 3.0], [5.0]], "interval")
+    assert found.alpha == krippendorff_alpha([[1.0, 2.0, 2.0], [3.0, 3.0, 4.0], [5.0, 5.0]], "interval")
+    assert "over 3 turns with scores of 2 annotators" in found.describe("faithfulness")
 
 
 # The judge -----------------------------------------------------------------------------------------------------------
@@ -164,11 +165,10 @@ def judge(llm: LLM, **options: Any) -> JudgeMetrics:
     return JudgeMetrics(llm=llm, dataset=Talk(), workers=1, **options)
 
 
-def report_of(stage: JudgeMetrics, tmp_path: Path) -> Any:
-    stage.fingerprint = f"under test {id(stage)}"
-    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint}))
-    assert report is not None
-    return report
+def report_of(measured: Measurement) -> Report:
+    assert measured.report is not None
+    assert measured.report.title == "judging"
+    return measured.report
 
 
 class TestJudgeMetricsContract(MetricsContract):
@@ -176,7 +176,7 @@ class TestJudgeMetricsContract(MetricsContract):
         return judge(Scripted(reply(3, 3, 3)))
 
 
-def test_a_judge_sees_what_it_must_and_gives_scores() -> None:
+def test_the_prompt_has_rubric_conversation_passages_and_reference() -> None:
     llm = Scripted(reply(5, 4, 2))
     evidence = Evidence((EvidenceItem(1, Passage("p", "Pots are hot.", title="Pots"), "Pots are hot."),))
     values = judge(llm).measure([record(2, "In a hot pot [1].", evidence=evidence)])
@@ -200,13 +200,13 @@ def test_several_judges_are_averaged_and_compared(tmp_path: Path) -> None:
     stage = judge(first, second_llm=second)
     values = stage.measure([record(1, "x"), record(2, "y")])
     assert values["t<::>1"] == {"faithfulness": 4.5, "appropriateness": 4.0, "completeness": 2.5}
-    numbers = report_of(stage, tmp_path).numbers["judge"]
+    numbers = report_of(values).numbers["judge"]
     assert numbers["judges"]["second_llm"]["faithfulness"] == 3.0
     assert numbers["alpha_among_judges"]["appropriateness"] == 1.0
-    assert numbers["alpha_among_judges"]["faithfulness"] == alpha([[5.0, 4.0], [1.0, 2.0]])
+    assert numbers["alpha_among_judges"]["faithfulness"] == krippendorff_alpha([[5.0, 4.0], [1.0, 2.0]])
 
 
-def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
+def test_agreement_with_people_is_in_the_report(tmp_path: Path) -> None:
     path = tmp_path / "people.jsonl"
     rows = [
         {"turn_id": f"t<::>{n}", "criterion": name, "score": score, "annotator": who}
@@ -220,25 +220,26 @@ def test_agreement_with_people_stands_in_the_report(tmp_path: Path) -> None:
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), human=[path])
     assert list(stage.check()) == []
-    stage.measure([record(1, "x"), record(2, "y")])
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x"), record(2, "y")])
+    report = report_of(measured)
     found = report.numbers["judge"]["agreement"]["faithfulness"]
     assert (found["turns"], found["annotators"], found["tau_b"]) == (2, 2, pytest.approx(1.0))
-    assert found["alpha"] == alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
+    assert found["alpha"] == krippendorff_alpha([[4.0, 5.0], [1.0, 2.0, 1.0]])
     assert any("people scored humour, which nobody judged here" in line for line in report.lines)
 
 
-def test_what_judges_gave_can_be_read_back(tmp_path: Path) -> None:
+def test_written_ratings_can_be_read_back(tmp_path: Path) -> None:
     stage = judge(Scripted(reply(5, 4, 2), reply(1, 2, 2)), second_llm=Scripted(reply(3, 3, 3)))
     records = [record(1, "x"), record(2, "y")]
     values = stage.measure(records)
-    path = tmp_path / "said.jsonl"
-    path.write_text(report_of(stage, tmp_path).files["judgements.jsonl"], encoding="utf-8")
+    path = tmp_path / "judgements.jsonl"
+    path.write_text(report_of(values).files["judgements.jsonl"], encoding="utf-8")
     assert json.loads(path.read_text(encoding="utf-8").splitlines()[0])["reason"] == "because"
     again = judge(Scripted(), judgements=[path])
     assert list(again.check()) == []
-    assert again.measure([*records, record(3, "z")]) == values
-    report = report_of(again, tmp_path)
+    measured = again.measure([*records, record(3, "z")])
+    assert measured == values
+    report = report_of(measured)
     assert "2 of 3 answers judged by llm, second_llm" in report.lines[0]
     assert report.files == {}
 
@@ -246,10 +247,12 @@ def test_what_judges_gave_can_be_read_back(tmp_path: Path) -> None:
 def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
     llm = Scripted(reply(5, 5, 5))
     stage = judge(llm)
-    assert stage.measure([record(1, " ", error="generator: down")])["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
+    measured = stage.measure([record(1, " ", error="generator: down")])
+    assert measured["t<::>1"] == dict.fromkeys(CRITERIA, 1.0)
     assert not llm.prompts
-    assert "1 turns have no answer" in report_of(stage, tmp_path).lines[1]
-    assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
+    assert "1 turns have no answer" in report_of(measured).lines[1]
+    measured = stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})])
+    assert measured == {}
 
 
 @pytest.mark.parametrize(
@@ -261,7 +264,7 @@ def test_no_answer_gets_the_lowest_score_and_no_call(tmp_path: Path) -> None:
         (["no"], {}, "there is no JSON in it"),
     ],
 )
-def test_replies_as_models_give_them(
+def test_replies_that_break_the_form(
     replies: list[str], scores: dict[str, float], complaint: str, tmp_path: Path
 ) -> None:
     llm = Scripted(*replies)
@@ -278,8 +281,9 @@ def test_judges_that_fail_are_counted(tmp_path: Path) -> None:
         raise LLMError("the server is down")
 
     stage = judge(Scripted(reply(5, 4, 2)), second_llm=Scripted(down), third_llm=Scripted("?"))
-    assert stage.measure([record(1, "x")])["t<::>1"]["faithfulness"] == 5.0
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert measured["t<::>1"]["faithfulness"] == 5.0
+    report = report_of(measured)
     assert report.numbers["judge"]["unusable_replies"] == 2
     assert "2 replies could not be used" in report.lines[1]
 
@@ -289,12 +293,10 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
         raise RunStopped("the cost limit of $1 is reached")
 
     stage = judge(Scripted(reply(5, 4, 2), spent))
-    stage.measure([record(1, "x")])
-    assert report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert report_of(measured)
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")])
-    run = Run(tmp_path, {}, 1, 1, {"metrics.judge": stage.fingerprint})
-    assert convrag_report(run) is None  # what was measured before must not pass for it
 
 
 @pytest.mark.parametrize(
@@ -312,20 +314,20 @@ def test_a_run_that_must_stop_stops(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_scores_on_the_scale(value: Any, expected: int | None) -> None:
-    assert on_scale(value, 1, 5) == expected
+def test_parse_score(value: Any, expected: int | None) -> None:
+    assert parse_score(value, 1, 5) == expected
 
 
 # Files ---------------------------------------------------------------------------------------------------------------
 
 
-def test_our_own_rubric() -> None:
+def test_the_default_rubric() -> None:
     rubric = read_rubric(rubric_path(None))
     assert (rubric.lowest, rubric.highest, rubric.names) == (1, 5, CRITERIA)
     assert all(set(criterion.levels) == {1, 3, 5} for criterion in rubric.criteria)
 
 
-def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_rubric(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text("lowest: 0\nhighest: 10\ncriteria:\n  brevity: Is it short?\n", encoding="utf-8")
     llm = Scripted('{"reason": "", "scores": {"brevity": 9}}')
@@ -350,7 +352,7 @@ def test_a_rubric_of_ones_own(tmp_path: Path) -> None:
         ("lowest: [", "cannot be read"),
     ],
 )
-def test_what_is_wrong_with_a_rubric(tmp_path: Path, text: str, message: str) -> None:
+def test_errors_in_a_rubric(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(text, encoding="utf-8")
     (problem,) = judge(Scripted(), rubric=path).check()
@@ -358,11 +360,11 @@ def test_what_is_wrong_with_a_rubric(tmp_path: Path, text: str, message: str) ->
     assert "own.yaml" in problem
 
 
-def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
+def test_ratings_by_line_and_by_criterion(tmp_path: Path) -> None:
     path = tmp_path / "Ada.jsonl"
     rows = [{"turn_id": 1, "scores": {"a": 1, "b": 2.5}}, {"qid": "1", "criterion": "a", "score": 3, "annotator": 7}]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert grouped(read_opinions([path])) == {"a": {"1": {"Ada": 1.0, "7": 3.0}}, "b": {"1": {"Ada": 2.5}}}
+    assert group_ratings(read_ratings([path])) == {"a": {"1": {"Ada": 1.0, "7": 3.0}}, "b": {"1": {"Ada": 2.5}}}
 
 
 @pytest.mark.parametrize(
@@ -377,11 +379,11 @@ def test_scores_by_line_and_by_criterion(tmp_path: Path) -> None:
         ([{"turn_id": "t", "criterion": "a", "score": 4, "annotator": None}], "an annotator is"),
     ],
 )
-def test_what_is_wrong_with_scores(tmp_path: Path, rows: list[Any], message: str) -> None:
+def test_errors_in_a_file_of_ratings(tmp_path: Path, rows: list[Any], message: str) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     with pytest.raises(DataError, match=message):
-        read_opinions([path])
+        read_ratings([path])
 
 
 # The command ---------------------------------------------------------------------------------------------------------
@@ -416,28 +418,28 @@ def test_the_task_compares_files(here: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads((here / "out" / "agreement.json").read_text(encoding="utf-8"))["quality"]
     assert (written["turns"], written["annotators"], written["tau_b"]) == (3, 2, pytest.approx(1.0))
-    assert written["alpha_humans"] == alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
+    assert written["alpha_humans"] == krippendorff_alpha([[1.0, 1.0], [3.0, 2.0], [3.0, 4.0]])
     assert "quality: Kendall's tau-b 1.000" in done.stdout
     done = convrag(*files, "task.measure=RB_ag")
     assert "Did you mean 'RB_agg'?" in done.stderr
 
 
-def test_no_language_model_cannot_judge(here: Path) -> None:
+def test_a_rule_based_model_cannot_judge(here: Path) -> None:
     done = convrag("metrics=[judge]")
     assert done.returncode == 2
     assert "ExtractiveLLM is no language model, and has no rule for judge" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_a_served_model_judges_and_its_calls_count_as_the_metrics(here: Path) -> None:
+def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose
     from convrag.run.runner import run
-    from llm_server import Server, said
+    from llm_server import Server, make_reply
 
     server = Server()
     try:
-        server.answers(said(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
+        server.plan_replies(make_reply(f"Here you are:\n```json\n{reply(4, 5, 3)}\n```"))
         chosen = "+llm@metrics.judge.llm=openai_compatible"
         at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
         config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")

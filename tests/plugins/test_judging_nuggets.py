@@ -1,4 +1,4 @@
-"""metrics=nuggets: nuggets made, weighed and looked for by models, and what becomes of replies that are no good."""
+"""metrics=nuggets: nuggets created, labelled and assigned by models, files of nuggets, and unusable replies."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
+    Measurement,
     Passage,
     Prompt,
-    Run,
+    Report,
     Turn,
     TurnRecord,
 )
 from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
-from convrag_judging import NuggetMetrics, convrag_report
-from convrag_judging.words import answer_words, cut
+from convrag_judging import NuggetMetrics
+from convrag_judging.answers import split_words, truncate_answer
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
 
@@ -158,8 +159,8 @@ def test_the_qrels_name_the_passages_of_a_turn_that_has_none(store: Store) -> No
     assert prompt.inputs["question"] == "And how?"
 
 
-def test_nuggets_are_made_without_a_look_at_the_system(store: Store) -> None:
-    """Two systems that found and said different things are asked for the same nuggets, with the same prompt."""
+def test_nuggets_do_not_depend_on_the_system(store: Store) -> None:
+    """For two systems with different passages and answers, the prompt that creates nuggets is the same."""
     evidence = Evidence((EvidenceItem(1, Passage("e", "something else"), "something else"),))
     llms = [model(), model()]
     metric(store, llms[0]).measure([record(1, "one answer")])
@@ -177,7 +178,7 @@ def test_nuggets_from_the_evidence(store: Store) -> None:
     assert [each["text"] for each in llm.asked("nuggetise")[0].inputs["passages"]] == ["shown text", "full text"]
 
 
-def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
+def test_a_longer_answer_is_truncated_before_it_is_judged(store: Store) -> None:
     llm = model()
     answer = f"Well [1]. {FACTS[0]}. {FACTS[1]}."
     values = metric(store, llm, max_words=6).measure([record(1, answer)])["t<::>1"]
@@ -186,49 +187,48 @@ def test_a_longer_answer_is_cut_before_it_is_judged(store: Store) -> None:
     assert metric(store, model()).measure([record(1, answer)])["t<::>1"]["nuggets_strict_all"] == 2 / 3
 
 
-def test_words_and_cutting() -> None:
-    assert answer_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
-    assert cut("a b [1] c", 3) == "a b [1] c"
-    assert cut("a  b [1] c", 2) == "a b"
-    assert cut("a b", None) == "a b"
+def test_splitting_and_truncating_answers() -> None:
+    assert split_words("A [1]. B [2, 3] c[4] d, [5]e") == ["A.", "B", "c", "d,", "e"]
+    assert truncate_answer("a b [1] c", 3) == "a b [1] c"
+    assert truncate_answer("a  b [1] c", 2) == "a b"
+    assert truncate_answer("a b", None) == "a b"
 
 
-def test_an_empty_answer_scores_nothing_and_asks_nobody(store: Store) -> None:
+def test_an_empty_answer_scores_0_without_a_call(store: Store) -> None:
     llm = model()
     values = metric(store, llm).measure([record(1, "", error="generator: down")])["t<::>1"]
     assert values["nuggets_all"] == values["nuggets_words"] == 0.0
     assert not llm.asked("assign")
 
 
-def test_turns_without_answers_are_no_turns_to_judge(store: Store) -> None:
-    """task=evaluate of a ranking: nobody answered."""
+def test_turns_without_answers_are_not_judged(store: Store) -> None:
+    """task=evaluate of a ranking has no answers."""
     stage = metric(store, model())
     assert stage.measure([record(1, trace={"evaluate": {"given": ["ranking"]}})]) == {}
 
 
-def report_of(stage: NuggetMetrics, tmp_path: Path) -> Any:
-    stage.fingerprint = stage.fingerprint or f"under test {id(stage)}"
-    report = convrag_report(Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint}))
-    assert report is not None
-    assert report.title == "judging"
-    return report
+def report_of(measured: Measurement) -> Report:
+    assert measured.report is not None
+    assert measured.report.title == "judging"
+    return measured.report
 
 
-def test_too_few_detected_nuggets_are_left_out_and_said(store: Store, tmp_path: Path) -> None:
+def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_path: Path) -> None:
     records = [record(1, "x", trace={"generator": {"nuggets": [{"text": "one"}]}}), record(2, "x"), record(3, "x")]
     stage = metric(store, model(), min_nuggets=2)
-    assert list(stage.measure(records)) == ["t<::>2"]
-    report = report_of(stage, tmp_path)
+    measured = stage.measure(records)
+    assert list(measured) == ["t<::>2"]
+    report = report_of(measured)
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
     assert report.numbers["nuggets"]["left_out"] == {"few": 1, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 
 
-def test_that_none_had_too_few_is_said_too(store: Store, tmp_path: Path) -> None:
+def test_the_number_of_turns_with_too_few_nuggets_is_reported_if_0(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(), min_nuggets=2)
-    stage.measure([record(1, "x")])
-    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(stage, tmp_path).lines[1]
+    measured = stage.measure([record(1, "x")])
+    assert "0 of 1 turns left out: 0 rest on fewer than 2 nuggets" in report_of(measured).lines[1]
 
 
 def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
@@ -238,32 +238,33 @@ def test_several_assessors_are_averaged(store: Store, tmp_path: Path) -> None:
         assign=lambda prompt: json.dumps({"labels": ["support"] * len(prompt.inputs["nuggets"])}),
     )
     stage = metric(store, model(), second_llm=strict, third_llm=kind)
-    values = stage.measure([record(1, FACTS[0])])["t<::>1"]
+    measured = stage.measure([record(1, FACTS[0])])
+    values = measured["t<::>1"]
     assert values["nuggets_strict_vital"] == pytest.approx((1 + 0 + 1) / 3)
     assert values["nuggets_strict_all"] == pytest.approx((1 / 3 + 0 + 1) / 3)
     assert not strict.asked("nuggetise")
     assert not kind.asked("nuggetise")
-    report = report_of(stage, tmp_path)
+    report = report_of(measured)
     assessors = report.numbers["nuggets"]["assessors"]
     assert [assessors[name]["strict_vital"] for name in ("llm", "second_llm", "third_llm")] == [1, 0, 1]
     assert "third_llm 1.000 (3.0 nuggets a turn, 3.0 vital)" in report.lines[1]
 
 
-def test_what_models_said_can_be_read_back(store: Store, tmp_path: Path) -> None:
+def test_written_labels_can_be_read_back(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(), second_llm=model(importance=json.dumps({"labels": ["okay"] * 3})))
     records = [record(1, FACTS[1], trace={}), record(2, FACTS[20])]
     values = stage.measure(records)
     path = tmp_path / "labels.jsonl"
-    path.write_text(report_of(stage, tmp_path).files["nuggets.jsonl"], encoding="utf-8")
+    path.write_text(report_of(values).files["nuggets.jsonl"], encoding="utf-8")
     again = metric(store, Scripted(), judgements=[path])
     assert list(again.check()) == []
     assert again.measure(records) == values
 
 
-# Replies that are no good --------------------------------------------------------------------------------------------
+# Unusable replies --------------------------------------------------------------------------------------------
 
 
-def test_a_reply_is_asked_for_again_with_what_was_wrong(store: Store) -> None:
+def test_an_unreadable_reply_is_asked_for_again_with_the_error(store: Store) -> None:
     replies = iter(['{"labels": ["vital"]}', '{"labels": ["Vital", "OK", "okay"]}'])
     llm = model(importance=lambda prompt: next(replies))
     values = metric(store, llm).measure([record(1, FACTS[0])])["t<::>1"]
@@ -271,41 +272,43 @@ def test_a_reply_is_asked_for_again_with_what_was_wrong(store: Store) -> None:
     assert "there must be 3 labels, not 1" in llm.asked("importance")[1].messages[-1].content
 
 
-def test_labels_that_are_missing_for_good_leave_their_nuggets_out(store: Store, tmp_path: Path) -> None:
+def test_nuggets_without_a_label_are_left_out(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(assign='{"labels": ["support", "perhaps"]}'))
-    values = stage.measure([record(1, "x")])["t<::>1"]
+    measured = stage.measure([record(1, "x")])
+    values = measured["t<::>1"]
     assert (values["nuggets_count"], values["nuggets_strict_all"]) == (1.0, 1.0)
-    report = report_of(stage, tmp_path)
+    report = report_of(measured)
     assert report.numbers["nuggets"]["labels"]["left_open"] == 2
     assert report.numbers["nuggets"]["unusable_replies"] == 1
     assert any("1 replies could not be used as they were, and 2 labels are missing" in line for line in report.lines)
 
 
-def test_a_turn_that_nobody_judged_is_left_out(store: Store, tmp_path: Path) -> None:
+def test_a_turn_without_a_judgement_is_left_out(store: Store, tmp_path: Path) -> None:
     def down(prompt: Prompt) -> str:
         raise LLMError("the server is down")
 
     stage = metric(store, model(assign=down))
-    assert stage.measure([record(1, "x")]) == {}
-    report = report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert measured == {}
+    report = report_of(measured)
     assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
     assert "the server is down" in report.lines[-1]
 
 
-def test_an_assessor_that_fails_does_not_take_the_others_along(store: Store) -> None:
+def test_a_failing_assessor_does_not_affect_the_others(store: Store) -> None:
     stage = metric(store, model(), second_llm=model(importance="I cannot say."))
     values = stage.measure([record(1, FACTS[0])])["t<::>1"]
     assert (values["nuggets_strict_vital"], values["nuggets_count"]) == (1.0, 3.0)
 
 
 @pytest.mark.parametrize("reply", ["I am sorry.", '{"nuggets": []}', '{"nuggets": "none"}'])
-def test_a_window_that_brings_nothing_leaves_the_list_as_it_is(store: Store, reply: str) -> None:
+def test_an_unreadable_or_empty_reply_leaves_the_nuggets_as_they_are(store: Store, reply: str) -> None:
     llm = model(nuggetise=lambda prompt: reply if prompt.inputs["nuggets"] else reading(prompt))
     values = metric(store, llm, Talks(passages=12)).measure([record(1, "x")])
     assert values["t<::>1"]["nuggets_count"] == 10.0
 
 
-def test_nuggets_that_keep_no_limit_are_dropped(store: Store) -> None:
+def test_nuggets_beyond_the_limits_are_dropped(store: Store) -> None:
     long = " ".join(["word"] * 13)
     many = [long, "", "One fact", "one  fact", *(f"fact {n}" for n in range(40))]
     llm = model(nuggetise=listed(*many))
@@ -319,8 +322,9 @@ def test_nuggets_that_keep_no_limit_are_dropped(store: Store) -> None:
 
 def test_no_nuggets_is_no_score(store: Store, tmp_path: Path) -> None:
     stage = metric(store, model(nuggetise=listed()))
-    assert stage.measure([record(1, "x")]) == {}
-    assert report_of(stage, tmp_path).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
+    measured = stage.measure([record(1, "x")])
+    assert measured == {}
+    assert report_of(measured).numbers["nuggets"]["left_out"]["no_nuggets"] == 1
 
 
 def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
@@ -329,20 +333,17 @@ def test_a_run_that_must_stop_stops(store: Store, tmp_path: Path) -> None:
 
     llm = model()
     stage = metric(store, llm)
-    stage.fingerprint = "under test"
-    stage.measure([record(1, "x")])
-    assert report_of(stage, tmp_path)
+    measured = stage.measure([record(1, "x")])
+    assert report_of(measured)
     llm.replies["assign"] = spent
     with pytest.raises(RunStopped):
         stage.measure([record(1, "x")] * 20)
-    run = Run(tmp_path, {}, 1, 1, {"metrics.nuggets": stage.fingerprint})
-    assert convrag_report(run) is None  # what was measured before must not pass for it
 
 
 # Files, options, the whole run ---------------------------------------------------------------------------------------
 
 
-def test_given_nuggets_are_not_made_and_weighed_again(store: Store, tmp_path: Path) -> None:
+def test_nuggets_from_a_file_are_not_created_or_labelled_again(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "n.jsonl"
     nuggets = [{"text": FACTS[0], "importance": "Vital"}, {"text": FACTS[1], "importance": "okay"}]
     path.write_text(json.dumps({"qid": "t<::>3", "query": "?", "nuggets": nuggets}), encoding="utf-8")
@@ -352,14 +353,14 @@ def test_given_nuggets_are_not_made_and_weighed_again(store: Store, tmp_path: Pa
     assert [prompt.task for prompt in llm.prompts] == ["assign"]
 
 
-def test_judgements_of_turns_that_are_not_there_are_counted(store: Store, tmp_path: Path) -> None:
+def test_judgements_of_turns_that_the_run_lacks_are_counted(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
     rows = [{"turn_id": name, "importance": ["vital"], "assignment": ["support"]} for name in ("t<::>1", "u", "v")]
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     stage = metric(store, Scripted(), judgements=[path])
     values = stage.measure([record(1, "four words it has"), record(2, "x")])
     assert values["t<::>1"]["nuggets_words"] == 4.0
-    report = report_of(stage, tmp_path)
+    report = report_of(values)
     assert report.numbers["nuggets"]["not_in_run"] == 2
     assert report.numbers["nuggets"]["left_out"]["not_judged"] == 1
     assert "2 of 3 turns that files judge are not in this run" in report.lines[-1]
@@ -376,7 +377,7 @@ def test_judgements_of_turns_that_are_not_there_are_counted(store: Store, tmp_pa
         ({"judgements": [Path("x")], "nuggets": Path("y")}, r"metrics\.nuggets\.nuggets is for answers"),
     ],
 )
-def test_options_that_cannot_be(store: Store, options: dict[str, Any], message: str) -> None:
+def test_invalid_options(store: Store, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         metric(store, model(), **options)
 
@@ -386,13 +387,13 @@ class Bare(Dataset):
         yield Conversation("t", (Turn("t<::>1", "Why?"),))
 
 
-def test_nothing_to_make_nuggets_from_is_said_before_the_first_turn(store: Store) -> None:
+def test_check_reports_that_there_are_no_passages(store: Store) -> None:
     (problem,) = metric(store, model(), Bare()).check()
     assert "metrics.nuggets.passages=evidence" in problem
     assert list(metric(store, model(), Bare(), passages="evidence").check()) == []
 
 
-def test_qrels_without_a_corpus_are_nothing_to_make_nuggets_from(store: Store) -> None:
+def test_check_reports_qrels_without_a_corpus(store: Store) -> None:
     class Judged(Bare):
         def qrels(self) -> Mapping[str, Mapping[str, int]]:
             return {"t<::>1": {"p": 1}}
@@ -400,7 +401,7 @@ def test_qrels_without_a_corpus_are_nothing_to_make_nuggets_from(store: Store) -
     assert "neither reference passages nor qrels with a corpus" in next(iter(metric(store, model(), Judged()).check()))
 
 
-def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
+def test_a_rule_based_model_must_have_rules_for_the_tasks(store: Store) -> None:
     class Rules(Scripted):
         tasks = frozenset({"assign"})
 
@@ -410,12 +411,12 @@ def test_a_model_without_language_must_know_the_tasks(store: Store) -> None:
     assert metric(store, model()).note() == ""
 
 
-def test_the_prompt_is_part_of_the_identity(store: Store, tmp_path: Path) -> None:
+def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path) -> None:
     path = tmp_path / "own.jinja"
     path.write_text("Facts of {{ question }}, please.", encoding="utf-8")
     llm = model()
     stage = metric(store, llm, nuggetise_prompt=path)
-    assert stage.content_hash() != metric(store, llm).content_hash()
+    assert stage.prompt_templates[0].hash != metric(store, llm).prompt_templates[0].hash
     stage.measure([record(1, "x")])
     assert llm.asked("nuggetise")[0].messages[-1].content == "Facts of Why tea?, please."
 
@@ -428,7 +429,7 @@ def run_sample(here: Path, *overrides: str) -> Any:
     return summary
 
 
-def test_a_run_without_a_language_model(here: Path) -> None:
+def test_a_run_with_a_rule_based_model(here: Path) -> None:
     summary = run_sample(here, "+llm@metrics.nuggets.second_llm=extractive")
     assert 0 < summary.overall["nuggets_all"] <= 1
     assert summary.overall["nuggets_words"] > 10
@@ -454,7 +455,7 @@ def test_the_command_line(here: Path) -> None:
     assert "max_wrods" in done.stderr
 
 
-def test_what_a_run_left_is_evaluated_without_it(here: Path) -> None:
+def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     run_sample(here)
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]

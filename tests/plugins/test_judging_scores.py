@@ -1,4 +1,4 @@
-"""Nugget scores: the definitions, labels as others write them, and files of judgements."""
+"""Nugget scores: their definitions, spellings of labels, and files of labels and nuggets."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import ScoreNuggetsTask, scores
-from convrag_judging.given import read_labels, read_nuggets
-from convrag_judging.labels import assignment_of, importance_of
-from convrag_judging.scoring import Labels
+from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.nugget_scores import LabelPairs, parse_assignment, parse_importance
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])
 ASSIGNMENT = st.sampled_from(["support", "partial", "none"])
@@ -59,7 +58,7 @@ def test_the_scores_are_those_of_the_definition(pairs: list[tuple[str, str]]) ->
 def test_lists_of_unequal_length_pair_up(pairs: list[Any], more: list[str], others: list[str]) -> None:
     importance = [importance for importance, _ in pairs] + more
     assignment = [label for _, label in pairs] + others
-    labels = Labels.of(importance, assignment)
+    labels = LabelPairs.from_labels(importance, assignment)
     assert labels.unpaired == abs(len(more) - len(others))
     assert len(labels.pairs) == len(pairs) + min(len(more), len(others))
 
@@ -76,7 +75,7 @@ def test_a_worked_example() -> None:
     }
 
 
-def test_nothing_vital_and_nothing_at_all() -> None:
+def test_scores_without_vital_nuggets_and_without_nuggets() -> None:
     assert scores(["okay"], ["support"]) == {
         "strict_vital": 0.0,
         "vital": 0.0,
@@ -109,19 +108,19 @@ def test_nothing_vital_and_nothing_at_all() -> None:
     ],
 )
 def test_labels_of_support(label: str, meaning: str | None) -> None:
-    assert assignment_of(label) == meaning
+    assert parse_assignment(label) == meaning
 
 
 @pytest.mark.parametrize(("label", "meaning"), [("VITAL", "vital"), ("Okay", "okay"), ("ok", "okay"), ("failed", None)])
 def test_labels_of_importance(label: str, meaning: str | None) -> None:
-    assert importance_of(label) == meaning
+    assert parse_importance(label) == meaning
 
 
-def test_labels_that_cannot_be_read_earn_nothing_and_are_counted() -> None:
-    labels = Labels.of(["vital", "failed", "vital"], ["failed", "support", "support"])
+def test_unknown_labels_earn_nothing_and_are_counted() -> None:
+    labels = LabelPairs.from_labels(["vital", "failed", "vital"], ["failed", "support", "support"])
     assert labels.unknown == 2
-    assert labels.scores()["strict_vital"] == 1 / 2
-    assert labels.scores()["strict_all"] == 2 / 3
+    assert labels.compute_scores()["strict_vital"] == 1 / 2
+    assert labels.compute_scores()["strict_all"] == 2 / 3
 
 
 def write(path: Path, *rows: Any) -> Path:
@@ -154,7 +153,7 @@ def test_files_of_the_nuggetizer_and_ours(tmp_path: Path) -> None:
         },
         {"turn_id": 7, "importance": [], "assignment": []},
     )
-    found = read_labels([theirs, ours])
+    found = read_nugget_labels([theirs, ours])
     assert list(found) == ["q1", "7"]
     assert [labels.assessor for labels in found["q1"]] == ["gpt", "claude"]
     assert found["q1"][0].texts[2] == "Python was made in 1991"
@@ -164,22 +163,22 @@ def test_files_of_the_nuggetizer_and_ours(tmp_path: Path) -> None:
 
 def test_without_a_length_the_words_of_the_answer_are_counted(tmp_path: Path) -> None:
     row = {name: value for name, value in NUGGETIZER.items() if name != "response_length"}
-    (labels,) = read_labels([write(tmp_path / "a.jsonl", row)])["q1"]
+    (labels,) = read_nugget_labels([write(tmp_path / "a.jsonl", row)])["q1"]
     assert labels.words == 5
 
 
 def test_several_assessors_in_one_file(tmp_path: Path) -> None:
     rows = [{"turn_id": "t", "assessor": who, "importance": ["vital"], "assignment": ["support"]} for who in "ab"]
-    assert [labels.assessor for labels in read_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
+    assert [labels.assessor for labels in read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])["t"]] == ["a", "b"]
 
 
-def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
+def test_files_of_the_same_name_are_different_assessors(tmp_path: Path) -> None:
     row = {"turn_id": "t", "importance": ["vital"], "assignment": ["support"]}
     paths = [tmp_path / folder / "labels.jsonl" for folder in "ab"]
     for path in paths:
         path.parent.mkdir()
         write(path, row)
-    assert [labels.assessor for labels in read_labels(paths)["t"]] == list(map(str, paths))
+    assert [labels.assessor for labels in read_nugget_labels(paths)["t"]] == list(map(str, paths))
 
 
 @pytest.mark.parametrize(
@@ -199,17 +198,15 @@ def test_files_of_one_name_are_different_assessors(tmp_path: Path) -> None:
         ([], None, "empty"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_judgements(
-    tmp_path: Path, rows: list[Any], line: int | None, message: str
-) -> None:
+def test_errors_in_a_file_of_labels(tmp_path: Path, rows: list[Any], line: int | None, message: str) -> None:
     with pytest.raises(DataError, match=message) as raised:
-        read_labels([write(tmp_path / "x.jsonl", *rows)])
+        read_nugget_labels([write(tmp_path / "x.jsonl", *rows)])
     assert raised.value.line == line
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"nope\.jsonl: this file does not exist"):
-        read_labels([tmp_path / "nope.jsonl"])
+        read_nugget_labels([tmp_path / "nope.jsonl"])
 
 
 def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
@@ -229,7 +226,7 @@ def test_nuggets_with_importance_and_without(tmp_path: Path) -> None:
         ([NUGGETIZER, NUGGETIZER], "already"),
     ],
 )
-def test_what_is_wrong_with_a_file_of_nuggets(tmp_path: Path, rows: list[Any], message: str) -> None:
+def test_errors_in_a_file_of_nuggets(tmp_path: Path, rows: list[Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_nuggets(write(tmp_path / "n.jsonl", *rows))
 
@@ -239,7 +236,7 @@ class TestScoreNuggetsContract(TaskContract):
         return ScoreNuggetsTask(judgements=[Path("labels.jsonl")])
 
 
-def test_no_file_is_a_mistake() -> None:
+def test_the_task_needs_a_file() -> None:
     with pytest.raises(ConfigError, match=r"task\.judgements=\[FILE\]"):
         ScoreNuggetsTask(judgements=[])
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
 import subprocess
 import sys
 import time
@@ -21,7 +22,7 @@ from convrag.store.remember import key_of
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
 from convrag_litellm import LiteLLM, retrying
-from llm_server import Server, said
+from llm_server import Server, make_reply
 
 pytestmark = pytest.mark.integration
 installed = all(importlib.util.find_spec(name) for name in ("litellm", "tenacity"))
@@ -64,7 +65,7 @@ class TestLiteLLMContract(LLMContract):
 @needs_extra
 class TestReplies:
     def test_a_reply_with_its_usage(self, server: Server) -> None:
-        server.answers(said(prompt_tokens_details={"cached_tokens": 4}))
+        server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
         completion = client(server).complete(PROMPT)
         assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("A dog.", 7, 3)
         assert completion.cached_tokens == 4
@@ -86,7 +87,7 @@ class TestReplies:
         assert stage.request(prompt) == {"model": "openai/local", "api_base": server.address, **sent}
 
     def test_a_server_without_usage_is_counted_here(self, server: Server) -> None:
-        server.answers({name: value for name, value in said().items() if name != "usage"})
+        server.plan_replies({name: value for name, value in make_reply().items() if name != "usage"})
         stage = client(server)
         completion = stage.complete(PROMPT)
         assert completion.prompt_tokens == stage.count_tokens("Be brief.\nWho was Laika?") > 0
@@ -94,7 +95,7 @@ class TestReplies:
 
     @pytest.mark.parametrize("usage", [None, {"prompt_tokens": None, "completion_tokens": None}])
     def test_a_server_with_a_broken_usage(self, server: Server, usage: Any) -> None:
-        server.answers({**said(), "usage": usage})
+        server.plan_replies({**make_reply(), "usage": usage})
         assert client(server).complete(PROMPT).completion_tokens > 0
 
     def test_the_key_comes_from_the_environment_and_a_server_without_keys_gets_a_placeholder(
@@ -145,7 +146,7 @@ class TestReplies:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         usage = {"input_tokens": 10, "cache_read_input_tokens": 2000, "output_tokens": 3}
         reply = {"id": "1", "type": "message", "role": "assistant", "model": "claude-sonnet-4-5-20250929"}
-        server.answers(
+        server.plan_replies(
             {**reply, "content": [{"type": "text", "text": "A dog."}], "usage": usage, "stop_reason": "end_turn"}
         )
         base = server.address.removesuffix("/v1")
@@ -389,11 +390,22 @@ for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(name).info("an info")
     logging.getLogger(name).warning("a warning")
     logging.getLogger(name).warning("a warning")
-assert _litellm.library() is _litellm.library()
+assert _litellm.load_library() is _litellm.load_library()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == ""
     assert done.stderr.splitlines() == ["ROOT a warning"] * 3
+
+
+def test_litellm_is_told_before_its_import_to_look_nothing_up() -> None:
+    settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
+    environment = {name: value for name, value in os.environ.items() if name not in settings}
+    code = f"import os, convrag_litellm; print([os.environ.get(name) for name in {list(settings)}])"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(list(settings.values()))
+    environment["LITELLM_MODE"] = "DEV"  # a user's own value stays
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(["True", "DEV"])
 
 
 @needs_extra

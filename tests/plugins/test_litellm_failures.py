@@ -13,9 +13,15 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
 from convrag_litellm import LiteLLM, retrying
-from convrag_litellm.secrets import Scrubbed, is_public, public_address, scrub, secret_parameters
-from convrag_litellm.too_long import asked_and_limit
-from llm_server import Server, Step, failing, said
+from convrag_litellm.context_window import parse_token_counts
+from convrag_litellm.redaction import (
+    RedactingFilter,
+    find_secret_parameters,
+    is_public_address,
+    redact,
+    redact_address,
+)
+from llm_server import Server, Step, make_error, make_reply
 
 KEY = "sk-planted-0123456789"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
@@ -39,7 +45,7 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
     return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters})
 
 
-SAID = [
+SERVER_MESSAGES = [
     (
         "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
         (9000, 8192),
@@ -76,26 +82,26 @@ SAID = [
 ]
 
 
-@pytest.mark.parametrize(("message", "numbers"), SAID)
+@pytest.mark.parametrize(("message", "numbers"), SERVER_MESSAGES)
 def test_servers_say_in_their_own_ways_how_long_a_prompt_is(message: str, numbers: Any) -> None:
-    assert asked_and_limit(message) == numbers
+    assert parse_token_counts(message) == numbers
 
 
 @pytest.mark.integration
-class TestTooLong:
+class TestContextWindow:
     def test_the_excess_is_what_the_server_says(self, server: Server) -> None:
-        server.answers(failing(400, SAID[1][0], code="context_length_exceeded"))
+        server.plan_replies(make_error(400, SERVER_MESSAGES[1][0], code="context_length_exceeded"))
         with pytest.raises(LLMError, match=r"904 tokens too long \(5,000 of 4,096\)\. Send less"):
             client(server).complete(PROMPT)
 
     def test_else_it_is_counted_here(self, server: Server) -> None:
-        server.answers(failing(400, "context window exceeded", code="context_length_exceeded"))
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         long = Prompt("answer", (Message("user", "dog " * 9000),))
         with pytest.raises(LLMError, match=r"about \d[\d,]* tokens too long \(9,0\d\d of 8,192, counted here\)"):
             client(server, model="openai/gpt-4").complete(long)
 
     def test_else_it_is_not_said(self, server: Server) -> None:
-        server.answers(failing(400, "context window exceeded", code="context_length_exceeded"))
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         with pytest.raises(LLMError, match="context window exceeded. Send less"):
             client(server).complete(PROMPT)
 
@@ -109,7 +115,7 @@ class TestSecrets:
         caplog.set_level(logging.DEBUG)
         monkeypatch.setenv("MY_SERVER_KEY", KEY)
         stage = client(server, api_key_env="MY_SERVER_KEY", retries=1)
-        server.answers(failing(status, f"you sent Bearer {KEY}"))
+        server.plan_replies(make_error(status, f"you sent Bearer {KEY}"))
         with pytest.raises(LLMError, match=r"you sent Bearer \*\*\*") as raised:
             stage.complete(PROMPT)
         error: BaseException | None = raised.value
@@ -117,12 +123,12 @@ class TestSecrets:
             assert KEY not in f"{error!r} {error.__dict__}"
             error = error.__cause__ or error.__context__
         assert KEY not in caplog.text
-        assert KEY not in json.dumps(stage.request(PROMPT)) + repr(vars(stage)) + repr(stage.server)
+        assert KEY not in json.dumps(stage.request(PROMPT)) + repr(vars(stage)) + repr(stage.endpoint)
 
     def test_an_address_with_credentials(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SOME_TOKEN", "token-of-the-environment")
         sent = b64encode(b"user:hunter2hunter2").decode()
-        server.answers(failing(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
+        server.plan_replies(make_error(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
         stage = client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@"))
         with pytest.raises(LLMError, match=r"\*\*\* \*\*\* \*\*\* http://h/v1") as raised:
             stage.complete(PROMPT)
@@ -137,42 +143,42 @@ class TestSecrets:
         assert "at http://host/" in caplog.text
 
     def test_a_reply_without_anything_says_why(self, server: Server) -> None:
-        server.answers(said(None, "length"))
+        server.plan_replies(make_reply(None, "length"))
         with pytest.raises(LLMError, match=r"finish_reason: length\).*bigger llm\.max_tokens"):
             client(server, retries=0).complete(PROMPT)
 
     def test_a_bad_gateway_is_not_quoted_as_a_page(self, server: Server) -> None:
-        server.answers(Step(502, b"<html>\n<body>bad gateway</body></html>"))
+        server.plan_replies(Step(502, b"<html>\n<body>bad gateway</body></html>"))
         with pytest.raises(LLMError, match="status 502") as raised:
             client(server, retries=0).complete(PROMPT)
         assert "\n" not in str(raised.value)
 
 
 def test_addresses_and_messages() -> None:
-    assert public_address("https://me:secret@host:8/v1?api-key=12345678") == "https://host:8/v1"
-    assert scrub("secret-1 at 12345678", "secret-1", None, address="https://h/?k=12345678") == "*** at ***"
-    assert scrub("a b", "a") == "a b"  # too short to be a key
-    assert scrub("p%40ssword p@ssword", address="https://me:p%40ssword@h/") == "*** ***"
-    assert scrub("see http://a:b@c/ and http://c/d@e") == "see http://c/ and http://c/d@e"
+    assert redact_address("https://me:secret@host:8/v1?api-key=12345678") == "https://host:8/v1"
+    assert redact("secret-1 at 12345678", "secret-1", None, address="https://h/?k=12345678") == "*** at ***"
+    assert redact("a b", "a") == "a b"  # too short to be a key
+    assert redact("p%40ssword p@ssword", address="https://me:p%40ssword@h/") == "*** ***"
+    assert redact("see http://a:b@c/ and http://c/d@e") == "see http://c/ and http://c/d@e"
 
 
 def test_addresses_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "postgres://me:hunter2hunter2@host/db")
-    assert scrub("no hunter2hunter2 here") == "no *** here"
+    assert redact("no hunter2hunter2 here") == "no *** here"
 
 
 def test_public_addresses() -> None:
-    assert is_public("http://host:8/v1?version=2")
-    assert not is_public("http://me@host/v1")
-    assert not is_public("http://host/v1?api-key=1")
+    assert is_public_address("http://host:8/v1?version=2")
+    assert not is_public_address("http://me@host/v1")
+    assert not is_public_address("http://host/v1?api-key=1")
 
 
 def test_names_of_secrets() -> None:
-    found = secret_parameters({"api_key": 1, "max_tokens": 1, "extra_headers": {"Authorization": 1}, "keys": 2})
+    found = find_secret_parameters({"api_key": 1, "max_tokens": 1, "extra_headers": {"Authorization": 1}, "keys": 2})
     assert list(found) == ["api_key", "Authorization"]
 
 
 def test_a_line_is_logged_once() -> None:
-    once = Scrubbed()
+    once = RedactingFilter()
     lines = [logging.LogRecord("x", logging.WARNING, "", 0, "a %s", (n,), None) for n in (1, 1, 2)]
     assert [once.filter(line) for line in lines] == [True, False, True]

@@ -22,10 +22,10 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_litellm import LiteLLM, retrying, throttle
-from convrag_litellm.purse import Purse
-from convrag_litellm.throttle import Throttle
-from llm_server import Server, failing, said
+from convrag_litellm import LiteLLM, rate_limiter, retrying
+from convrag_litellm.budget import Budget
+from convrag_litellm.rate_limiter import RateLimiter
+from llm_server import Server, make_error, make_reply
 
 CONF = Path(__file__).parents[2] / "conf" / "llm"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
@@ -64,13 +64,13 @@ class TestUsage:
         assert "input_cost_per_token" not in server.requests[-1]
 
     def test_empty_replies_cost_as_well(self, server: Server) -> None:
-        server.answers(said(""), said(None), said())
+        server.plan_replies(make_reply(""), make_reply(None), make_reply())
         completion = client(server).complete(PROMPT)
         assert completion.cost_usd == pytest.approx(3 * COST)
         assert completion.retries == 2
 
     def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server) -> None:
-        server.answers(said(""))
+        server.plan_replies(make_reply(""))
         meter = UsageMeter()
         with meter.stage("generator"), pytest.raises(LLMError):
             client(server, retries=2).complete(PROMPT)
@@ -95,7 +95,7 @@ class TestCostLimit:
     def most(self, server: Server) -> float:
         """What the stage thinks that one of the calls below can cost: few tokens are asked for."""
         stage = client(server, max_cost_usd=9, max_tokens=3)
-        return stage.limits.prices.most([Message("user", "c00<::>1")], 3)
+        return stage.limits.prices.compute_max_cost([Message("user", "c00<::>1")], 3)
 
     @pytest.mark.parametrize("workers", [1, 16])
     def test_a_run_stops_before_the_limit_is_passed(self, server: Server, workers: int) -> None:
@@ -130,12 +130,12 @@ class TestCostLimit:
         assert stage.complete(PROMPT).cost_usd == 0
 
     def test_tries_that_fail_set_nothing_aside_for_good(self, server: Server) -> None:
-        server.answers(failing(500))
+        server.plan_replies(make_error(500))
         stage = client(server, max_cost_usd=1, retries=0)
         for _ in range(30):
             with pytest.raises(LLMError):
                 stage.complete(PROMPT)
-        server.answers(said())
+        server.plan_replies(make_reply())
         assert stage.complete(PROMPT).text == "A dog."
 
     def test_a_try_that_times_out_may_have_cost_all(self, server: Server) -> None:
@@ -144,39 +144,39 @@ class TestCostLimit:
         server.delay = 1
         with pytest.raises(LLMError):
             stage.complete(PROMPT)
-        assert stage.limits.purse.spent > COST + 512 * 6e-5
+        assert stage.limits.budget.spent > COST + 512 * 6e-5
 
 
-class TestPurse:
+class TestBudget:
     @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=60), st.floats(0, 5))
     def test_it_is_never_overspent(self, calls: list[tuple[float, float]], limit: float) -> None:
-        purse = Purse(limit, "m")
+        budget = Budget(limit, "m")
 
         def pay(call: tuple[float, float]) -> None:
             most, share = call
             try:
-                with purse.bill(most) as bill:
-                    bill.settle(most * share)
+                with budget.reserve(most) as reservation:
+                    reservation.settle(most * share)
             except RunStopped:
                 pass
 
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(pay, calls))
-        assert purse.spent <= limit + 1e-9
+        assert budget.spent <= limit + 1e-9
 
-    def test_it_waits_for_what_is_on_its_way(self) -> None:
-        purse = Purse(1.0, "m")
+    def test_it_waits_for_requests_in_flight(self) -> None:
+        budget = Budget(1.0, "m")
         inside, go = threading.Event(), threading.Event()
 
         def first() -> None:
-            with purse.bill(0.9) as bill:
+            with budget.reserve(0.9) as reservation:
                 inside.set()
                 go.wait(5)
-                bill.settle(0.1)
+                reservation.settle(0.1)
 
         def second() -> float:
-            with purse.bill(0.9) as bill:
-                bill.settle(0.2)
+            with budget.reserve(0.9) as reservation:
+                reservation.settle(0.2)
             return time.monotonic()
 
         with ThreadPoolExecutor(2) as pool:
@@ -187,17 +187,17 @@ class TestPurse:
             assert not waiting.done()
             go.set()
             waiting.result(5)
-        assert purse.spent == pytest.approx(0.3)
+        assert budget.spent == pytest.approx(0.3)
 
 
-class TestThrottle:
+class TestRateLimiter:
     def test_so_many_at_once(self) -> None:
-        throttled = Throttle(3, None)
+        limiter = RateLimiter(3, None)
         now, most, lock = 0, 0, threading.Lock()
 
         def work(_: int) -> None:
             nonlocal now, most
-            with throttled.place():
+            with limiter.slot():
                 with lock:
                     now += 1
                     most = max(most, now)
@@ -211,12 +211,12 @@ class TestThrottle:
 
     @pytest.mark.parametrize("per_minute", [1, 5])
     def test_so_many_a_minute(self, per_minute: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(throttle, "MINUTE", 0.3)
-        throttled = Throttle(None, per_minute)
+        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.3)
+        limiter = RateLimiter(None, per_minute)
         begun: list[float] = []
 
         def work(_: int) -> None:
-            with throttled.place():
+            with limiter.slot():
                 begun.append(time.monotonic())
 
         with ThreadPoolExecutor(8) as pool:
@@ -232,11 +232,11 @@ class TestThrottle:
         stage = client(server, concurrency=2)
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(lambda _: stage.complete(PROMPT), range(12)))
-        assert server.most == 2
+        assert server.max_concurrent == 2
 
     @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(throttle, "MINUTE", 0.4)
-        server.answers(failing(500), said())
+        monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.4)
+        server.plan_replies(make_error(500), make_reply())
         client(server, requests_per_minute=1).complete(PROMPT)
         assert server.times[1] - server.times[0] > 0.3

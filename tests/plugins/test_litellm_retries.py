@@ -12,7 +12,7 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
 from convrag_litellm import LiteLLM, retrying
-from llm_server import Server, Step, failing, said
+from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
@@ -38,42 +38,42 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
 
 
 TRANSIENT = {
-    "408": failing(408),
-    "429": failing(429),
-    "500": failing(500),
+    "408": make_error(408),
+    "429": make_error(429),
+    "500": make_error(500),
     "502": Step(502, b"<html>bad gateway</html>"),
-    "503": failing(503),
-    "529": failing(529, "overloaded"),
+    "503": make_error(503),
+    "529": make_error(529, "overloaded"),
     "connection reset": Step(reset=True),
-    "cut off": Step(body=said(), sent=40),
-    "nothing at all": Step(body=said(), sent=0),
+    "cut off": Step(body=make_reply(), sent_bytes=40),
+    "nothing at all": Step(body=make_reply(), sent_bytes=0),
     "HTML": Step(body=b"<html>oops</html>"),
     "malformed JSON": Step(body=b'{"choices": ['),
     "an empty object": Step(body=b"{}"),
-    "no choices": Step(body={**said(), "choices": []}),
-    "choices null": Step(body={**said(), "choices": None}),
-    "content null": Step(body=said(None, "length")),
-    "content empty": Step(body=said("")),
-    "content blank": Step(body=said("  \n")),
+    "no choices": Step(body={**make_reply(), "choices": []}),
+    "choices null": Step(body={**make_reply(), "choices": None}),
+    "content null": Step(body=make_reply(None, "length")),
+    "content empty": Step(body=make_reply("")),
+    "content blank": Step(body=make_reply("  \n")),
     "an error with status 200": Step(body={"error": {"message": "overloaded", "code": 503}}),
 }
 FINAL = {
-    "400": (failing(400, "bad parameter"), "sampling parameters"),
-    "401": (failing(401, "who are you"), "Check the key in the environment variable OPENAI_API_KEY"),
-    "403": (failing(403, "not you"), "Check the key"),
-    "404": (failing(404, "no such model"), "llm.model and llm.api_base"),
-    "422": (failing(422, "cannot be processed"), "sampling parameters"),
+    "400": (make_error(400, "bad parameter"), "sampling parameters"),
+    "401": (make_error(401, "who are you"), "Check the key in the environment variable OPENAI_API_KEY"),
+    "403": (make_error(403, "not you"), "Check the key"),
+    "404": (make_error(404, "no such model"), "llm.model and llm.api_base"),
+    "422": (make_error(422, "cannot be processed"), "sampling parameters"),
     "too long": (
-        failing(400, "This model's maximum context length is 10", code="context_length_exceeded"),
+        make_error(400, "This model's maximum context length is 10", code="context_length_exceeded"),
         "Send less",
     ),
-    "too long, as 500": (failing(500, "the request exceeds the available context size"), "Send less"),
+    "too long, as 500": (make_error(500, "the request exceeds the available context size"), "Send less"),
 }
 
 
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
-    server.answers(TRANSIENT[fault], TRANSIENT[fault], said())
+    server.plan_replies(TRANSIENT[fault], TRANSIENT[fault], make_reply())
     completion = client(server).complete(PROMPT)
     assert (completion.text, completion.retries) == ("A dog.", 2)
     assert len(server.requests) == 3
@@ -82,7 +82,7 @@ def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
 @pytest.mark.parametrize("retries", [0, 3])
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> None:
-    server.answers(TRANSIENT[fault])
+    server.plan_replies(TRANSIENT[fault])
     with pytest.raises(LLMError) as raised:
         client(server, retries=retries).complete(PROMPT)
     assert len(server.requests) == retries + 1
@@ -92,7 +92,7 @@ def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> 
 @pytest.mark.parametrize("fault", FINAL)
 def test_what_cannot_pass_is_not(server: Server, fault: str) -> None:
     step, advice = FINAL[fault]
-    server.answers(step)
+    server.plan_replies(step)
     with pytest.raises(LLMError, match=advice) as raised:
         client(server).complete(PROMPT)
     assert len(server.requests) == 1
@@ -104,13 +104,13 @@ def test_what_cannot_pass_is_not(server: Server, fault: str) -> None:
 @pytest.mark.parametrize("status", [429, 503, 529])
 def test_claude_is_asked_as_often(server: Server, status: int) -> None:
     headers = {"retry-after": "1"} if status == 429 else {}
-    server.answers(failing(status, headers=headers), said())
+    server.plan_replies(make_error(status, headers=headers), make_reply())
     base = server.address.removesuffix("/v1")
     stage = LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base)
     assert stage.complete(PROMPT).retries == 1
     assert len(server.requests) == 2
     assert status != 429 or server.times[1] - server.times[0] >= 1
-    server.answers(failing(status))
+    server.plan_replies(make_error(status))
     with pytest.raises(LLMError):
         LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base, retries=3).complete(PROMPT)
     assert len(server.requests) == 4
@@ -128,18 +128,18 @@ def test_a_model_without_a_provider() -> None:
 
 class TestWaiting:
     def test_as_long_as_the_server_says(self, server: Server) -> None:
-        server.answers(failing(429, headers={"Retry-After": "1"}), said())
+        server.plan_replies(make_error(429, headers={"Retry-After": "1"}), make_reply())
         assert client(server).complete(PROMPT).text == "A dog."
         assert 1.0 <= server.times[1] - server.times[0] < 3
 
     def test_until_a_date(self, server: Server) -> None:
         when = formatdate(time.time() + 2, usegmt=True)
-        server.answers(failing(503, headers={"Retry-After": when}), said())
+        server.plan_replies(make_error(503, headers={"Retry-After": when}), make_reply())
         assert client(server).complete(PROMPT).text == "A dog."
         assert 0.5 <= server.times[1] - server.times[0] < 4
 
     def test_not_longer_than_there_is_patience(self, server: Server) -> None:
-        server.answers(failing(429, headers={"Retry-After": "9999"}))
+        server.plan_replies(make_error(429, headers={"Retry-After": "9999"}))
         start = time.monotonic()
         with pytest.raises(LLMError, match=r"asks for 9999 s of patience, and llm\.retry_seconds=120"):
             client(server).complete(PROMPT)
@@ -148,19 +148,19 @@ class TestWaiting:
 
     def test_the_budget_counts_all_waits(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
-        server.answers(failing(500))
+        server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
             client(server, retries=9, retry_seconds=1.1).complete(PROMPT)
         assert len(server.requests) == 3
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "soon"}, {"Retry-After": "-5"}])
     def test_of_its_own_accord(self, server: Server, headers: dict[str, str]) -> None:
-        server.answers(failing(429, headers=headers), said())
+        server.plan_replies(make_error(429, headers=headers), make_reply())
         assert client(server).complete(PROMPT).text == "A dog."
 
     def test_longer_each_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)
-        server.answers(failing(500))
+        server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
             client(server, retries=2).complete(PROMPT)
         first, second, third = server.times
@@ -172,16 +172,16 @@ class TestDeadline:
     """For the whole reply, however it trickles in."""
 
     SLOW: ClassVar = {
-        "late": Step(body=said()),
-        "dripping body": Step(body=said(), drip=0.05),
-        "dripping headers": Step(body=said(), drip_headers=0.05),
+        "late": Step(body=make_reply()),
+        "dripping body": Step(body=make_reply(), byte_delay=0.05),
+        "dripping headers": Step(body=make_reply(), header_byte_delay=0.05),
     }
 
     @pytest.mark.parametrize("fault", SLOW)
     def test_a_slow_reply_is_cut_off(self, server: Server, fault: str) -> None:
         client(server).complete(PROMPT)  # the library is loaded, and there is a connection
         server.delay = 3.0 if fault == "late" else 0.0
-        server.answers(self.SLOW[fault])
+        server.plan_replies(self.SLOW[fault])
         start = time.monotonic()
         with pytest.raises(LLMError, match=r"llm\.timeout=0\.4") as raised:
             client(server, timeout=0.4, retries=1).complete(PROMPT)
@@ -194,22 +194,22 @@ class TestDeadline:
         base = server.address.removesuffix("/v1")
         stage = LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base, timeout=0.4, retries=0)
         stage.complete(PROMPT)
-        server.answers(self.SLOW[fault])
+        server.plan_replies(self.SLOW[fault])
         start = time.monotonic()
         with pytest.raises(LLMError, match=r"llm\.timeout=0\.4"):
             stage.complete(PROMPT)
         assert 0.4 <= time.monotonic() - start < 1.5
 
     def test_a_slow_reply_in_time_is_one(self, server: Server) -> None:
-        server.answers(Step(body=said(), drip=0.001))
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.001))
         assert client(server, timeout=10, retries=0).complete(PROMPT).text == "A dog."
 
     def test_the_server_sees_the_connection_close(self, server: Server) -> None:
-        server.answers(Step(body=said(), drip=0.02))
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.02))
         with pytest.raises(LLMError):
             client(server, timeout=0.3, retries=0).complete(PROMPT)
         end = time.monotonic() + 3
-        while server._now and time.monotonic() < end:
+        while server._in_flight and time.monotonic() < end:
             time.sleep(0.02)
         assert time.monotonic() < end, "it goes on sending to nobody"
 
@@ -217,5 +217,5 @@ class TestDeadline:
         import httpx
 
         client(server, timeout=0.2, retries=0).complete(PROMPT)
-        server.answers(Step(body=said(), drip=0.002))
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.002))
         assert httpx.post(f"{server.address}/chat/completions", json={}).json()["model"] == "served-name"

@@ -10,7 +10,7 @@ from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
 from convrag.store.streaming import listening
 from convrag_litellm import LiteLLM, retrying
-from llm_server import Server, Step, failing, said
+from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
@@ -43,7 +43,7 @@ def heard(server: Server, **parameters: Any) -> tuple[Completion, list[str]]:
 
 
 def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
-    server.answers(said(LONG, prompt_tokens_details={"cached_tokens": 2}))
+    server.plan_replies(make_reply(LONG, prompt_tokens_details={"cached_tokens": 2}))
     completion, pieces = heard(server)
     assert len(pieces) == 6
     assert "".join(pieces) == completion.text == LONG
@@ -53,7 +53,7 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
 
 
 def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
-    server.answers(Step(body=said(LONG), drip=0.1))
+    server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
     times: list[float] = []
     stage = LiteLLM(model="openai/local", api_base=server.address)
     with listening(lambda piece: times.append(time.monotonic())):
@@ -74,15 +74,17 @@ def test_the_request_is_the_same_either_way(server: Server) -> None:
 
 
 def test_a_server_without_usage_is_counted_here(server: Server) -> None:
-    server.answers({**said(LONG), "usage": None})
+    server.plan_replies({**make_reply(LONG), "usage": None})
     completion, _ = heard(server, model="openai/local")
     assert completion.completion_tokens >= 6
     assert completion.cost_usd is None
 
 
-@pytest.mark.parametrize("fault", [failing(429), Step(reset=True), said(""), Step(body=said(LONG), pieces=0)])
+@pytest.mark.parametrize(
+    "fault", [make_error(429), Step(reset=True), make_reply(""), Step(body=make_reply(LONG), pieces=0)]
+)
 def test_before_the_first_piece_it_is_asked_again(server: Server, fault: Any) -> None:
-    server.answers(fault, said(LONG))
+    server.plan_replies(fault, make_reply(LONG))
     completion, pieces = heard(server)
     assert ("".join(pieces), completion.retries) == (LONG, 1)
     assert len(server.requests) == 2
@@ -90,7 +92,7 @@ def test_before_the_first_piece_it_is_asked_again(server: Server, fault: Any) ->
 
 @pytest.mark.parametrize("chunked", [True, False])
 def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
-    server.answers(Step(body=said(LONG), pieces=3, chunked=chunked), said(LONG))
+    server.plan_replies(Step(body=make_reply(LONG), pieces=3, chunked=chunked), make_reply(LONG))
     pieces: list[str] = []
     stage = LiteLLM(model="openai/local", api_base=server.address)
     with listening(pieces.append), pytest.raises(LLMError, match="A part of it was shown already"):
@@ -101,7 +103,7 @@ def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
 
 def test_the_deadline_holds_for_the_whole_of_a_stream(server: Server) -> None:
     heard(server)
-    server.answers(Step(body=said(LONG), drip=0.2))
+    server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.2))
     start = time.monotonic()
     with pytest.raises(LLMError):
         heard(server, timeout=0.5)
@@ -113,7 +115,7 @@ def test_who_listens_may_stop_it(server: Server) -> None:
     def enough(piece: str) -> None:
         raise KeyboardInterrupt
 
-    server.answers(said(LONG))
+    server.plan_replies(make_reply(LONG))
     stage = LiteLLM(model="openai/local", api_base=server.address)
     with listening(enough), pytest.raises(KeyboardInterrupt):
         stage.complete(PROMPT)

@@ -9,7 +9,7 @@ from convrag.api.types import Answer, Conversation, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import AnswerabilityMetrics
-from convrag_metrics.conditioning import conditioned
+from convrag_metrics.idk import condition_on_answerability
 
 DUNNO = "I do not know."
 
@@ -67,14 +67,22 @@ def test_scores_are_conditioned_as_mtrag_does() -> None:
 
 def test_conditioning_case_by_case() -> None:
     for label in ("UNANSWERABLE", "CONVERSATIONAL"):
-        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [1.0, 0.0, 0.0]
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
+            1.0,
+            0.0,
+            0.0,
+        ]
     for label in ("ANSWERABLE", "PARTIAL"):
-        assert [conditioned(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [0.0, 0.3, 0.3]
-    assert conditioned(0.3, "", "yes") == 0.3
-    assert conditioned(0.3, "UNDERSPECIFIED", "no") is None
+        assert [condition_on_answerability(0.3, label, verdict) for verdict in ("yes", "partly", "no")] == [
+            0.0,
+            0.3,
+            0.3,
+        ]
+    assert condition_on_answerability(0.3, "", "yes") == 0.3
+    assert condition_on_answerability(0.3, "UNDERSPECIFIED", "no") is None
 
 
-def test_without_cases_there_is_no_rate() -> None:
+def test_a_rate_without_cases_is_left_out() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, "So."))
     assert found["idk_accuracy"] == 1.0
     assert not {"idk_precision", "idk_recall", "idk_F1"} & found.keys()
@@ -82,11 +90,11 @@ def test_without_cases_there_is_no_rate() -> None:
     assert "idk_F1" not in overall(Labelled(("UNDERSPECIFIED", "So.")), record(1, "Which one?"))
 
 
-def test_a_failed_turn_has_not_said_that_it_does_not_know() -> None:
+def test_a_failed_turn_is_not_idk() -> None:
     found = overall(Labelled(("UNANSWERABLE", DUNNO)), record(1, "", error="down"))
     assert found == {"idk_recall": 0.0, "idk_F1": 0.0, "idk_accuracy": 0.0, "token_F1_idk": 0.0, "ROUGE-L_idk": 0.0}
 
 
-def test_the_records_own_label_counts_first() -> None:
+def test_the_label_of_the_record_counts_first() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, DUNNO, answerability="unanswerable"))
     assert found["idk_accuracy"] == 1.0

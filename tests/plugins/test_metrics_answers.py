@@ -18,9 +18,8 @@ from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Pass
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RewriteMetrics
-from convrag_metrics.overlap import bags, in_order
-from convrag_metrics.rb_agg import rouge_l
-from convrag_metrics.texts import cut, normalised, without_citations
+from convrag_metrics.record_texts import strip_citations, truncate_words
+from convrag_metrics.token_overlap import measure_overlap, measure_rouge_l, measure_subsequence, tokenize_squad
 
 
 class Answered(Dataset):
@@ -56,14 +55,22 @@ class TestContract(MetricsContract):
 
 def test_token_scores_are_those_of_squad() -> None:
     values = measured("The cat, a cat and THE dog!", "Cat and an old dog.")
-    assert normalised("The cat, a cat and THE dog!") == ["cat", "cat", "and", "dog"]
-    assert normalised("Cat and an old dog.") == ["cat", "and", "old", "dog"]
+    assert tokenize_squad("The cat, a cat and THE dog!") == ["cat", "cat", "and", "dog"]
+    assert tokenize_squad("Cat and an old dog.") == ["cat", "and", "old", "dog"]
     assert [values[f"token_{name}"] for name in ("precision", "recall", "F1")] == [0.75, 0.75, 0.75]
 
 
-def test_normalisation_is_in_squads_order() -> None:
-    assert normalised("It's a U.S. state-of-the-art “the” thing") == ["its", "us", "stateoftheart", "“", "”", "thing"]
-    assert normalised("the an a A") == []
+def test_squad_tokenizes_in_this_order() -> None:
+    tokens = tokenize_squad("It's a U.S. state-of-the-art “the” thing")
+    assert tokens == [
+        "its",
+        "us",
+        "stateoftheart",
+        "“",
+        "”",
+        "thing",
+    ]
+    assert tokenize_squad("the an a A") == []
 
 
 def test_an_empty_answer_scores_nothing_and_one_without_reference_is_not_measured() -> None:
@@ -88,21 +95,21 @@ def test_k_precision_is_the_share_of_tokens_that_all_passages_together_have() ->
     assert "K-precision" not in measured("red", "x")
 
 
-def test_marks_are_taken_out_and_lengths_are_words() -> None:
+def test_citations_are_stripped_and_lengths_are_words() -> None:
     values = measured("Steam escapes [1] fast [2, 3].[1]", "Steam escapes fast.", "Steam")
     assert values["token_F1"] == values["ROUGE-L"] == 1.0
     assert values["words"] == 3.0
     assert measured("Steam [1].", "Steam 1.", citations="keep")["token_F1"] == 1.0
     assert measured("Steam [1].", "Steam 1.")["token_F1"] < 1.0
-    assert without_citations("Use `a[0]` and\n```\nb[1]\n```\nhere [12].") == "Use `a[0]` and\n```\nb[1]\n```\nhere."
-    assert without_citations("see [Figure 1] and [1999]") == "see [Figure 1] and [1999]"
+    assert strip_citations("Use `a[0]` and\n```\nb[1]\n```\nhere [12].") == "Use `a[0]` and\n```\nb[1]\n```\nhere."
+    assert strip_citations("see [Figure 1] and [1999]") == "see [Figure 1] and [1999]"
 
 
-def test_answers_are_cut_to_one_length_after_the_marks_are_gone() -> None:
+def test_answers_are_truncated_after_citations_are_stripped() -> None:
     values = measured("One [1] two  three four", "one two", max_words=2)
     assert (values["token_F1"], values["words"], values["scored_words"]) == (1.0, 4.0, 2.0)
-    assert cut("a\n b  c", 2) == "a\n b"
-    assert cut(" \n", 3) == ""
+    assert truncate_words("a\n b  c", 2) == "a\n b"
+    assert truncate_words(" \n", 3) == ""
     assert measured("one", "one", max_words=5)["scored_words"] == 1.0
     with pytest.raises(ConfigError, match=r"max_words=0"):
         AnswerMetrics(dataset=Answered(), max_words=0)
@@ -118,19 +125,19 @@ def test_rouge_l_is_that_of_rouge_score(answer: str, reference: str, stem: bool)
 
     tokenize = DefaultTokenizer(stem).tokenize
     expected = RougeScorer(["rougeL"], use_stemmer=stem).score(reference, answer)["rougeL"]
-    found = in_order(tokenize(answer), tokenize(reference))
+    found = measure_subsequence(tokenize(answer), tokenize(reference))
     assert tuple(found) == pytest.approx((expected.precision, expected.recall, expected.fmeasure))
     if not stem:
-        assert rouge_l(answer, reference) == pytest.approx(expected.fmeasure)
+        assert measure_rouge_l(answer, reference) == pytest.approx(expected.fmeasure)
 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
 def test_overlaps_are_bounded_and_symmetric(first: list[str], second: list[str]) -> None:
-    for compare in (bags, in_order):
+    for compare in (measure_overlap, measure_subsequence):
         there, back = compare(first, second), compare(second, first)
         assert (there.precision, there.recall, there.f1) == (back.recall, back.precision, pytest.approx(back.f1))
         assert all(0 <= value <= 1 for value in there)
-    assert in_order(first, second).f1 <= bags(first, second).f1 + 1e-12
+    assert measure_subsequence(first, second).f1 <= measure_overlap(first, second).f1 + 1e-12
 
 
 def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
@@ -151,7 +158,7 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     assert first["BLEU"] == 0.0
 
 
-def test_chinese_is_taken_apart_by_characters_where_asked() -> None:
+def test_chinese_is_tokenized_by_characters_with_zh() -> None:
     pytest.importorskip("sacrebleu")
     assert measured("我喜欢猫", "我喜欢狗", bleu_tokenize="zh")["sentence_BLEU"] > 0
     assert measured("我喜欢猫", "我喜欢狗")["sentence_BLEU"] == 0
@@ -163,9 +170,9 @@ def test_conclude_leaves_other_means_alone() -> None:
 
 def test_the_same_answer_gives_the_same_number_whatever_the_hash_seed() -> None:
     code = (
-        "from convrag_metrics.overlap import in_order, bags\n"
+        "from convrag_metrics.token_overlap import measure_overlap, measure_subsequence\n"
         "a, b = 'x y z w v u t'.split(), 'u x t w y z q'.split()\n"
-        "print(repr(in_order(a, b)), repr(bags(a, b)))"
+        "print(repr(measure_subsequence(a, b)), repr(measure_overlap(a, b)))"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     outputs = {
@@ -184,10 +191,10 @@ def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:
     texts = [json.loads(line)["targets"][0]["text"] for line in lines]
     scorer = RougeScorer(["rougeL"], use_stemmer=False)
     for answer, reference in zip(texts, [*texts[1:], texts[0]], strict=True):
-        assert rouge_l(answer, reference) == pytest.approx(scorer.score(reference, answer)["rougeL"].fmeasure)
+        assert measure_rouge_l(answer, reference) == pytest.approx(scorer.score(reference, answer)["rougeL"].fmeasure)
 
 
-def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
+def test_measures_of_different_metrics_have_different_names() -> None:
     given = record("Red [1].", 1, "Red.", labels={"answerability": "ANSWERABLE"}, queries=(Query("?"),))
     dataset = Answered("Red.")
     together = [
@@ -202,7 +209,7 @@ def test_metrics_that_are_chosen_together_have_names_of_their_own() -> None:
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
 
 
-def test_turns_of_few_nuggets_can_be_left_out_and_their_share_is_said() -> None:
+def test_turns_with_few_nuggets_are_left_out_and_their_share_is_reported() -> None:
     trace = {"generator": {"nuggets": [{"text": "tea"}]}}
     records = [record("Green tea.", 1, trace=trace), record("Green tea.", 2), record("Tea.", 3, trace=trace)]
     metric = AnswerMetrics(dataset=Answered("Green tea.", "Green tea.", "Coffee."), min_nuggets=2)

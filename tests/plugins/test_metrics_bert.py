@@ -77,7 +77,7 @@ def test_scores_are_those_of_a_brute_force(layer: int) -> None:
     assert values["BERTScore_F1"] == pytest.approx(2 * precision * recall / (precision + recall), abs=2e-6)
 
 
-def test_the_same_text_scores_one_and_an_empty_one_nothing() -> None:
+def test_equal_texts_score_1_and_an_empty_one_0() -> None:
     values = bertscore(f"{REFERENCE} [1]", REFERENCE)
     assert [values[f"BERTScore_{name}"] for name in ("P", "R", "F1", "K", "truncated")] == [1, 1, 1, 1, 0]
     assert bertscore("") == dict.fromkeys(("BERTScore_P", "BERTScore_R", "BERTScore_F1", "BERTScore_truncated"), 0.0)
@@ -90,7 +90,7 @@ def test_k_precision_is_that_of_the_nearest_passage() -> None:
     assert bertscore("Laika flew.", far, near)["BERTScore_K"] == best
 
 
-def test_long_texts_are_cut_and_counted() -> None:
+def test_long_texts_are_truncated_and_counted() -> None:
     long = "word " * 600
     assert bertscore(long)["BERTScore_truncated"] == 1.0
     assert bertscore("short", long)["BERTScore_truncated"] == 1.0
@@ -121,7 +121,7 @@ def test_rescaling_takes_the_layers_row(tmp_path: Path) -> None:
         bertscore("A dog.", baseline=path)
 
 
-def test_what_is_wrong_with_the_model_is_said() -> None:
+def test_check_reports_a_missing_model_and_baseline() -> None:
     def problems(**parameters: Any) -> str:
         return "".join(BertScoreMetrics(dataset=Answered(), **parameters).check())
 
@@ -161,7 +161,7 @@ def test_rb_agg_is_the_harmonic_mean_of_its_three_parts() -> None:
     assert values["RB_agg"] == values["RB_agg_unconditioned"] == pytest.approx(3 / math.fsum(1 / p for p in parts))
 
 
-def test_rb_agg_knows_what_can_be_known() -> None:
+def test_rb_agg_is_conditioned_on_answerability() -> None:
     plain = rb_agg("Laika was first.", "Laika.", label="ANSWERABLE")
     assert plain["RB_agg"] == plain["RB_agg_unconditioned"] > 0
     assert rb_agg("I do not know.", "Laika.", label="ANSWERABLE")["RB_agg"] == 0.0
@@ -171,7 +171,7 @@ def test_rb_agg_knows_what_can_be_known() -> None:
     assert "RB_agg" not in rb_agg("Which one?", "Laika.", label="UNDERSPECIFIED")
 
 
-def test_rb_agg_is_nothing_without_passages_or_words_in_common() -> None:
+def test_rb_agg_is_0_without_passages_or_words_in_common() -> None:
     assert rb_agg("Laika was first.")["RB_agg"] == 0.0
     assert rb_agg("Quite so!", "Laika.")["RB_agg"] == 0.0
 
@@ -200,17 +200,17 @@ def nli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("favoured", "share"), [(1, 1.0), (2, 0.0)])
 def test_an_nli_model_judges_the_cited_sentences(nli_folder: Path, favoured: int, share: float) -> None:
-    from convrag_metrics.nli import Nli
-    from convrag_metrics.support import Case
+    from convrag_metrics.citation_support import SupportCase
+    from convrag_metrics.nli import EntailmentModel
 
     metrics = GroundingMetrics(support="nli", model=str(nli_folder))
     assert list(metrics.check()) == []
-    nli = Nli(str(nli_folder), "cpu")
+    nli = EntailmentModel(str(nli_folder), "cpu")
     with torch.no_grad():
         nli.model.classifier.weight.zero_()
         nli.model.classifier.bias.copy_(torch.eye(3)[favoured])
-    case: Case = ("Laika flew.", ["a " * 500, "b"])
-    assert nli.supports(case) is bool(share)
+    case: SupportCase = ("Laika flew.", ["a " * 500, "b"])
+    assert nli.is_supported(case) is bool(share)
     values = metrics.measure([record("Laika flew [1]. It was so [2]. Why?", "Laika.", "So.")])["tea<::>1"]
     assert values["grounding_judged"] == 2.0
 

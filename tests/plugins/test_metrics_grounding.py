@@ -13,8 +13,13 @@ from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passag
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import GroundingMetrics
-from convrag_metrics.claims import Claim, _segmented, _sentences, claims
-from convrag_metrics.support import lexical
+from convrag_metrics.citation_support import has_lexical_support
+from convrag_metrics.cited_sentences import (
+    CitedSentence,
+    segment_by_pysbd,
+    segment_sentences,
+    split_cited_sentences,
+)
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
 
@@ -71,15 +76,16 @@ class TestContract(MetricsContract):
     ],
 )
 def test_sentences_and_what_they_cite(answer: str, expected: list[tuple[str, tuple[int, ...]]]) -> None:
-    assert claims(answer) == [Claim(*each) for each in expected]
+    assert split_cited_sentences(answer) == [CitedSentence(*each) for each in expected]
 
 
-def test_the_quick_way_finds_the_sentences_that_pysbd_finds(mtrag_path: Path) -> None:
+def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> None:
     lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["targets"][0]["text"] for line in lines]
     paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
     alike = sum(
-        [part.strip() for part in _sentences(each)] == [part.strip() for part in _segmented(each) if part.strip()]
+        [part.strip() for part in segment_sentences(each)]
+        == [part.strip() for part in segment_by_pysbd(each) if part.strip()]
         for each in paragraphs
     )
     assert alike >= 0.98 * len(paragraphs)
@@ -100,7 +106,7 @@ def test_shares_are_of_all_sentences_together() -> None:
     assert overall(first, second)["cited_sentences"] == 2 / 5
 
 
-def test_what_needs_no_citation_is_left_out() -> None:
+def test_turns_that_need_no_citation_are_left_out() -> None:
     assert overall(record("I do not know.")) == {}
     assert overall(record("")) == {}
     assert overall(record("It is far.")) == {"cited_sentences": 0.0}
@@ -122,12 +128,12 @@ def test_what_needs_no_citation_is_left_out() -> None:
     ],
 )
 def test_lexical_support(sentence: str, threshold: float, expected: bool) -> None:
-    assert lexical((sentence, [PASSAGES[1]]), threshold) is expected
+    assert has_lexical_support((sentence, [PASSAGES[1]]), threshold) is expected
 
 
 def test_lexical_support_may_come_from_several_passages() -> None:
-    assert lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES), 0.7)
-    assert not lexical(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES[1:]), 0.7)
+    assert has_lexical_support(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES), 0.7)
+    assert not has_lexical_support(("Laika never saw the Moon 384,400 kilometres away.", PASSAGES[1:]), 0.7)
 
 
 def test_an_llm_is_asked_about_each_cited_sentence() -> None:
@@ -140,13 +146,13 @@ def test_an_llm_is_asked_about_each_cited_sentence() -> None:
     assert PASSAGES[0] in asked["The Moon is far."].messages[-1].content
 
 
-def test_sentences_on_which_the_llm_gives_no_verdict_are_counted() -> None:
+def test_sentences_without_a_verdict_are_counted() -> None:
     found = overall(record("The Moon is far [1]. Laika flew [2]."), support="llm", llm=Judge("", "no idea"))
     assert found["unjudged_sentences"] == 2.0
     assert "supported_sentences" not in found
 
 
-def test_what_is_missing_is_said_before_anything_runs() -> None:
+def test_check_reports_a_missing_model() -> None:
     assert "+llm@metrics.grounding.llm" in "".join(GroundingMetrics(support="llm").check())
     assert "metrics.grounding.model=FOLDER" in "".join(GroundingMetrics(support="nli").check())
     assert list(GroundingMetrics().check()) == []

@@ -151,7 +151,7 @@ IMPOSSIBLE = ["foo@5", "R", "nDCG@@", "R@5;R@3", "R@5.5", "ERR@5", "nDCG@0", "R@
 
 
 @pytest.mark.parametrize("name", [*IMPOSSIBLE, "R(rel=0)@5", "nDCG(dcg='exp-log2')@5"])
-def test_check_names_what_cannot_be_measured(name: str) -> None:
+def test_check_reports_unknown_measures(name: str) -> None:
     metrics = RankingMetrics(dataset=Judged({"t": {"a": 1}}), measures=["R@5", name])
     messages = list(metrics.check())
     assert len(messages) == 1
@@ -160,7 +160,7 @@ def test_check_names_what_cannot_be_measured(name: str) -> None:
         metrics.measure([record("t", ["a"])])
 
 
-def test_check_is_silent_about_good_measures() -> None:
+def test_check_accepts_known_measures() -> None:
     assert list(RankingMetrics(dataset=Judged({})).check()) == []
     good = ["AP", "RR", "P@5", "Success@1", "R(rel=2)@5", "Rprec", "IPrec@0.1"]
     assert list(RankingMetrics(dataset=Judged({}), measures=good).check()) == []

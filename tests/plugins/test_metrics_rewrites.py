@@ -91,7 +91,7 @@ def test_a_turn_that_was_not_rewritten_has_nothing_to_measure() -> None:
 
 
 @pytest.mark.parametrize("line", ["[]", "{", '{"_id": 1, "text": "x"}', '{"_id": "a"}'])
-def test_broken_references_are_said_with_their_line(tmp_path: Path, line: str) -> None:
+def test_errors_in_references_name_the_line(tmp_path: Path, line: str) -> None:
     path = tmp_path / "rewrites.jsonl"
     path.write_text(f'{{"_id": "a", "text": "x"}}\n\n{line}\n', encoding="utf-8")
     metrics = RewriteMetrics(embedder=Letters(), reference=path)
@@ -101,7 +101,7 @@ def test_broken_references_are_said_with_their_line(tmp_path: Path, line: str) -
         metrics.measure([record(1, "?", "?")])
 
 
-def test_a_turn_with_two_references_and_a_missing_file_are_said(tmp_path: Path) -> None:
+def test_errors_for_a_repeated_turn_and_a_missing_file(tmp_path: Path) -> None:
     path = tmp_path / "rewrites.jsonl"
     path.write_text('{"_id": "a", "text": "x\u2028y"}\n{"_id": "a", "text": "y"}\n', encoding="utf-8")
     assert "twice" in "".join(RewriteMetrics(embedder=Letters(), reference=path).check())

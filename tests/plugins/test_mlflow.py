@@ -203,3 +203,16 @@ def test_an_address_that_cannot_be_used_is_one_message(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "tracker.uri" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_mlflow_and_litellm_are_told_before_their_import_to_look_nothing_up() -> None:
+    settings = {
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_MODE": "PRODUCTION",
+    }
+    environment = {name: value for name, value in os.environ.items() if name not in settings}
+    code = f"import os, sys, convrag_mlflow; print([os.environ.get(name) for name in {list(settings)}])"
+    code += "; sys.exit(bool({'mlflow', 'litellm'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == str(list(settings.values()))

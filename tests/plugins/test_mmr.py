@@ -23,10 +23,10 @@ from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
 from convrag_clusterers import KMeansClusterer
 from convrag_mmr import MMRRewriter
-from convrag_mmr.extraction import extract, is_filler
-from convrag_mmr.memory import Remembering
-from convrag_mmr.polishing import polish
-from convrag_mmr.selection import mmr, representatives
+from convrag_mmr.caching_embedder import CachingEmbedder
+from convrag_mmr.history import extract_sentences, is_filler
+from convrag_mmr.rewriter import format_question
+from convrag_mmr.selection import select_by_mmr, select_representatives
 
 WALKTHROUGH = "3f5fa378239f7475baac89fa40288aaa"
 
@@ -105,7 +105,7 @@ class TestContract(RewriterContract):
 
 
 def extracted(*turns: Turn, min_words: int = 3) -> list[tuple[str, str, int]]:
-    return [tuple(unit) for unit in extract(turns, min_words, {})]
+    return [tuple(unit) for unit in extract_sentences(turns, min_words, {})]
 
 
 def test_user_turns_stay_whole_and_answers_are_split() -> None:
@@ -161,7 +161,7 @@ def test_lines_end_sentences_and_citations_go() -> None:
 def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     real = sentences
-    monkeypatch.setattr("convrag_mmr.extraction.sentences", lambda text: seen.append(text) or real(text))
+    monkeypatch.setattr("convrag_mmr.history.sentences", lambda text: seen.append(text) or real(text))
     stage, memory = rewriter(), {}
     for turns in (1, 2, 3, 3):
         stage.rewrite(ask(history=MOON[:turns], stage_state=memory))
@@ -198,7 +198,7 @@ def reference_mmr(query: Any, rows: Any, count: int, lambda_: float) -> list[int
 @given(grids, st.integers(1, 14), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.randoms(use_true_random=False))
 def test_mmr_equals_the_reference(rows: list[list[int]], count: int, lambda_: float, random: Any) -> None:
     query = [random.randint(-3, 3) for _ in rows[0]]
-    picked = mmr(np.array(query, dtype=np.float32), np.array(rows, dtype=np.float32), count, lambda_)
+    picked = select_by_mmr(np.array(query, dtype=np.float32), np.array(rows, dtype=np.float32), count, lambda_)
     assert picked == reference_mmr(query, rows, count, lambda_)
     assert len(set(picked)) == len(picked) == min(count, len(rows))
     relevance = np.array(rows) @ np.array(query)
@@ -214,21 +214,23 @@ def test_mmr_on_random_unit_rows(seed: int, n: int, lambda_: float) -> None:
     rows = generator.normal(size=(n, 16)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     query = rows[generator.integers(n)]
-    assert mmr(query, rows, 10, lambda_) == reference_mmr(query.astype(float), rows.astype(float), 10, lambda_)
+    assert select_by_mmr(query, rows, 10, lambda_) == reference_mmr(
+        query.astype(float), rows.astype(float), 10, lambda_
+    )
 
 
 def test_equal_rows_tie_wherever_they_stand() -> None:
     """In BLAS, the same row may give another product in another position."""
     row = np.random.default_rng(0).normal(size=384).astype(np.float32)
-    assert mmr(row, np.tile(row, (23, 1)), 23, 0.7) == list(range(23))
+    assert select_by_mmr(row, np.tile(row, (23, 1)), 23, 0.7) == list(range(23))
 
 
 def test_diversity_passes_over_a_repetition() -> None:
     rows = np.array([[1, 0], [1, 0], [0.6, 0.8]], dtype=np.float32)
     query = np.array([0.7, 0.7], dtype=np.float32)
-    assert mmr(query, rows, 2, 1.0) == [2, 0]
-    assert mmr(np.array([1, 0], dtype=np.float32), rows, 2, 0.4) == [0, 2]
-    assert mmr(np.array([1, 0], dtype=np.float32), rows, 2, 1.0) == [0, 1]
+    assert select_by_mmr(query, rows, 2, 1.0) == [2, 0]
+    assert select_by_mmr(np.array([1, 0], dtype=np.float32), rows, 2, 0.4) == [0, 2]
+    assert select_by_mmr(np.array([1, 0], dtype=np.float32), rows, 2, 1.0) == [0, 1]
 
 
 def reference_representatives(rows: Any, labels: list[int], most: int) -> list[int]:
@@ -247,15 +249,15 @@ def reference_representatives(rows: Any, labels: list[int], most: int) -> list[i
 def test_representatives_are_nearest_to_the_centroid(seed: int, labels: list[int], most: int) -> None:
     rows = np.random.default_rng(seed).normal(size=(len(labels), 5)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    found = representatives(rows, np.array(labels), most).tolist()
+    found = select_representatives(rows, np.array(labels), most).tolist()
     assert found == reference_representatives(rows.astype(float), labels, most)
 
 
 def test_representatives_of_little() -> None:
     rows = np.zeros((3, 2), dtype=np.float32)
-    assert representatives(rows[:0], np.zeros(0, dtype=np.int64), 3).tolist() == []
-    assert representatives(rows, np.zeros(3, dtype=np.int64), 2).tolist() == [0, 1]
-    assert representatives(rows, np.full(3, -1), 1).tolist() == [0, 1, 2]
+    assert select_representatives(rows[:0], np.zeros(0, dtype=np.int64), 3).tolist() == []
+    assert select_representatives(rows, np.zeros(3, dtype=np.int64), 2).tolist() == [0, 1]
+    assert select_representatives(rows, np.full(3, -1), 1).tolist() == [0, 1, 2]
 
 
 # The rewrite -------------------------------------------------------------------------------------------------------
@@ -365,13 +367,13 @@ def test_post_processing_is_an_option() -> None:
     assert rewriter(Says("is the moon far"), post_process=True).rewrite(ask()).text == "Is the moon far?"
 
 
-@pytest.mark.parametrize(("text", "polished"), [
+@pytest.mark.parametrize(("text", "expected"), [
     ("is it  far", "Is it far?"), ("can dogs fly?", "Can dogs fly?"), ("what's new", "What's new?"), ("", ""),
     ("moon distance", "Moon distance"), ("tell me about it", "Tell me about it"), ("What is C++", "What is C++"),
     ("iPhone price.", "IPhone price."), ("было ли это", "Было ли это"),
 ])  # fmt: skip
-def test_polish(text: str, polished: str) -> None:
-    assert polish(text) == polished
+def test_formatting_a_question(text: str, expected: str) -> None:
+    assert format_question(text) == expected
 
 
 def test_each_sentence_is_embedded_once_per_conversation() -> None:
@@ -398,7 +400,7 @@ def test_conversations_share_nothing() -> None:
 def test_the_clusterer_gets_the_same_embedder_without_its_cost() -> None:
     inner = Letters()
     inner.fingerprint = "letters"
-    outer = Remembering(inner, {})
+    outer = CachingEmbedder(inner, {})
     assert outer.fingerprint == "letters"
     assert np.array_equal(outer.embed(["b", "a", "b"]), Letters().embed(["b", "a", "b"]))
     outer.embed(["a"])
@@ -428,7 +430,7 @@ def test_another_prompt(tmp_path: Path) -> None:
     stage = rewriter(llm, prompt=file)
     stage.rewrite(ask())
     assert llm.prompts[0].messages[0].content.endswith("And the last? How far is it?")
-    assert stage.content_hash() != rewriter().content_hash()
+    assert stage.prompt_templates[0].hash != rewriter().prompt_templates[0].hash
     with pytest.raises(DataError, match="cannot be read"):
         rewriter(prompt=tmp_path / "none.jinja")
 

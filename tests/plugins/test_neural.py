@@ -14,7 +14,7 @@ import yaml
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.testing import EmbedderContract
 from convrag_neural import SentenceTransformersEmbedder
-from convrag_neural.models import files_hash, missing_model
+from convrag_neural.model_files import find_model_problem, hash_model_files
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 
@@ -84,9 +84,9 @@ def test_a_local_model_is_known_by_its_files(tmp_path: Path) -> None:
     for name in ("one", "same", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
-    one, same, other = (files_hash(str(tmp_path / name)) for name in ("one", "same", "other"))
+    one, same, other = (hash_model_files(str(tmp_path / name)) for name in ("one", "same", "other"))
     assert one == same != other
-    assert files_hash("some/name-on-the-hub") == ""
+    assert hash_model_files("some/name-on-the-hub") == ""
     assert embedder().content_hash() != ""
 
 
@@ -103,7 +103,7 @@ def test_a_model_that_is_nowhere() -> None:
 
 
 def test_a_folder_that_holds_no_model(tmp_path: Path) -> None:
-    assert "holds no model" in missing_model(str(tmp_path))
+    assert "holds no model" in find_model_problem(str(tmp_path))
     with pytest.raises(ConvragError, match="holds no model"):
         SentenceTransformersEmbedder(model=str(tmp_path)).prepare()
 

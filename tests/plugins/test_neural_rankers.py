@@ -129,7 +129,7 @@ def test_a_model_that_was_not_trained_to_score_is_refused(trained: Path, tmp_pat
     from transformers import BertConfig, BertForSequenceClassification
 
     BertForSequenceClassification(BertConfig.from_pretrained(trained, num_labels=3)).save_pretrained(classes)
-    with pytest.raises(ConvragError, match="tells 3 classes apart"):
+    with pytest.raises(ConvragError, match="gives 3 scores for a pair"):
         CrossEncoderRanker(model=str(classes)).prepare()
 
 
@@ -178,12 +178,12 @@ def test_scores_are_probabilities_by_brute_force(t5: Path, batch_size: int) -> N
 
 def test_a_long_text_is_cut_and_the_prompt_is_whole(t5: Path) -> None:
     ranker = MonoT5Ranker(model=str(t5), max_length=64)
-    with ranker._local.held() as model:
+    with ranker._locked_model() as model:
         for query in ("kettle", "copper kettle " * 200):
             for text in ("water", "copper kettle " * 500, "x" * 999):
-                (prompt,) = ranker._prompts(model, query, [text])
+                (prompt,) = ranker._build_prompts(model, query, [text])
                 assert prompt.endswith(" Relevant:")
-                assert model.length(prompt) <= 64
+                assert model.count_tokens(prompt) <= 64
     long = "water " * 20 + "kettle " * 500
     assert ranker.score("copper", [long])[0] == ranker.score("copper", [long + "true " * 50])[0]
     assert ranker.score("copper", [long])[0] != ranker.score("copper", ["true " + long])[0]
@@ -191,12 +191,12 @@ def test_a_long_text_is_cut_and_the_prompt_is_whole(t5: Path) -> None:
 
 def test_a_short_text_is_not_cut(t5: Path) -> None:
     ranker = MonoT5Ranker(model=str(t5))
-    with ranker._local.held() as model:
-        assert ranker._prompts(model, "a  kettle", ["some  text"]) == [
+    with ranker._locked_model() as model:
+        assert ranker._build_prompts(model, "a  kettle", ["some  text"]) == [
             "Query: a  kettle Document: some  text Relevant:"
         ]
-        assert model.fit("copper kettle water", 2) == "copper kettle"
-        assert model.fit("copper kettle", 0) == ""
+        assert model.truncate("copper kettle water", 2) == "copper kettle"
+        assert model.truncate("copper kettle", 0) == ""
 
 
 def test_the_tokenizer_may_lie_elsewhere(t5: Path, tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ from convrag.testing.samples import TEXTS
 from convrag_offline import ExtractiveLLM, LsaEmbedder
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND
-from convrag_offline.frequencies import Frequencies
-from convrag_offline.rewriting import lacking_words, rewrite
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.rewriting import find_missing_words, rewrite
 
 MOON = [
     "The Moon orbits Earth at an average distance of 384,400 kilometres.",
@@ -108,23 +108,23 @@ LAIKA = exchange("Who was Laika?", "Laika was a dog that orbited Earth aboard Sp
     ],
 )
 def test_a_question_gets_what_it_lacks(question: str, added: list[str]) -> None:
-    assert lacking_words(question, [LAIKA], Frequencies()) == added
-    assert rewrite(question, [LAIKA], Frequencies()) == " ".join([question, *added])
+    assert find_missing_words(question, [LAIKA], DocumentFrequencies()) == added
+    assert rewrite(question, [LAIKA], DocumentFrequencies()) == " ".join([question, *added])
 
 
 def test_a_topic_is_what_was_said_twice() -> None:
     history = [exchange("What did Apollo 11 bring back?", "Apollo 11 brought rocks, dust and a core.")]
-    assert lacking_words("Is it old?", history, Frequencies()) == ["Apollo", "11", "bring"][:2]
+    assert find_missing_words("Is it old?", history, DocumentFrequencies()) == ["Apollo", "11", "bring"][:2]
     history += [exchange("Are the rocks basalt?", "Some are basalt.")]
-    assert "rocks" in lacking_words("Why?", history, Frequencies())
+    assert "rocks" in find_missing_words("Why?", history, DocumentFrequencies())
 
 
 def test_a_sentence_that_is_quoted_again_confirms_nothing() -> None:
     quote = "Contrary to belief, no shadow is involved."
     history = [exchange("Phases?", f"{quote} [1] They have phases. [2]"), exchange("Its age?", f"{quote} [3]")]
-    assert lacking_words("Why?", history, Frequencies()) == ["Phases"]
+    assert find_missing_words("Why?", history, DocumentFrequencies()) == ["Phases"]
     history[1] = exchange("Its age?", "It casts a shadow.")
-    assert lacking_words("Why?", history, Frequencies()) == ["Phases", "shadow"]
+    assert find_missing_words("Why?", history, DocumentFrequencies()) == ["Phases", "shadow"]
 
 
 def test_recent_words_win_and_stand_in_the_order_in_which_they_were_said() -> None:
@@ -132,35 +132,40 @@ def test_recent_words_win_and_stand_in_the_order_in_which_they_were_said() -> No
         exchange("Was Gagarin a pilot?", "Gagarin was a pilot."),
         exchange("Was Laika a mongrel?", "Laika was a mongrel."),
     ]
-    assert lacking_words("Why?", history, Frequencies()) == ["Gagarin", "Laika", "mongrel"]
-    assert lacking_words("Was she?", history, Frequencies({}, 0)) == ["Gagarin", "Laika", "mongrel"]
-    assert lacking_words("Is it heavy and dangerous?", history, Frequencies()) == ["Laika", "mongrel"]
+    assert find_missing_words("Why?", history, DocumentFrequencies()) == ["Gagarin", "Laika", "mongrel"]
+    assert find_missing_words("Was she?", history, DocumentFrequencies({}, 0)) == ["Gagarin", "Laika", "mongrel"]
+    assert find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies()) == ["Laika", "mongrel"]
 
 
 def test_rare_words_win_and_words_that_no_passage_has_are_of_no_use() -> None:
     history = [exchange("Is zeppelin gas hydrogen?", "Zeppelin gas is hydrogen.")]
-    known = Frequencies({"gas": 90, "hydrogen": 2}, 100)
-    assert lacking_words("Is it heavy and dangerous?", history, known) == ["gas", "hydrogen"]
-    counted = Frequencies({"zeppelin": 1, "gas": 90, "hydrogen": 2}, 100)
-    assert lacking_words("Is it heavy and dangerous?", history, counted) == ["zeppelin", "hydrogen"]
+    known = DocumentFrequencies({"gas": 90, "hydrogen": 2}, 100)
+    assert find_missing_words("Is it heavy and dangerous?", history, known) == ["gas", "hydrogen"]
+    counted = DocumentFrequencies({"zeppelin": 1, "gas": 90, "hydrogen": 2}, 100)
+    assert find_missing_words("Is it heavy and dangerous?", history, counted) == ["zeppelin", "hydrogen"]
 
 
 def test_without_answers_the_questions_are_enough() -> None:
-    assert lacking_words("And its dog?", [exchange("Who built Sputnik?")], Frequencies()) == ["built", "Sputnik"]
+    assert find_missing_words("And its dog?", [exchange("Who built Sputnik?")], DocumentFrequencies()) == [
+        "built",
+        "Sputnik",
+    ]
 
 
 def test_beside_the_question_itself_a_rewrite_may_add_more() -> None:
     """Twice the weight of the question bears four times the words; what stands by itself stays as it is."""
     text = "Ada Byron wrote notes on engines, looms, numbers and tables."
     history = [exchange(f"Is this so? {text}", f"Indeed. {text}")]
-    assert len(lacking_words("Is it heavy and dangerous?", history, Frequencies())) == 0  # heard once: a quotation
+    said_once = find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies())
+    assert said_once == []  # a repeated sentence is a quotation
     history[0]["assistant"] = "Ada Byron's notes: engines, looms, numbers, tables."
-    assert lacking_words("Is it heavy and dangerous?", history, Frequencies(), 0.0) == ["Ada", "Byron"]
-    assert len(lacking_words("Is it heavy and dangerous?", history, Frequencies(), 0.5)) == 4  # 2 * 1.5 ** 2, rounded
-    assert lacking_words("Is it heavy and dangerous?", history, Frequencies(), 1.0) == [
+    assert find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies(), 0.0) == ["Ada", "Byron"]
+    half = find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies(), 0.5)
+    assert len(half) == 4  # 2 * 1.5 ** 2, rounded
+    assert find_missing_words("Is it heavy and dangerous?", history, DocumentFrequencies(), 1.0) == [
         "Ada", "Byron", "notes", "engines", "looms", "numbers", "tables",
     ]  # fmt: skip
-    assert lacking_words("How far is the Moon from Earth on average?", history, Frequencies(), 1.0) == []
+    assert find_missing_words("How far is the Moon from Earth on average?", history, DocumentFrequencies(), 1.0) == []
 
 
 def test_the_weight_of_the_question_is_an_input(llm: ExtractiveLLM) -> None:
@@ -177,16 +182,16 @@ def test_the_weight_of_the_question_is_an_input(llm: ExtractiveLLM) -> None:
 
 
 def test_nothing_to_add() -> None:
-    assert rewrite("Why is\nthat?", [], Frequencies()) == "Why is that?"
-    assert rewrite("", [exchange("")], Frequencies()) == ""
-    assert rewrite("Why?", [exchange("Why?", "Because of that.")], Frequencies()) == "Why?"
-    assert rewrite("Why?", [{}], Frequencies()) == "Why?"
+    assert rewrite("Why is\nthat?", [], DocumentFrequencies()) == "Why is that?"
+    assert rewrite("", [exchange("")], DocumentFrequencies()) == ""
+    assert rewrite("Why?", [exchange("Why?", "Because of that.")], DocumentFrequencies()) == "Why?"
+    assert rewrite("Why?", [{}], DocumentFrequencies()) == "Why?"
 
 
 def test_other_scripts_and_apostrophes_do_no_harm() -> None:
     history = [exchange("Что такое Спутник?", "Спутник — аппарат. L’été arrive: 茶")]
-    assert lacking_words("Why?", history, Frequencies()) == ["Спутник"]
-    assert lacking_words("Laika's?", [LAIKA], Frequencies()) == []
+    assert find_missing_words("Why?", history, DocumentFrequencies()) == ["Спутник"]
+    assert find_missing_words("Laika's?", [LAIKA], DocumentFrequencies()) == []
 
 
 def test_rewriting_is_fast(llm: ExtractiveLLM) -> None:

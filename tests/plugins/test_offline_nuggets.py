@@ -102,10 +102,10 @@ def test_fluency_returns_the_text(llm: ExtractiveLLM) -> None:
     assert ask(llm, "fluency", text="One.\nTwo.", question="?") == "One.\nTwo."
 
 
-@pytest.mark.parametrize(("task", "lacking"), [("nuggets", "question, passage"), ("summarize", "nuggets, words")])
-def test_missing_inputs_are_named(llm: ExtractiveLLM, task: str, lacking: str) -> None:
+@pytest.mark.parametrize(("task", "missing"), [("nuggets", "question, passage"), ("summarize", "nuggets, words")])
+def test_missing_inputs_are_named(llm: ExtractiveLLM, task: str, missing: str) -> None:
     inputs: dict[str, Sequence[str] | str] = {} if task == "nuggets" else {"question": "?"}
-    with pytest.raises(LLMError, match=f"lacks {lacking}"):
+    with pytest.raises(LLMError, match=f"lacks {missing}"):
         ask(llm, task, **inputs)
 
 

@@ -11,15 +11,17 @@ import pytest
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
 from convrag.api.types import Answer, Completion, Message, Prompt, Run
+from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
+from convrag.store.atomic import replacing
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag.testing import LLMContract, ask
 from convrag_replay import ReplayLLM
-from convrag_tasks.record import Recorder
+from convrag_tasks.record import Recorder, RecordTask
 from test_command import convrag, run_folders
 
 FIRST = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")), {"x": 1})
@@ -126,10 +128,9 @@ class TestRecorder:
     def test_each_reply_is_there_once_also_one_that_is_reused(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         for path in (tmp_path / "1.jsonl", tmp_path / "2.jsonl"):
-            recorder = Recorder(path)
-            self.run(tmp_path, recorder, store)
-            assert not path.exists(), "it appears when the run has ended"
-            recorder.convrag_run_finished(run=None, summary=None)  # type: ignore[arg-type]
+            with replacing(path) as file:
+                recorder = Recorder(file)
+                self.run(tmp_path, recorder, store)
             assert sorted(path.parent.glob("*.jsonl*")) == sorted(path.parent.glob("*.jsonl"))
             assert len(recording.read(path)) == recorder.count == 2
         assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
@@ -137,15 +138,20 @@ class TestRecorder:
     def test_a_run_that_fails_leaves_what_was_there(self, tmp_path: Path) -> None:
         path = write(tmp_path / "r.jsonl", (FIRST, REPLY))
         before = path.read_bytes()
-        recorder = Recorder(path)
-        self.run(tmp_path, recorder, Store(tmp_path / "store"))
-        recorder.discard()
+
+        def fail() -> None:
+            with replacing(path) as file:
+                self.run(tmp_path, Recorder(file), Store(tmp_path / "store"))
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            fail()
         assert path.read_bytes() == before
         assert [found.name for found in tmp_path.glob(".*")] == []
 
-    def test_a_place_that_cannot_be_written_is_found_at_once(self) -> None:
+    def test_a_place_that_cannot_be_written_is_found_at_once(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=r"task\.path=/proc/nowhere/r\.jsonl cannot be written"):
-            Recorder(Path("/proc/nowhere/r.jsonl"))
+            RecordTask(path=Path("/proc/nowhere/r.jsonl")).execute(compose(), tmp_path)
 
     def test_a_recording_is_small(self) -> None:
         long = Prompt("answer", (Message("user", "word " * 5000),))

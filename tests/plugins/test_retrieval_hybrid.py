@@ -12,14 +12,14 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config.compose import compose
+from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 from convrag_retrieval import BM25Retriever, DenseRetriever, HybridRetriever
-from convrag_retrieval.fusion import normalised, reciprocal_ranks
-from convrag_retrieval.scoring import ScoresPassages
+from convrag_retrieval.hybrid import ScoresPassages, normalise_scores
 
 
 class Listed(Retriever):
@@ -123,7 +123,7 @@ def test_one_that_finds_nothing_changes_nothing() -> None:
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-1e6, 1e6)))
 def test_normalised_scores_reach_from_0_to_1_in_the_same_order(scores: dict[str, float]) -> None:
-    found = normalised(scores)
+    found = normalise_scores(scores)
     assert all(0 <= score <= 1 for score in found.values())
     assert [found[a] <= found[b] for a in scores for b in scores if scores[a] <= scores[b]].count(False) == 0
     if len(set(scores.values())) > 1:
@@ -148,7 +148,7 @@ def test_equal_scores_are_in_the_order_of_their_ids() -> None:
 
 @given(st.lists(st.permutations("abcdef"), max_size=4), st.integers(0, 100))
 def test_reciprocal_ranks_reward_each_better_rank(rankings: list[list[str]], k: int) -> None:
-    found = reciprocal_ranks(rankings, k)
+    found = reciprocal_rank_fusion(rankings, k)
     assert set(found) == {id_ for ranking in rankings for id_ in ranking}
     for a in found:
         for b in found:

@@ -19,10 +19,10 @@ from convrag.testing import TaskContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Conversations
 from convrag_tasks.chat import ChatTask
+from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
+from convrag_tasks.chat_follow_ups import FollowUpSuggester
 from convrag_tasks.chat_loop import ChatLoop
-from convrag_tasks.chat_screen import Screen
-from convrag_tasks.chat_session import ChatSession, new_name
-from convrag_tasks.suggesting import Suggester
+from convrag_tasks.chat_terminal import Terminal
 from toys import EvenRanker, ListRetriever, PlainContext
 
 
@@ -92,10 +92,10 @@ class Chat:
             generator=self.generator,
             conversations=self.conversations,
         )
-        screen = Screen(**options)
-        self.session = ChatSession(pipeline, screen, self.conversations.open("talk", "default"))
+        terminal = Terminal(**options)
+        self.chat = ChatConversation(pipeline, terminal, self.conversations.open("talk", "default"))
         template = PromptTemplate("suggest", package="convrag_tasks")
-        self.loop = ChatLoop(self.session, Suggester(llm, template, 3) if llm else None, folder)
+        self.loop = ChatLoop(self.chat, FollowUpSuggester(llm, template, 3) if llm else None, folder)
 
     def type(self, *lines: str | type[BaseException]) -> int:
         given = iter(lines)
@@ -154,7 +154,7 @@ def test_an_interrupted_second_answer_leaves_the_first(chat: Chat) -> None:
     chat.type("tea?")
     chat.generator.interrupt = True
     chat.type("/query kettle", "lost?")
-    assert [turn.question for turn in chat.session.conversation.history] == ["tea?"]
+    assert [turn.question for turn in chat.chat.conversation.history] == ["tea?"]
     assert chat.questions() == ["tea?"]
 
 
@@ -169,8 +169,8 @@ def test_confirming_each_query(
 ) -> None:
     chat = Chat(tmp_path, monkeypatch, confirm=True)
     records: list[TurnRecord] = []
-    ask = chat.session.ask
-    monkeypatch.setattr(chat.session, "ask", lambda *given: records.append(ask(*given)) or records[-1])
+    ask = chat.chat.ask
+    monkeypatch.setattr(chat.chat, "ask", lambda *given: records.append(ask(*given)) or records[-1])
     chat.type("tea?", "", "why?", "/query steam", "how?", "kettle", "BOOM?", "x")
     assert [record.rewritten_query for record in records] == ["tea?", "steam", "kettle", "x"]
     assert records[1].trace["rewriter"] == {"edited": True}
@@ -202,7 +202,7 @@ def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
             raise LLMError("it is no language model")
 
     llm, said = Cannot(), list[str]()
-    suggester = Suggester(llm, PromptTemplate("suggest", package="convrag_tasks"), 3)
+    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag_tasks"), 3)
     items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
     record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
     for _ in range(2):
@@ -228,7 +228,7 @@ def test_interruptions(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
     chat.generator.interrupt = True
     assert chat.type("tea?", KeyboardInterrupt, "not read") == 0
     assert "Interrupted; this turn is not kept" in capsys.readouterr().out
-    assert chat.session.conversation.history == []
+    assert chat.chat.conversation.history == []
 
 
 def test_save_reset_history_help(chat: Chat, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -244,7 +244,7 @@ def test_save_reset_history_help(chat: Chat, tmp_path: Path, capsys: pytest.Capt
     assert out.count("/reset          begin") == 2
     assert "There is no command /x." in out
     assert chat.questions() == ["tea?"]  # the old one is still on disk
-    assert chat.session.conversation.id != "talk"
+    assert chat.chat.conversation.id != "talk"
 
 
 def test_a_conversation_is_taken_up_again(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,8 +255,8 @@ def test_a_conversation_is_taken_up_again(chat: Chat, monkeypatch: pytest.Monkey
     assert again.questions() == ["tea?", "why?"]
 
 
-def test_new_names_are_file_names() -> None:
-    names = {new_name() for _ in range(50)}
+def test_new_conversation_ids_are_file_names() -> None:
+    names = {make_conversation_id() for _ in range(50)}
     assert len(names) > 40
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
 
@@ -296,12 +296,12 @@ def test_mistakes_exit_with_2(tmp_path: Path) -> None:
 
 def test_the_domain_must_be_there_and_stay() -> None:
     with pytest.raises(ConfigError, match=r"task\.domain=\.\.\.: choose .*: a, b"):
-        ChatTask()._domain(None, ["a", "b"])
+        ChatTask()._choose_domain(None, ["a", "b"])
     with pytest.raises(UnknownName, match="task.domain"):
-        ChatTask()._domain("c", ["a", "b"])
+        ChatTask()._choose_domain("c", ["a", "b"])
     with pytest.raises(ConfigError, match="this conversation is about a"):
-        ChatTask(domain="b")._domain("a", ["a", "b"])
-    assert ChatTask()._domain(None, ["a"]) == "a"
+        ChatTask(domain="b")._choose_domain("a", ["a", "b"])
+    assert ChatTask()._choose_domain(None, ["a"]) == "a"
     with pytest.raises(ConfigError, match="task.suggestions=-1"):
         ChatTask(suggestions=-1)
 

@@ -15,11 +15,12 @@ from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets import JsonlDataset
+from convrag_tasks.answer_files import read_answers
+from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
-from convrag_tasks.given_answers import read_answers
-from convrag_tasks.given_rankings import read_rankings
-from convrag_tasks.given_records import absent, put_together, with_texts
-from convrag_tasks.given_turns import asked, read_given
+from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
+from convrag_tasks.predictions import read_predictions
+from convrag_tasks.trec_runs import read_trec_run
 
 
 class TestContract(TaskContract):
@@ -88,14 +89,14 @@ def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_pat
 )
 def test_answers_are_read_in_every_form(row: dict[str, Any], data: list[str], tmp_path: Path) -> None:
     answers = write(tmp_path / "answers.jsonl", row)
-    turns = asked(dataset(data))
-    given = read_given(None, answers, turns, skip=False)
-    (record,) = put_together(given, turns, {}, 5)
+    turns = read_dataset_turns(dataset(data))
+    given = read_predictions(None, answers, turns, skip=False)
+    (record,) = make_records(given, turns, {}, 5)
     assert record.turn_id == "c<::>1"
     assert record.answer.text.lower().strip("the .!") == "red"
     assert record.rewritten_query == ("What is it?" if "_id" in row else "What?")
     assert ("ranking" in record.trace["evaluate"]["given"]) == ("contexts" in row)
-    assert absent(given, turns, dataset(data).qrels())["answer"] == ["c<::>2"]
+    assert find_missing(given, turns, dataset(data).qrels())["answer"] == ["c<::>2"]
 
 
 def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[str], tmp_path: Path) -> None:
@@ -112,8 +113,8 @@ def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[st
 def test_a_run_and_answers_come_together(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN, "c<::>2 Q0 c 1 1.0 x")
     answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Text of b [1]. Text of a [2][3]."})
-    given = read_given(run, answers, asked(dataset(data)), skip=False)
-    records = with_texts(put_together(given, asked(dataset(data)), {}, 2), dataset(data))
+    given = read_predictions(run, answers, read_dataset_turns(dataset(data)), skip=False)
+    records = add_passage_texts(make_records(given, read_dataset_turns(dataset(data)), {}, 2), dataset(data))
     assert [record.turn_id for record in records] == ["c<::>1", "c<::>2"]
     assert [item.text for item in records[0].evidence.items] == ["Text of b.", "Text of a."]
     assert records[0].trace == {"evaluate": {"given": ["ranking", "answer", "evidence"]}}
@@ -132,8 +133,8 @@ def test_contexts_that_were_not_retrieved_keep_their_texts(data: list[str], tmp_
     answers = write(
         tmp_path / "a.jsonl", {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": [context]}
     )
-    given = read_given(run, answers, asked(dataset(data)), skip=False)
-    (record,) = put_together(given, asked(dataset(data)), {}, 2)
+    given = read_predictions(run, answers, read_dataset_turns(dataset(data)), skip=False)
+    (record,) = make_records(given, read_dataset_turns(dataset(data)), {}, 2)
     assert [item.passage.text for item in from_json(to_json(record)).evidence.items] == ["Red or green."]
     assert [hit.passage.id for hit in from_json(to_json(record)).hits] == ["b", "a"]
 
@@ -147,16 +148,16 @@ def test_relevant_passages_stand_for_contexts_that_nobody_named(data: list[str],
 
     relevant = Relevant(conversations=tmp_path / "talks.jsonl")
     answers = write(tmp_path / "answers.jsonl", {"turn_id": "c<::>1", "answer": "Red"})
-    given = read_given(None, answers, asked(relevant), skip=False)
-    (record,) = put_together(given, asked(relevant), {}, 5)
+    given = read_predictions(None, answers, read_dataset_turns(relevant), skip=False)
+    (record,) = make_records(given, read_dataset_turns(relevant), {}, 5)
     assert [item.passage.id for item in record.evidence.items] == ["a"]
     assert record.trace == {"evaluate": {"given": ["answer"]}}  # for nobody knows what its marks would mean
-    assert absent(given, asked(relevant), {}) == {"answer": []}
+    assert find_missing(given, read_dataset_turns(relevant), {}) == {"answer": []}
 
 
 def test_the_order_is_trec_evals(tmp_path: Path) -> None:
     run = write(tmp_path / "r.trec", "t Q0 a 1 1.0 x", "t Q0 c 9 1.00000001 x", "t Q0 b 2 1 x", "t Q0 d 3 2e0 x")
-    rankings, _ = read_rankings(run)
+    rankings, _ = read_trec_run(run)
     assert [hit.passage.id for hit in rankings["t"]] == ["d", "c", "b", "a"]
 
 
@@ -173,7 +174,7 @@ def test_the_order_is_trec_evals(tmp_path: Path) -> None:
 def test_broken_runs_are_said_with_their_line(line: str, message: str, data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", *RUN, "", line)
     with pytest.raises(DataError, match=message) as raised:
-        read_given(run, None, asked(dataset(data)), skip=False)
+        read_predictions(run, None, read_dataset_turns(dataset(data)), skip=False)
     assert raised.value.line == 4
 
 
@@ -201,15 +202,15 @@ def test_broken_answers_are_said_with_their_line(line: object, message: str, tmp
 
 
 def test_turns_of_others_are_left_out_where_asked(data: list[str], tmp_path: Path) -> None:
-    turns = asked(dataset(data))
+    turns = read_dataset_turns(dataset(data))
     run = write(tmp_path / "run.trec", *RUN, "d<::>1 Q0 b 3 0.5 x")
-    assert read_given(run, None, turns, skip=True).unknown == {run: 1}
+    assert read_predictions(run, None, turns, skip=True).unknown == {run: 1}
     only = write(tmp_path / "only.trec", "d<::>1 Q0 b 3 0.5 x")
     with pytest.raises(DataError, match="none of the turns"):
-        read_given(only, None, turns, skip=True)
+        read_predictions(only, None, turns, skip=True)
     twice = write(tmp_path / "a.jsonl", {"turn_id": "c<::>1", "answer": "x"}, {"turn_id": "c::1", "answer": "y"})
     with pytest.raises(DataError, match="occurs twice"):
-        read_given(None, twice, turns, skip=False)
+        read_predictions(None, twice, turns, skip=False)
 
 
 @pytest.mark.parametrize(
@@ -275,7 +276,7 @@ def test_published_figures_come_out(mtrag_path: Path, tmp_path: Path) -> None:
 
 def test_a_label_and_a_position_reach_the_record(data: list[str], tmp_path: Path) -> None:
     run = write(tmp_path / "run.trec", "c<::>3 Q0 b 3 0.5 x")
-    given = read_given(run, None, asked(dataset(data)), skip=False)
-    (record,) = put_together(given, asked(dataset(data)), {}, 5)
+    given = read_predictions(run, None, read_dataset_turns(dataset(data)), skip=False)
+    (record,) = make_records(given, read_dataset_turns(dataset(data)), {}, 5)
     assert isinstance(record, TurnRecord)
     assert (record.number, record.original_query, record.conversation_id) == (3, "So?", "c")

@@ -14,10 +14,10 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.run.records import to_json
 from convrag.testing import TaskContract
+from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export import ExportTask
-from convrag_tasks.export_inspector import inspector_lines
-from convrag_tasks.export_mtrag import mtrag_lines
-from convrag_tasks.given_turns import Asked
+from convrag_tasks.export_inspector import format_inspector_lines
+from convrag_tasks.export_mtrag import format_mtrag_lines
 
 
 class TestContract(TaskContract):
@@ -87,19 +87,19 @@ def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None
     assert after == before
 
 
-def turn(number: int, *ids: str, domain: str = "clapnq", scores: bool = True) -> tuple[TurnRecord, Asked]:
+def turn(number: int, *ids: str, domain: str = "clapnq", scores: bool = True) -> tuple[TurnRecord, DatasetTurn]:
     hits = tuple(Hit(Passage(id_, f"text {id_}"), 1.0) for id_ in ids)
     items = tuple(EvidenceItem(n, hit.passage, hit.passage.text) for n, hit in enumerate(hits, 1))
     turn = Turn(f"c<::>{number}", "Q", "", labels={"question_type": ["Factoid", "Summarization"], "mood": "calm"})
     record = TurnRecord(
         "c", turn.id, domain, number, "Q", hits=hits if scores else (), evidence=Evidence(items), answer=Answer("A")
     )
-    return record, Asked(Conversation("c", (turn,) * number, domain), number, turn)
+    return record, DatasetTurn(Conversation("c", (turn,) * number, domain), number, turn)
 
 
 def test_contexts_fall_strictly_and_are_ten_at_most() -> None:
     record, place = turn(1, *"abcdefghijkl")
-    (line,) = mtrag_lines([record], {record.turn_id: place}, "evidence")
+    (line,) = format_mtrag_lines([record], {record.turn_id: place}, "evidence")
     task = json.loads(line)
     scores = [context["score"] for context in task["contexts"]]
     assert len(scores) == 10
@@ -149,17 +149,17 @@ def test_several_runs_are_several_models(tmp_path: Path) -> None:
     turns = {first.turn_id: here, second.turn_id: there}
     folders = [folder_of(tmp_path / side / "run", first, second, F1=0.5, BLEU=20.0) for side in ("left", "right")]
     said: list[str] = []
-    document = json.loads(*inspector_lines(folders, turns, [], said))
+    document = json.loads(*format_inspector_lines(folders, turns, [], said))
     assert [model["model_id"] for model in document["models"]] == ["run", "run (2)"]
     assert len(document["evaluations"]) == 4
     assert {metric["type"] for metric in document["metrics"]} == {"text"}
     assert "F1, BLEU" in said[0]
-    chosen = json.loads(*inspector_lines(folders, turns, ["BLEU"], said))
+    chosen = json.loads(*format_inspector_lines(folders, turns, ["BLEU"], said))
     assert [task["task_id"] for task in chosen["tasks"]] == [first.turn_id]
     assert [(metric["type"], metric["range"]) for metric in chosen["metrics"]] == [("numerical", [0.0, 20.0, 2.0])]
     assert [each["document_id"] for each in chosen["documents"]] == ["a"]
     with pytest.raises(UnknownName, match="BLUE"):
-        inspector_lines(folders, turns, ["BLUE"], said)
+        format_inspector_lines(folders, turns, ["BLUE"], said)
 
 
 def test_csv_has_a_row_for_each_turn(run: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from convrag.testing import TaskContract
 from convrag_compare import CompareTask
-from convrag_kit import ListPlugins
+from convrag_kit import ListPluginsTask
 from convrag_tasks import RecordTask, RunTask
 from convrag_tasks.index import IndexTask
 
@@ -43,8 +43,8 @@ class TestIndex(TaskContract):
 class TestPlugins(TaskContract):
     overrides = ()
 
-    def make(self) -> ListPlugins:
-        return ListPlugins(stage="clusterer")
+    def make(self) -> ListPluginsTask:
+        return ListPluginsTask(stage="clusterer")
 
 
 class TestCompare(TaskContract):

@@ -72,7 +72,13 @@ def test_the_schema_is_typed_and_defaulted(option: Option) -> None:
     assert config.alpha == 0.6
     assert config.files == ["a"]
     assert OmegaConf.is_missing(config, "path")
-    assert config.defaults == ["_self_", {"/clusterer@clusterer": "kmeans"}]
+    assert config.defaults == [
+        "_self_",
+        {"/llm@llm": None},
+        {"/reranker@reranker": None},
+        {"/llm@second": None},
+        {"/clusterer@clusterer": "kmeans"},
+    ]
     with pytest.raises(Exception, match="could not be converted to Float"):
         config.alpha = "much"
     with pytest.raises(Exception, match="nosuch"):

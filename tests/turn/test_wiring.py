@@ -123,11 +123,16 @@ def test_a_stage_can_be_given_its_own(wire: Any) -> None:
     assert list(wiring.stages)[:2] == ["rewriter.llm", "embedder"]
 
 
+def test_a_name_stands_for_a_stage_of_its_own(wire: Any) -> None:
+    wiring = wire(rewriter={"_option_": "injected", "llm": "echo"})
+    assert wiring.get("rewriter").llm is wiring.stages["rewriter.llm"]
+
+
 @pytest.mark.parametrize(
     ("rewriter", "message"),
     [
-        ({"_option_": "injected", "embedder": "letters"}, r"write \+embedder@rewriter.embedder=letters"),
-        ({"_option_": "injected", "clusterer": "pairs"}, r"write clusterer@rewriter.clusterer=pairs"),
+        ({"_option_": "injected", "embedder": "nosuch"}, "embedder 'nosuch' does not exist"),
+        ({"_option_": "injected", "clusterer": 3}, r"rewriter.clusterer=3: this is no option of clusterer"),
         ({"_option_": "nosuch"}, "rewriter 'nosuch' does not exist"),
         ({"_option_": "injected", "alfa": 1}, "rewriter=injected: parameter 'alfa' does not exist"),
     ],

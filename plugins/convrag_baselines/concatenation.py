@@ -1,0 +1,54 @@
+"""Rewriters without a model: the query is the question, alone or concatenated with earlier utterances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from convrag import ConfigError, Question, Rewrite, Rewriter, Turn
+
+
+class NoRewriter(Rewriter):
+    """Search for the question as it is (last turn)."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The question itself."""
+        return Rewrite.of(question.text)
+
+
+class AllQuestionsRewriter(Rewriter):
+    """Search for all questions of the conversation, concatenated into one query."""
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The earlier questions and this one, a line each."""
+        return _concatenate((turn.question for turn in question.history), question, question.history)
+
+
+class LastNRewriter(Rewriter):
+    """Search for the question and those of the last n exchanges, concatenated into one query.
+
+    Args:
+        n: how many exchanges; more of them may add topics that the conversation has left. Pronouns mostly refer to the
+            last exchange; the default adds the one before it.
+        answers: add the assistant's answers too: more context, and far longer queries.
+
+    Raises:
+        ConfigError: n is below 1.
+    """
+
+    def __init__(self, *, n: int = 2, answers: bool = False) -> None:
+        if n < 1:
+            raise ConfigError(f"rewriter.n={n}: choose at least 1 exchange, or rewriter=none for the question alone")
+        self.n = n
+        self.answers = answers
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The last exchanges, oldest first, and the question, a line each."""
+        turns = question.history[-self.n :]
+        texts = (text for turn in turns for text in (turn.question, turn.answer if self.answers else ""))
+        return _concatenate(texts, question, turns)
+
+
+def _concatenate(texts: Iterable[str], question: Question, turns: tuple[Turn, ...]) -> Rewrite:
+    """The texts that are not empty and the question, a line each; the trace names the turns."""
+    lines = [" ".join(text.split()) for text in texts]
+    return Rewrite.of("\n".join([*filter(None, lines), question.text]), selected=[turn.id for turn in turns])

@@ -1,0 +1,122 @@
+"""Finds finished runs by a folder, a glob, the folder of a grid, or the id of a run in MLflow."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from convrag import ConfigError
+from convrag.api.stages import OPTION_KEY
+from convrag_compare.factors import find_factors, get_levels
+from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
+
+_MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[RunResult]:
+    """Find and read runs, in the order given.
+
+    Args:
+        runs: folders of runs or grids, globs of such folders, or MLflow ids (of a grid: all its runs).
+        download: the folder for files from MLflow.
+        tracking_uri: MLflow's address.
+
+    Raises:
+        ConfigError: a text is none of these, or names no finished run.
+        MissingExtra: MLflow is needed and not installed.
+        DataError: a file of a run is broken.
+    """
+    folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run, download, tracking_uri)))
+    names = _find_shortest_names(folders)
+    results = [
+        read_run_result(folder, name, _read_choices(folder)) for folder, name in zip(folders, names, strict=True)
+    ]
+    return _make_distinct(_add_defaults(results, folders))
+
+
+def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]:
+    path = Path(run).expanduser().absolute()
+    matches = [path] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+    found = [folder for match in matches for folder in _list_runs(match)]
+    if found:
+        yield from found
+    elif not matches and _MLFLOW_ID.fullmatch(run):
+        from convrag_compare.mlflow_runs import download_runs
+
+        yield from download_runs(run, download, tracking_uri)
+    else:
+        raise ConfigError(
+            f"task.runs: {run!r} is no finished run. Give folders that hold a metrics.json, folders of grids, globs of "
+            "such, or MLflow run ids: task.runs=[outputs/2025-01-31/12-00-00-abc,...]"
+        )
+
+
+def _list_runs(folder: Path) -> list[Path]:
+    """The folder of a run itself, or of each finished cell of a grid, in the order of the grid."""
+    if (folder / "metrics.json").is_file():
+        return [folder]
+    try:
+        cells = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))["cells"]
+        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+    return [cell for cell in inner if (cell / "metrics.json").is_file()]
+
+
+def _find_shortest_names(folders: Sequence[Path]) -> list[str]:
+    """As many of the last parts of each path as make all of them different."""
+    depth = 1
+    while len({folder.parts[-depth:] for folder in folders}) < len(folders):
+        depth += 1
+    return ["/".join(folder.parts[-depth:]) for folder in folders]
+
+
+def _read_choices(folder: Path) -> dict[str, str]:
+    path = folder / ".hydra" / "overrides.yaml"
+    return parse_overrides(list(OmegaConf.load(path))) if path.exists() else {}
+
+
+def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[RunResult]:
+    """Give every run a value for each key that some run chose, from its configuration where it did not choose one."""
+    keys = dict.fromkeys(key for result in results for key in result.choices)
+    completed = []
+    for result, folder in zip(results, folders, strict=True):
+        if all(key in result.choices for key in keys):
+            completed.append(result)
+            continue
+        config = _load_mapping(folder / ".hydra" / "config.yaml")
+        chosen = _load_mapping(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+        found = {key: result.choices.get(key) or _get_configured(config, chosen, key) for key in keys}
+        completed.append(replace(result, choices={key: value for key, value in found.items() if value}))
+    return completed
+
+
+def _make_distinct(results: list[RunResult]) -> list[RunResult]:
+    """Where two runs chose the same, make the names of the runs a factor."""
+    factors = find_factors(results)
+    if len({get_levels(result, factors) for result in results}) == len(results):
+        return results
+    return [replace(result, choices={"run": result.name, **result.choices}) for result in results]
+
+
+def _load_mapping(path: Path) -> Mapping[str, Any]:
+    loaded = OmegaConf.to_container(OmegaConf.load(path), resolve=False) if path.exists() else {}
+    return {str(key): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
+
+
+def _get_configured(config: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> str:
+    """The value at a dotted key of a configuration, or the option's name where the key is a stage; empty if none."""
+    if isinstance(chosen.get(key), str):
+        return str(chosen[key])
+    value: Any = config
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        value = value.get(OPTION_KEY)
+    return "" if value is None else str(value)

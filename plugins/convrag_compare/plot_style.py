@@ -1,0 +1,98 @@
+"""How plots look, which can be read in black and white, and where the labels of points go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STYLE: dict[str, Any] = {
+    "font.size": 10,
+    "axes.titlesize": 11,
+    "axes.labelsize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "axes.unicode_minus": False,
+    "legend.fontsize": 9,
+    "legend.frameon": False,
+    "savefig.dpi": 150,
+    "figure.constrained_layout.use": True,
+    "hatch.linewidth": 0.6,
+}
+
+MARKERS = "os^DvPX<>*"
+LINES = ["-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3))]
+SHADES = ["black", "white", "0.6", "0.85"]
+"""The fill of a marker; its edge is always black."""
+
+MARKER_SIZE = 7  # points of 1/72 inch
+
+_ADJUSTMENTS = 500  # a limit in steps, because one in seconds would make the plot depend on the machine's speed
+
+
+def shorten(text: str, length: int = 22) -> str:
+    """A level as a label: the last part of a path, cut to so many characters."""
+    text = text.rstrip("/").rpartition("/")[2] or text
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def join_title(parts: Sequence[str]) -> str:
+    """The parts of a title with commas between them; empty parts are left out."""
+    return ", ".join(part for part in parts if part)
+
+
+def label_points(
+    axes: Axes,
+    labels: Sequence[tuple[float, float, str]],
+    points: Sequence[tuple[float, float]],
+    *,
+    beside: bool = False,
+) -> None:
+    """Write each label beside its point, with a thin line to it where the label had to move away.
+
+    The layout of the figure is fixed first, and the limits of the axes must be: the free space depends on both.
+
+    Args:
+        axes: where the points are drawn.
+        labels: (x, y, text) of each point that has a label, in data coordinates.
+        points: (x, y) of all points, which labels keep away from.
+        beside: look for a place from the upper right of the point, and not from its centre. That suits short labels of
+            many points, some of which lie so close together that a label between them would be pushed by both.
+    """
+    from adjustText import adjust_text
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patheffects import withStroke
+    from matplotlib.transforms import Bbox
+
+    figure: Any = axes.figure
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    radius = (MARKER_SIZE / 2 + 1.5) * figure.dpi / 72
+    to_data = axes.transData.inverted()
+    markers = [
+        Bbox(to_data.transform([(x - radius, y - radius), (x + radius, y + radius)]))
+        for x, y in axes.transData.transform(points)
+    ]
+    halo = [withStroke(linewidth=2, foreground="white")]
+    texts = []
+    aligned: dict[str, Any] = {"ha": "left", "va": "bottom"} if beside else {"ha": "center", "va": "center"}
+    for x, y, text in labels:
+        start_x, start_y = to_data.transform(axes.transData.transform((x, y)) + (radius if beside else 0))
+        texts.append(axes.text(start_x, start_y, text, fontsize=8.5, path_effects=halo, zorder=4, **aligned))
+    adjust_text(
+        texts,
+        ax=axes,
+        objects=markers,
+        target_x=[x for x, _, _ in labels],
+        target_y=[y for _, y, _ in labels],
+        iter_lim=_ADJUSTMENTS,
+        expand=(1.08, 1.25),
+        force_text=(0.2, 0.4),
+        force_static=(0.4, 0.6),
+        min_arrow_len=12,
+        arrowprops={"arrowstyle": "-", "color": "0.5", "lw": 0.6, "shrinkB": MARKER_SIZE / 2},
+    )

@@ -1,0 +1,43 @@
+"""A check for drift (`rewriter.guard`): what a rewrite is about must have been talked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from convrag import Question, Rewrite, Turn
+from convrag_condense.words import normalise_question, stem_content_words
+
+
+def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float) -> Rewrite:
+    """The rewrite, or the question in the user's own words where the rewrite is no better.
+
+    It is no better where it is a fallback, says the same as the question, or has drifted. A share that was computed
+    joins the trace as `known_share`, and a rewrite that was rejected as `rejected`.
+
+    Args:
+        rewrite: what the LLM made of the question.
+        question: with the whole history.
+        min_share: the least share of known content words, from 0 to 1; a rewrite with less has drifted.
+    """
+    if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
+        return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
+    share = compute_known_share(rewrite.text, question.text, question.history)
+    trace = {**rewrite.trace, "known_share": round(share, 4)}
+    if share < min_share:
+        reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
+        return Rewrite.of(question.text, fallback=reason, **trace, rejected=rewrite.text)
+    return Rewrite.of(rewrite.text, **trace)
+
+
+def compute_known_share(rewrite: str, question: str, history: Iterable[Turn]) -> float:
+    """The share of a rewrite's content words that stand in the question or the history, in any inflection.
+
+    The whole history counts, also what the LLM was not shown: a later answer may repeat it. 1 for a rewrite without
+    content words.
+    """
+    stems = stem_content_words(rewrite)
+    known = set(stem_content_words(question))
+    for turn in history:
+        known.update(stem_content_words(turn.question))
+        known.update(stem_content_words(turn.answer))
+    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0

@@ -1,0 +1,101 @@
+"""Turns of conversations: their ids, the turns in chat messages, and the conversations that rows of turns make up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from convrag import Conversation, Turn
+from convrag.sdk.utterances import USER
+from convrag_datasets.json_rows import JsonRow
+
+SEPARATOR = "<::>"
+
+_ASSISTANT = {"assistant", "agent"}
+_NOT_SPOKEN = {"system", "developer", "tool"}  # messages that are instructions or data, and no part of the conversation
+_MAX_DIGITS = 18  # of a turn's number: longer ones are no numbers, and Python refuses to read very long ones
+
+Exchange = tuple[str, str]
+"""A question and the answer to it, which may be empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A turn with a row of its own, and the exchanges before it as far as the row holds them."""
+
+    row: JsonRow
+    conversation_id: str
+    number: int
+    turn: Turn
+    domain: str
+    history: tuple[Exchange, ...] = ()
+
+
+def format_turn_id(conversation_id: str, number: int) -> str:
+    """The id of a turn, counted from 1, as MTRAG writes it."""
+    return f"{conversation_id}{SEPARATOR}{number}"
+
+
+def split_turn_id(turn_id: str) -> tuple[str, int] | None:
+    """Conversation and number of an id `conversation<::>turn`; None where it is of another form."""
+    conversation_id, _, number = turn_id.rpartition(SEPARATOR)
+    is_number = number.isascii() and number.isdigit() and len(number) <= _MAX_DIGITS
+    return (conversation_id, int(number)) if conversation_id and is_number else None
+
+
+def pair_messages(messages: Sequence[JsonRow]) -> list[Exchange]:
+    """Pair the questions and answers of chat messages (`role`, `content`; in MTRAG `speaker`, `text`).
+
+    Every message of the user opens a turn, whose answer is what the assistant says until the next one. What an
+    assistant says before the first question is left out.
+
+    Raises:
+        DataError: a question is empty, or a role is unknown.
+    """
+    questions: list[str] = []
+    answers: list[list[str]] = []
+    for message in messages:
+        role = message.require_text("role", "speaker")
+        if role == "user":
+            question = message.require_text("content", "text").removeprefix(USER)
+            if not question.strip():
+                raise message.error("the question is empty")
+            questions.append(question)
+            answers.append([])
+        elif role in _ASSISTANT:
+            if answers and (answer := message.optional_text("content", "text")):
+                answers[-1].append(answer)
+        elif role not in _NOT_SPOKEN:
+            raise message.error(f"the role must be user or assistant, not {role!r}")
+    return [(question, "\n".join(parts)) for question, parts in zip(questions, answers, strict=True)]
+
+
+def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
+    """Group turns by conversation, in order of first appearance; a conversation's turns are in order of number.
+
+    A turn that has no row, but is in the history of a later one, is added in its place.
+
+    Raises:
+        DataError: two rows are the same turn.
+    """
+    groups: dict[str, dict[int, TurnRow]] = {}
+    for each in rows:
+        group = groups.setdefault(each.conversation_id, {})
+        if first := group.get(each.number):
+            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in line {first.row.line})")
+        group[each.number] = each
+    return tuple(_make_conversation([group[number] for number in sorted(group)]) for group in groups.values())
+
+
+def _make_conversation(rows: list[TurnRow]) -> Conversation:
+    turns = {each.number: each.turn for each in rows}
+    for each in rows:
+        for number, turn in _number_history(each):
+            turns.setdefault(number, turn)
+    return Conversation(rows[0].conversation_id, tuple(turns[number] for number in sorted(turns)), rows[0].domain)
+
+
+def _number_history(each: TurnRow) -> Iterator[tuple[int, Turn]]:
+    """Number the exchanges before a turn backwards from it, so that a history without its beginning is right."""
+    for number, (question, answer) in zip(range(each.number - 1, 0, -1), reversed(each.history), strict=False):
+        yield number, Turn(format_turn_id(each.conversation_id, number), question, answer)

@@ -1,0 +1,108 @@
+"""`ConversationTracker`: deduplication along chains of requests, for a server that knows only request ids."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, format_label
+
+
+@dataclass(frozen=True)
+class DeduplicationResult:
+    """The documents of a request, in the order given, each once.
+
+    Attributes:
+        request_id: the request.
+        is_new_conversation: whether its parent is unknown.
+        new_docs: the ids that no request before it has shown, as given.
+        overlapping_docs: the other ids, as given.
+        reference_hints: a hint for each of the overlapping documents.
+    """
+
+    request_id: str
+    is_new_conversation: bool
+    new_docs: list[Hashable] = field(default_factory=list)
+    overlapping_docs: list[Hashable] = field(default_factory=list)
+    reference_hints: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Request:
+    parent: str | None
+    shown: frozenset[str]
+
+
+class ConversationTracker:
+    """Keeps the documents that each request has shown, and finds those that a request's ancestors have shown.
+
+    Thread-safe.
+
+    Args:
+        hint: makes a location hint from a normalised id; RAGBoost's sentence by default.
+        limit: how many requests are kept; the oldest is dropped first. None keeps all.
+    """
+
+    def __init__(self, *, hint: Callable[[str], str] = format_hint, limit: int | None = None) -> None:
+        self._format_hint = hint
+        self._limit = limit
+        self._requests: dict[str, _Request] = {}
+        self._lock = threading.Lock()
+
+    def deduplicate(
+        self, request_id: str, doc_ids: Sequence[Hashable], parent_request_id: str | None = None
+    ) -> DeduplicationResult:
+        """Divide a request's documents into new ones and those that its ancestors have shown.
+
+        Args:
+            request_id: its name; a known one replaces the earlier request of that name.
+            doc_ids: best first; 1 and "1" are the same document, and a repeated one counts once.
+            parent_request_id: the request before; an unknown one begins a new conversation.
+        """
+        given = first_by_id((doc_id, doc_id) for doc_id in doc_ids)
+        with self._lock:
+            chain = self._chain(parent_request_id)
+            shown = {key for name in chain if name != request_id for key in self._requests[name].shown}
+            # a server knows no texts: a label stands for each, and the hints are formatted without the lock
+            turn = deduplicate(given, lambda key: key if key in shown else None, format_label)
+            self._keep(request_id, _Request(parent_request_id if chain else None, frozenset(turn.novel)))
+        return DeduplicationResult(
+            request_id=request_id,
+            is_new_conversation=not chain,
+            new_docs=[given[key] for key in turn.novel],
+            overlapping_docs=[given[key] for key in turn.hinted],
+            reference_hints=[self._format_hint(key) for key in turn.hinted],
+        )
+
+    def get_conversation_chain(self, request_id: str) -> list[str]:
+        """The ids of a request and its ancestors, oldest first; empty for an unknown one."""
+        with self._lock:
+            return self._chain(request_id)[::-1]
+
+    def clear_conversation(self, request_id: str) -> int:
+        """Forget a request and its ancestors; gives how many requests that were."""
+        with self._lock:
+            chain = self._chain(request_id)
+            for name in chain:
+                del self._requests[name]
+            return len(chain)
+
+    def reset(self) -> None:
+        """Forget all requests."""
+        with self._lock:
+            self._requests.clear()
+
+    def _chain(self, request_id: str | None) -> list[str]:
+        """A request and its ancestors, newest first. Requests that are each other's ancestors end the chain."""
+        chain: dict[str, None] = {}
+        while request_id is not None and request_id in self._requests and request_id not in chain:
+            chain[request_id] = None
+            request_id = self._requests[request_id].parent
+        return list(chain)
+
+    def _keep(self, request_id: str, request: _Request) -> None:
+        self._requests.pop(request_id, None)
+        self._requests[request_id] = request
+        while self._limit is not None and len(self._requests) > self._limit:
+            del self._requests[next(iter(self._requests))]

@@ -1,0 +1,77 @@
+"""Which documents of a turn are shown in full, and which as a hint: used by context=dedup and by RAGBoost's API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+
+class DeduplicatedTurn(NamedTuple):
+    """The documents of a turn, by id.
+
+    `shown` maps ids to what the model sees, in order: a block with the full text, or a hint. `hinted` are those of them
+    that became hints, `novel` the others; `missing` have neither a hint nor a text.
+    """
+
+    shown: dict[str, str]
+    novel: list[str]
+    hinted: list[str]
+    missing: list[str]
+
+
+def normalise_id(document_id: object) -> str:
+    """An id as it is compared: 1, "1" and " 1 " are one document."""
+    return str(document_id).strip()
+
+
+def first_by_id(documents: Iterable[tuple[object, T]]) -> dict[str, T]:
+    """Normalised id -> the first document of that id, in order."""
+    distinct: dict[str, T] = {}
+    for document_id, document in documents:
+        distinct.setdefault(normalise_id(document_id), document)
+    return distinct
+
+
+def format_label(document_id: str) -> str:
+    """What a document is called in prompts, in RAGBoost's format."""
+    return f"[Doc_{document_id}]"
+
+
+def format_block(document_id: str, text: str) -> str:
+    """A document in full, in RAGBoost's format."""
+    return f"{format_label(document_id)}: {text}"
+
+
+def format_hint(document_id: str) -> str:
+    """A location hint, in RAGBoost's wording."""
+    return f"Please refer to {format_label(document_id)} in the previous conversation."
+
+
+def join_context(texts: Iterable[str]) -> str:
+    """Blocks and hints as one context, a blank line after each, as RAGBoost writes it."""
+    return "".join(f"{text}\n\n" for text in texts)
+
+
+def deduplicate(
+    ids: Iterable[str], find_hint: Callable[[str], str | None], get_text: Callable[[str], str]
+) -> DeduplicatedTurn:
+    """Divide the documents of a turn into novel, hinted and missing ones, in one pass.
+
+    Args:
+        ids: normalised and distinct, in order.
+        find_hint: what to show instead of a document; None where it must be shown in full.
+        get_text: the text of a document; it is missing if that is blank.
+    """
+    turn = DeduplicatedTurn({}, [], [], [])
+    for key in ids:
+        if (hint := find_hint(key)) is not None:
+            turn.shown[key] = hint
+            turn.hinted.append(key)
+        elif (text := get_text(key)) and not text.isspace():
+            turn.shown[key] = format_block(key, text)
+            turn.novel.append(key)
+        else:
+            turn.missing.append(key)
+    return turn

@@ -1,0 +1,170 @@
+"""`MultiTurnManager`: deduplication for callers who retrieve, prompt and keep the messages themselves."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from convrag_dedup.conversation_state import ConversationState
+from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, join_context
+from convrag_dedup.stats import pooled_stats, turn_stats
+
+
+class MultiTurnManager:
+    """Finds, conversation by conversation, which documents are new, and formats them (RAGBoost's API).
+
+    A hint points at the context of an earlier turn: the caller must send those contexts along. The time of a turn
+    grows with its documents, not with the conversation. Thread-safe. A turn that raises leaves the state as it was.
+
+    Args:
+        max_conversations: how many are kept; the least recently used is dropped first, but never during its turn.
+        ttl: seconds after which an unused conversation is dropped.
+        content_hash: a document whose text is not the one last shown is new; False compares ids alone.
+
+    Raises:
+        ValueError: max_conversations is below 1.
+    """
+
+    def __init__(
+        self, *, max_conversations: int | None = None, ttl: float | None = None, content_hash: bool = True
+    ) -> None:
+        if max_conversations is not None and max_conversations < 1:
+            raise ValueError(f"max_conversations={max_conversations}: it must be at least 1")
+        self.conversations: OrderedDict[str, ConversationState] = OrderedDict()
+        self.max_conversations = max_conversations
+        self.ttl = ttl
+        self.content_hash = content_hash
+        self._last_used: dict[str, float] = {}
+        self._guard = threading.Lock()
+
+    def deduplicate_context(
+        self,
+        conversation_id: str,
+        retrieved_doc_ids: Sequence[Hashable],
+        corpus_map: Mapping[Any, Any],
+        enable_deduplication: bool = True,
+    ) -> tuple[str, list[Hashable], dict[str, Any]]:
+        """One turn: the context, the ids of the documents shown in full (as given), and the turn's statistics.
+
+        Args:
+            conversation_id: any name; a new one begins a conversation.
+            retrieved_doc_ids: best first; 1 and "1" are the same document, and a repeated one counts once.
+            corpus_map: str(id), or the id itself, -> {"text": ...} (or "content"), or the text; a document that is not
+                there is `missing`.
+            enable_deduplication: False shows everything in full, and updates history and statistics all the same.
+        """
+        given = first_by_id((doc_id, doc_id) for doc_id in retrieved_doc_ids)
+        while True:
+            state = self.get_conversation(conversation_id)
+            with state.lock:
+                if self.conversations.get(conversation_id) is state:  # or it was dropped before we held the lock
+                    return self._run_turn(state, given, corpus_map, enable_deduplication)
+
+    def _run_turn(
+        self, state: ConversationState, given: dict[str, Hashable], corpus_map: Mapping[Any, Any], hints: bool
+    ) -> tuple[str, list[Hashable], dict[str, Any]]:
+        """One turn, with its lock held. All that may fail comes before the first change of the state."""
+        hashes: dict[str, bytes] = {}
+
+        def get_text(key: str) -> str:
+            document = corpus_map.get(key)
+            return _text_of(corpus_map.get(given[key]) if document is None else document)
+
+        def find_hint(key: str) -> str | None:
+            if self.content_hash:
+                hashes[key] = _hash_text(get_text(key))
+            same = state.shown.find_last(key, hashes.get(key)) if hints else None
+            return None if same is None else format_hint(key)
+
+        turn = deduplicate(given, find_hint, get_text)
+        context = join_context(turn.shown.values())
+        novel = [given[key] for key in turn.novel]
+        stats = turn_stats(turn)
+        state.update_history(novel, hashes)
+        state.update_stats(stats["num_retrieved"], stats["num_novel"], stats["num_deduplicated"])
+        return context, novel, stats | {"missing": [given[key] for key in turn.missing]}
+
+    def get_conversation(self, conversation_id: str) -> ConversationState:
+        """The state of a conversation; an unknown id begins one."""
+        with self._guard:
+            now = time.monotonic() if self.ttl is not None else 0.0
+            self._drop_expired(now)
+            state = self.conversations.get(conversation_id)
+            if state is None:
+                state = self.conversations[conversation_id] = ConversationState(conversation_id)
+                self._last_used[conversation_id] = now
+                self._drop_excess(newest=conversation_id)
+            self.conversations.move_to_end(conversation_id)
+            self._last_used[conversation_id] = now
+            return state
+
+    def get_conversation_stats(self, conversation_id: str) -> dict[str, Any] | None:
+        """The statistics of a conversation; None for an unknown one."""
+        with self._guard:
+            state = self.conversations.get(conversation_id)
+        if state is None:
+            return None
+        with state.lock:
+            return state.get_stats()
+
+    def get_all_stats(self) -> dict[str, Any]:
+        """The statistics of all conversations together."""
+        with self._guard:
+            states = list(self.conversations.values())
+        found = []
+        for state in states:
+            with state.lock:
+                found.append(state.get_stats())
+        return pooled_stats(found)
+
+    def reset_conversation(self, conversation_id: str) -> None:
+        """Forget a conversation; an unknown one changes nothing."""
+        with self._guard:
+            self.conversations.pop(conversation_id, None)
+            self._last_used.pop(conversation_id, None)
+
+    def reset_all(self) -> None:
+        """Forget all conversations."""
+        with self._guard:
+            self.conversations.clear()
+            self._last_used.clear()
+
+    def _drop_expired(self, now: float) -> None:
+        """Drop the conversations unused for longer than the ttl, oldest first, up to one that is in a turn."""
+        while self.ttl is not None and self.conversations:
+            oldest = next(iter(self.conversations))
+            if now - self._last_used[oldest] <= self.ttl or not self._drop(oldest):
+                break
+
+    def _drop_excess(self, newest: str) -> None:
+        """Drop the least recently used conversations above the limit, except the newest and those in a turn."""
+        excess = len(self.conversations) - (self.max_conversations or len(self.conversations))
+        for oldest in list(self.conversations) if excess > 0 else ():
+            excess -= oldest != newest and self._drop(oldest)
+            if excess <= 0:
+                break
+
+    def _drop(self, conversation_id: str) -> bool:
+        """Drop a conversation; False where it is in a turn, and stays."""
+        state = self.conversations[conversation_id]
+        if not state.lock.acquire(blocking=False):
+            return False
+        del self.conversations[conversation_id], self._last_used[conversation_id]
+        state.lock.release()
+        return True
+
+
+def _text_of(document: Any) -> str:
+    """A document's `text`, or else its `content`; a string is its own text; empty where there is none."""
+    if isinstance(document, str):
+        return document
+    text = None if document is None else document.get("text") or document.get("content")
+    return text if isinstance(text, str) else ""
+
+
+def _hash_text(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -1,0 +1,198 @@
+"""`RAGPipeline`: RAGBoost's conversation API over convrag's pipeline."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
+from convrag.turn.session import to_turn
+from convrag.turn.turn import Plan
+from convrag_dedup.deduplication import join_context
+from convrag_dedup.inference_config import InferenceConfig, quote_override
+from convrag_dedup.stats import ConversationStats, pooled_stats
+
+_QUERY_KEYS = ("text", "query", "question")
+
+
+class RAGPipeline:
+    """Conversations over a corpus, turn by turn, with hints in place of documents shown before.
+
+    A turn without an answer gives its context to the caller, who keeps it: its hints point at contexts that earlier
+    turns gave. The hints of a turn with an answer point only at text in the messages that are sent with it.
+    Thread-safe; the turns of one conversation run one after the other. A turn that fails raises ConvragError and leaves
+    its conversation as it was.
+
+    Args:
+        retriever: the name of a retriever ("bm25", "dense", "hybrid", ...).
+        corpus_path: JSONL file of passages, as dataset=jsonl reads it.
+        use_ragboost: False never deduplicates, whatever a turn asks for.
+        inference: the model that answers; None quotes sentences of the passages (llm=extractive).
+        top_k: how many documents a turn retrieves unless it says otherwise.
+        rewriter: makes the retrieval query. RAGBoost joins the last messages, as last_n does; rewriters that ask a
+            model find better passages, and fewer duplicates.
+        generator: answers. Hints need one that sends earlier evidence along, as chat does.
+        overrides: anything else of convrag's command line ("context.order=stable").
+        folder: keeps conversations on disk, where they continue after a restart; None keeps them in memory.
+        max_conversations: how many are held in memory; the least recently used is dropped first.
+        ttl: seconds after which an unused conversation is dropped from memory.
+
+    Raises:
+        ConfigError: something cannot be chosen or set.
+        NotReady: something is missing: a key, a file, an extra.
+    """
+
+    def __init__(
+        self,
+        retriever: str = "bm25",
+        corpus_path: str | Path | None = None,
+        use_ragboost: bool = True,
+        inference: InferenceConfig | None = None,
+        *,
+        top_k: int = 5,
+        rewriter: str = "last_n",
+        generator: str = "chat",
+        overrides: Sequence[str] = (),
+        folder: str | Path | None = None,
+        max_conversations: int | None = None,
+        ttl: float | None = None,
+    ) -> None:
+        if corpus_path is None:
+            raise ConfigError("RAGPipeline needs corpus_path: a JSONL file of passages")
+        self._overrides = [
+            "dataset=jsonl",
+            f"dataset.corpus={quote_override(corpus_path)}",
+            f"retriever={retriever}",
+            f"rewriter={rewriter}",
+            f"generator={generator}",
+            "context=dedup",
+            "metrics=[]",
+            *(inference.overrides() if inference else ["llm=extractive"]),
+            *overrides,
+        ]
+        self.use_ragboost = use_ragboost
+        self.top_k = top_k
+        self._max_tokens = inference.max_tokens if inference else None
+        kept_in = None if folder is None else Path(folder)
+        self.conversations = Conversations(kept_in, limit=max_conversations, ttl=ttl)
+        self._stats = ConversationStats(kept_in)
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+        self._locks_guard = threading.Lock()
+        self._pipelines_guard = threading.Lock()
+        self._pipelines: dict[tuple[str, ...], Pipeline] = {}
+        self._pipeline(deduplicate=True, generate=False, max_tokens=None)
+
+    def process_conversation_turn(
+        self,
+        conversation_id: str,
+        query: str | Mapping[str, Any],
+        top_k: int | None = None,
+        enable_deduplication: bool = True,
+        generate_response: bool = False,
+        max_tokens: int | None = None,
+    ) -> dict[str, Any]:
+        """Ask the next question of a conversation; the result has RAGBoost's fields (see docs/dedup.md).
+
+        Args:
+            conversation_id: any name; a new one begins a conversation.
+            query: the user's words, or a mapping that has them as "text", "query" or "question".
+            top_k: documents to retrieve, and to show.
+            enable_deduplication: False shows everything in full, and updates history and statistics all the same.
+            generate_response: whether to answer.
+            max_tokens: the longest answer of this turn.
+        """
+        text = _text_of(query)
+        deduplicate = enable_deduplication and self.use_ragboost
+        pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
+        plan = Plan(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
+        with self._lock(conversation_id):
+            conversation = self.conversations.open(conversation_id, "default")
+            with conversation.lock:
+                record = pipeline.answer(conversation.question(text), plan)
+                if record.error:
+                    raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
+                stats = self._stats.add_turn(conversation, record.evidence.trace)
+                conversation.add(to_turn(record))
+                try:
+                    self.conversations.save(conversation)
+                except BaseException:
+                    conversation.history.pop()
+                    raise
+        result = _describe_turn(record) | {"conversation_stats": stats}
+        return result | _describe_answer(record) if generate_response else result
+
+    def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
+        """The statistics of a conversation, None for an unknown one; without an id, those of all together."""
+        if conversation_id is None:
+            found = [stats for name in self.conversations.ids() if (stats := self.get_conversation_stats(name))]
+            return pooled_stats(found)
+        with self._lock(conversation_id):
+            conversation = self.conversations.get(conversation_id)
+            if conversation is None or not conversation.history:
+                return None
+            with conversation.lock:
+                return self._stats.read(conversation)
+
+    def reset_conversation(self, conversation_id: str) -> None:
+        """Forget a conversation; an unknown one changes nothing."""
+        with self._lock(conversation_id):
+            self.conversations.reset(conversation_id)
+            self._stats.reset(conversation_id)
+
+    def reset_all_conversations(self) -> None:
+        """Forget all conversations."""
+        for conversation_id in self.conversations.ids():
+            self.reset_conversation(conversation_id)
+
+    def _lock(self, conversation_id: str) -> threading.Lock:
+        """The lock of a conversation, kept as long as a thread uses it."""
+        with self._locks_guard:
+            return self._locks.setdefault(conversation_id, threading.Lock())
+
+    def _pipeline(self, *, deduplicate: bool, generate: bool, max_tokens: int | None) -> Pipeline:
+        """The pipeline for a turn with these options; the pipelines share all stages that do not depend on them."""
+        wanted = [f"context.hints={str(deduplicate).lower()}", f"context.only_if_present={str(generate).lower()}"]
+        longest = self._max_tokens if max_tokens is None else max_tokens
+        if longest is not None:
+            wanted.append(f"generator.max_tokens={longest}")
+        with self._pipelines_guard:
+            if (key := tuple(wanted)) not in self._pipelines:
+                self._pipelines[key] = Pipeline.compose(*self._overrides, *wanted)
+            return self._pipelines[key]
+
+
+def _text_of(query: str | Mapping[str, Any]) -> str:
+    if isinstance(query, str):
+        return query
+    for key in _QUERY_KEYS:
+        if isinstance(query.get(key), str):
+            return str(query[key])
+    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}")
+
+
+def _describe_turn(record: TurnRecord) -> dict[str, Any]:
+    items, trace = record.evidence.items, record.evidence.trace
+    return {
+        "query": record.original_query,
+        "search_query": record.rewritten_query,
+        "retrieved_docs": [hit.passage.id for hit in record.hits],
+        "novel_docs": [item.passage.id for item in items if not item.hint],
+        "deduplicated_docs": [item.passage.id for item in items if item.hint],
+        "missing_docs": list(trace["missing"]),
+        "context": join_context(item.text for item in items),
+        "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
+    }
+
+
+def _describe_answer(record: TurnRecord) -> dict[str, Any]:
+    metadata = {
+        "latency": record.timings["generator"],
+        "model": record.answer.trace.get("model", ""),
+        "citations": list(record.answer.citations),
+        **asdict(record.usage.get("generator", Usage())),
+    }
+    return {"response": record.answer.text, "generation_metadata": metadata}

@@ -1,0 +1,106 @@
+"""Which passages a conversation has shown, under which ids and with which contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from convrag import Passage, Turn
+from convrag_dedup.deduplication import normalise_id
+from convrag_dedup.near_duplicates import NearDuplicates
+
+T = TypeVar("T")
+
+
+class ShownVersions(Generic[T]):
+    """What was shown under each normalised id: an entry for each content, since a document may change.
+
+    A content is anything that tells texts apart (the text, or a hash of it). None stands for any content.
+    """
+
+    def __init__(self) -> None:
+        self._versions: dict[str, dict[str | bytes | None, T]] = {}
+
+    def add(self, key: str, content: str | bytes | None, entry: T) -> None:
+        """Note that a content was shown, after all others of its id."""
+        if (versions := self._versions.get(key)) is None:
+            self._versions[key] = {content: entry}
+        else:
+            versions.pop(content, None)
+            versions[content] = entry
+
+    def find(self, key: str, content: str | bytes | None) -> T | None:
+        """The entry with this content; with content None, the one shown last."""
+        return self.find_last(key, None) if content is None else self._versions.get(key, {}).get(content)
+
+    def find_last(self, key: str, content: str | bytes | None) -> T | None:
+        """The entry shown last, if it has this content: only that one is named by the id alone."""
+        versions = self._versions.get(key)
+        if not versions:
+            return None
+        last = next(reversed(versions))
+        return versions[last] if content is None or last is None or last == content else None
+
+    def count(self, key: str) -> int:
+        """How many different contents were shown under an id."""
+        return len(self._versions.get(key, ()))
+
+
+class ShownPassage(NamedTuple):
+    """A passage of the history, and the turns (from 0) in which it was first and last shown."""
+
+    passage: Passage
+    first: int
+    last: int
+
+
+class ShownPassages:
+    """The passages that a history has shown, by id and content, by position and, if wanted, by likeness.
+
+    Args:
+        likeness: the least Jaccard likeness (0 to 1) of near-duplicates; None finds none.
+    """
+
+    def __init__(self, likeness: float | None = None) -> None:
+        self._near_duplicates = None if likeness is None else NearDuplicates(likeness)
+        self._turns = 0
+        self._newest: Turn | None = None
+        self._versions: ShownVersions[ShownPassage] = ShownVersions()
+        self._positions: dict[str, int] = {}
+
+    def update(self, history: Sequence[Turn]) -> bool:
+        """Add the turns that are new; False where this is another history, which needs a new ShownPassages."""
+        if self._turns > len(history) or (self._turns and history[self._turns - 1] != self._newest):
+            return False
+        for number in range(self._turns, len(history)):
+            for passage in history[number].passages:
+                if passage.text.strip():
+                    self._add(passage, number)
+        self._turns = len(history)
+        self._newest = history[-1] if history else None
+        return True
+
+    def position(self, passage: Passage) -> int | None:
+        """The position (from 0) at which the conversation first showed a passage of this id; None for a new one."""
+        return self._positions.get(normalise_id(passage.id))
+
+    def find_same(self, passage: Passage, *, compare_content: bool) -> ShownPassage | None:
+        """The earlier passage of the same id: with the same content, or else the one shown last."""
+        return self._versions.find(normalise_id(passage.id), passage.content if compare_content else None)
+
+    def find_near_duplicate(self, passage: Passage) -> ShownPassage | None:
+        """The earlier passage of another id that is most like this one, if any is similar enough."""
+        found = self._near_duplicates.find(passage) if self._near_duplicates is not None else None
+        return None if found is None else self._versions.find(normalise_id(found.id), found.content)
+
+    def has_one_version(self, passage: Passage) -> bool:
+        """Whether only one content was shown under the passage's id, so that the id alone names it."""
+        return self._versions.count(normalise_id(passage.id)) == 1
+
+    def _add(self, passage: Passage, turn: int) -> None:
+        key = normalise_id(passage.id)
+        self._positions.setdefault(key, len(self._positions))
+        known = self._versions.find(key, passage.content)
+        self._versions.add(key, passage.content, ShownPassage(passage, known.first if known else turn, turn))
+        if known is None and self._near_duplicates is not None:
+            self._near_duplicates.add(passage)

@@ -1,0 +1,95 @@
+"""The client, in the only module that imports elasticsearch. Its transport retries requests, the bulk helper's too."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from elastic_transport import ConnectionError as NoConnection
+from elastic_transport import ConnectionTimeout, Transport, TransportError
+from elasticsearch import ApiError, Elasticsearch
+from elasticsearch import helpers as _helpers
+
+from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.errors import TRANSIENT_STATUSES
+from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
+
+CLIENT_ERRORS = (ApiError, TransportError)
+"""The errors that requests raise."""
+
+for _name in ("elastic_transport.transport", "elastic_transport.node_pool", "elastic_transport.node"):
+    logging.getLogger(_name).setLevel(logging.ERROR)  # they log a line for each request, with its address
+
+
+class RetryingTransport(Transport):  # type: ignore[misc]
+    """Sends requests with retries by `policy`; while the cluster is known to be `unavailable`, each is tried once.
+
+    Where a connection fails, the other nodes are tried at once; the waits come where none of them answers. `failed` is
+    set by the first request that fails for good.
+    """
+
+    policy = RetryPolicy(timeout=30, retries=0, max_wait=0)
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.unavailable = False
+        self.failed = threading.Event()
+
+    def perform_request(self, method: str, target: str, **options: Any) -> Any:
+        """Send one request of the client's, with retries. Raises what the client raises."""
+        policy = RetryPolicy(self.policy.timeout, 0, 0) if self.unavailable else self.policy
+        send = super().perform_request
+        try:
+            reply = call_with_retries(lambda: send(method, target, **options), policy, is_transient=_is_transient)
+        except BaseException as error:
+            self.unavailable = isinstance(error, NoConnection | ConnectionTimeout)
+            self.failed.set()
+            raise
+        self.unavailable = reply.meta.status in TRANSIENT_STATUSES
+        if reply.meta.status >= 400:
+            self.failed.set()
+        return reply
+
+
+def create_client(connection: Connection, policy: RetryPolicy) -> Elasticsearch:
+    """Create a client for all threads; it sends nothing yet."""
+    client = Elasticsearch(
+        **connection.client_arguments(),
+        transport_class=RetryingTransport,
+        request_timeout=policy.timeout,
+        max_retries=max(0, len(connection.urls) - 1),
+        retry_on_status=(),
+        retry_on_timeout=False,
+        connections_per_node=32,
+    )
+    client.transport.policy = policy
+    return client
+
+
+def stream_bulk(
+    client: Elasticsearch, actions: Iterable[dict[str, Any]], index: str, threads: int, chunk: int, chunk_bytes: int
+) -> Iterator[tuple[bool, dict[str, Any]]]:
+    """Send bulk actions from several threads, a few chunks ahead at most; yield (succeeded, item) for each.
+
+    A request that failed is raised, but only after the actions have come to their end: they must look at
+    `client.transport.failed`.
+    """
+    yield from _helpers.parallel_bulk(
+        client,
+        actions,
+        thread_count=threads,
+        chunk_size=chunk,
+        max_chunk_bytes=chunk_bytes,
+        queue_size=threads,
+        raise_on_error=False,
+        index=index,
+    )
+
+
+def _is_transient(outcome: Any) -> bool:
+    """Whether a reply or an error may be another when the request is repeated."""
+    if isinstance(outcome, BaseException):
+        return isinstance(outcome, NoConnection | ConnectionTimeout) and type(outcome).__name__ != "TlsError"
+    return outcome.meta.status in TRANSIENT_STATUSES

@@ -1,0 +1,140 @@
+"""The inference endpoint of ELSER: whether it works, and its creation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from convrag_elasticsearch.errors import ClusterError
+
+if TYPE_CHECKING:
+    from convrag_elasticsearch.cluster import Cluster
+
+TASK_TYPE = "sparse_embedding"
+
+_POLL_INTERVAL = 2.0
+_TEST_TEXT = "Is the model ready?"
+
+
+class InferenceEndpoint:
+    """An inference endpoint of the cluster that makes sparse vectors (tokens with weights) of texts.
+
+    Args:
+        inference_id: its name on the cluster.
+        model: the model behind it.
+        create: whether `task=index` creates it where it is missing.
+        wait: seconds that the model may take to start, the download included.
+        kind: "endpoint", or "model" for clusters that have models but no endpoints (text_expansion).
+    """
+
+    def __init__(
+        self,
+        inference_id: str,
+        *,
+        model: str,
+        create: bool,
+        wait: float,
+        kind: Literal["endpoint", "model"] = "endpoint",
+    ) -> None:
+        self.inference_id = inference_id
+        self.model = model
+        self.create = create
+        self.wait = wait
+        self.kind = kind
+
+    def find_problems(self, cluster: Cluster) -> list[str]:
+        """Return why the endpoint does not work; nothing where it does."""
+        failure = self._test(cluster)
+        return [] if failure is None else self._explain_failure(cluster, failure)
+
+    def set_up(self, cluster: Cluster) -> list[str]:
+        """Create the endpoint where that is wanted and needed, and wait for it; return why it does not work then."""
+        failure = self._test(cluster)
+        if failure is not None and self.create and not self._exists(cluster):
+            failure = self._create(cluster)
+        deadline = time.monotonic() + self.wait
+        while failure is not None and self._may_be_starting(cluster) and time.monotonic() < deadline:
+            time.sleep(min(_POLL_INTERVAL, max(0.0, deadline - time.monotonic())))
+            failure = self._test(cluster)
+        return [] if failure is None else self._explain_failure(cluster, failure)
+
+    def _test(self, cluster: Cluster) -> ClusterError | None:
+        """Run inference on a text, the only proof that the endpoint works; return the error."""
+        if self.kind == "model":
+            started = self._fetch_deployment(cluster).get("state") == "started"
+            return None if started else ClusterError(f"the model {self.model} is not started", 409)
+        try:
+            cluster.request(
+                lambda client: client.inference.inference(
+                    task_type=TASK_TYPE, inference_id=self.inference_id, input=[_TEST_TEXT]
+                )
+            )
+        except ClusterError as error:
+            if error.status == 0:
+                raise
+            return error
+        return None
+
+    def _create(self, cluster: Cluster) -> ClusterError | None:
+        """Create the endpoint, for which the cluster downloads the model and starts it; return the error of a test."""
+        settings = {"model_id": self.model, "num_allocations": 1, "num_threads": 1}
+        config = {"service": "elasticsearch", "service_settings": settings}
+        try:
+            cluster.request(
+                lambda client: client.inference.put(
+                    task_type=TASK_TYPE, inference_id=self.inference_id, inference_config=config
+                )
+            )
+        except ClusterError as error:
+            if error.status not in (0, 408):  # after a timeout, the cluster goes on with it
+                return error
+        return self._test(cluster)
+
+    def _exists(self, cluster: Cluster) -> bool:
+        nothing: Mapping[str, Any] = {}
+        found = cluster.request(
+            lambda client: client.inference.get(task_type=TASK_TYPE, inference_id=self.inference_id), if_missing=nothing
+        )
+        return bool(found)
+
+    def _may_be_starting(self, cluster: Cluster) -> bool:
+        if self.kind == "model" or not self._exists(cluster):
+            return False
+        return self._fetch_deployment(cluster).get("state") != "failed"
+
+    def _fetch_deployment(self, cluster: Cluster) -> Mapping[str, Any]:
+        """Fetch the statistics of the model's deployment: `state`, `reason`, `nodes`; empty where there is none."""
+        nothing: Mapping[str, Any] = {"trained_model_stats": []}
+        found = cluster.request(
+            lambda client: client.ml.get_trained_models_stats(model_id=self.model), if_missing=nothing
+        )
+        running = [stats["deployment_stats"] for stats in found["trained_model_stats"] if "deployment_stats" in stats]
+        own = [stats for stats in running if stats.get("deployment_id") in (self.inference_id, self.model)]
+        return next(iter([*own, *running]), {})
+
+    def _explain_failure(self, cluster: Cluster, failure: ClusterError) -> list[str]:
+        """Return all reasons that can be found for a failed test: the licence, the node, the endpoint, the model."""
+        from convrag_elasticsearch.licence import Licence
+
+        problems = Licence.fetch(cluster).find_machine_learning_problems()
+        if "ml node" in str(failure).lower():
+            problems.append("it has no node with the role `ml` and memory to spare (about 4 GB for ELSER)")
+        if self.kind == "endpoint" and not self._exists(cluster):
+            problems.append(
+                f"it has no inference endpoint {self.inference_id!r}: the same command with task=index "
+                "retriever.create_endpoint=true makes it, or retriever.inference_id=... names another"
+            )
+        else:
+            problems += self._explain_deployment(self._fetch_deployment(cluster))
+        return [*problems, f"its own message: {failure.reason}"]
+
+    def _explain_deployment(self, deployment: Mapping[str, Any]) -> list[str]:
+        state = deployment.get("state")
+        if not deployment:
+            return [f"the model {self.model} is not started (Kibana: Machine Learning, Trained Models)"]
+        if state == "started" and deployment.get("nodes"):
+            return []
+        why = f": {deployment['reason']}" if deployment.get("reason") else ""
+        where = "" if deployment.get("nodes") else ", on no node"
+        return [f"the model {self.model} is {state}{where}{why}"]

@@ -1,0 +1,148 @@
+"""Attribution: which nuggets a sentence of an answer rests on, which passages it cites, and whether they support it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
+from convrag.sdk.sentences import without_citations
+from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_words, stem_content_words
+
+
+@dataclass(frozen=True)
+class CitedSentence:
+    """A sentence made from the nuggets of a cluster, with its citations and whether its nuggets support it.
+
+    `cluster` is the cluster's position, and `passages` are the ids that the sentence cites. `share` of its content
+    words occur in its nuggets, and `unknown` are its numbers and negations that do not. `checked` says what decided
+    whether it is `supported`: "words" or "llm".
+    """
+
+    text: str
+    cluster: int
+    nuggets: tuple[Nugget, ...] = field(repr=False)
+    passages: tuple[str, ...]
+    supported: bool
+    share: float
+    unknown: tuple[str, ...] = ()
+    checked: str = "words"
+
+
+class LexicalSupport(NamedTuple):
+    """The share of a sentence's content words that occur in nuggets, and the numbers and negations that do not."""
+
+    share: float
+    unknown: list[str]
+
+    def suffices(self, threshold: float) -> bool:
+        """Whether the sentence counts as supported: the share is high enough, and nothing is unknown."""
+        return self.share >= threshold and not self.unknown
+
+
+class LlmSupportJudge:
+    """Asks an LLM whether nuggets support a sentence.
+
+    Args:
+        llm: the language model.
+        template: the prompt for the task "support".
+        sampling: of the call.
+    """
+
+    def __init__(self, llm: LLM, template: PromptTemplate, sampling: dict[str, Any]) -> None:
+        self.llm = llm
+        self.template = template
+        self.sampling = sampling
+
+    def judge(self, sentence: str, texts: Sequence[str]) -> bool | None:
+        """Whether the texts support the sentence; None where the call fails or the reply is neither yes nor no."""
+        prompt = self.template.render(self.sampling, sentence=sentence, nuggets=list(texts))
+        try:
+            reply = split_words(self.llm.complete(prompt).text)
+        except LLMError:
+            return None
+        return {"yes": True, "no": False}.get(reply[0]) if reply else None
+
+
+class Attributor:
+    """Finds the citations of a sentence, and whether they support it.
+
+    Args:
+        threshold: the least share of a sentence's content words that its nuggets must have.
+        judge: decides instead of the words; where it gives no verdict, the words decide.
+    """
+
+    def __init__(self, threshold: float, judge: LlmSupportJudge | None) -> None:
+        self.threshold = threshold
+        self.judge = judge
+
+    def attribute(self, text: str, cluster: int, nuggets: Sequence[Nugget]) -> CitedSentence:
+        """A sentence made from the nuggets of a cluster, with its citations. With a judge, one call of the LLM."""
+        texts = [nugget.text for nugget in nuggets]
+        lexical = measure_lexical_support(text, texts)
+        verdict = self.judge.judge(text, texts) if self.judge else None
+        return CitedSentence(
+            text,
+            cluster,
+            tuple(nuggets),
+            tuple(dict.fromkeys(nuggets[index].passage_id for index in find_supporting_nuggets(text, texts))),
+            lexical.suffices(self.threshold) if verdict is None else verdict,
+            lexical.share,
+            tuple(lexical.unknown),
+            "words" if verdict is None else "llm",
+        )
+
+
+def measure_lexical_support(sentence: str, texts: Sequence[str]) -> LexicalSupport:
+    """Compare the words of a sentence with those of the nuggets that it was made from."""
+    stems = stem_content_words(sentence)
+    known_stems = {stem for text in texts for stem in stem_content_words(text)}
+    known_words = {word for text in texts for word in split_words(text)}
+    negated = any(not is_number(found) for text in texts for found in find_numbers_and_negations(text))
+    unknown = [
+        found
+        for found in find_numbers_and_negations(sentence)
+        if not (found in known_words if is_number(found) else negated)
+    ]
+    share = sum(stem in known_stems for stem in stems) / len(stems) if stems else 1.0
+    return LexicalSupport(round(share, 4), unknown)
+
+
+def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
+    """The positions of the nuggets that a sentence rests on: those that contain it, else the fewest with its words.
+
+    The fewest are found greedily, the nugget with most of the remaining words first. A nugget with the same of the
+    sentence's words as one of them counts too. Where no nugget has any of the words, all of them count: the sentence
+    was made from them.
+    """
+    for normalise in (_on_one_line, _words_only):
+        if quoted := [index for index, text in enumerate(texts) if normalise(sentence) in normalise(text)]:
+            return quoted
+    stems = frozenset(stem_content_words(sentence))
+    shared = [stems.intersection(stem_content_words(text)) for text in texts]
+    found: set[int] = set()
+    remaining = stems
+    while best := max((own & remaining for own in shared), key=len, default=frozenset()):
+        found.update(index for index, own in enumerate(shared) if best <= own)
+        remaining -= best
+    return sorted(found) or list(range(len(texts)))
+
+
+def number_passages(evidence: Evidence) -> dict[str, int]:
+    """Passage id -> its number in the evidence; the first one where a passage has several."""
+    return {item.passage.id: item.number for item in reversed(evidence.items)}
+
+
+def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, int]) -> str:
+    """A sentence followed by the numbers of its passages, in rising order: "Tea is green. [1][3]"."""
+    citations = "".join(f"[{number}]" for number in sorted(numbers[passage] for passage in passages))
+    return f"{sentence} {citations}" if citations else sentence
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(without_citations(text).split())
+
+
+def _words_only(text: str) -> str:
+    return f" {' '.join(split_words(text))} "

@@ -1,0 +1,131 @@
+"""`detector=llm`: a model tags the nuggets in its copy of the passage."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
+from convrag.sdk.sentences import sentence_spans
+from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
+
+log = logging.getLogger(__name__)
+
+
+class LlmDetector(Detector):
+    """Ask the LLM to copy the passage with tags around the parts that answer the query (GINGER).
+
+    Each tagged text is aligned with the passage: an exact match, then one that ignores case, white space and
+    typography, then a similar one. The nugget is the matched text of the passage. A tagged text without a match is not
+    from the passage and is dropped; the log counts them (level INFO).
+
+    Args:
+        llm: the language model that tags.
+        fuzzy: the least similarity of a tagged text with its match, 0 to 1; 1 accepts exact copies only. With 0.9, one
+            character in ten may differ.
+        max_passage_tokens: a longer passage is tagged in parts, cut between sentences. The reply repeats the part, and
+            many models write at most 4,096 tokens: the default leaves room for the tags, and for miscounting.
+        prompt: a Jinja file to use instead of this package's nuggets.jinja; it is given `question`, `passage`, `title`.
+        temperature: 0 gives the likeliest reply, which suits copying; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        ConfigError: a number is out of range.
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        fuzzy: float = 0.9,
+        max_passage_tokens: int = 2000,
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = None,
+    ) -> None:
+        if not 0 < fuzzy <= 1:
+            raise ConfigError(f"detector.fuzzy={fuzzy}: above 0, at most 1 (exact copies only)")
+        if max_passage_tokens < 1:
+            raise ConfigError(f"detector.max_passage_tokens={max_passage_tokens}: at least 1")
+        self.llm = llm
+        self.fuzzy = fuzzy
+        self.max_passage_tokens = max_passage_tokens
+        self.sampling = {"temperature": temperature, "max_tokens": max_tokens}
+        self.template = PromptTemplate("nuggets", package="convrag_ginger", path=prompt)
+        self.prompt_templates = (self.template,)
+        self.matches: Counter[str] = Counter()
+        """How many tagged texts were matched in this process, by kind: exact, normalised, fuzzy, dropped."""
+        self._lock = threading.Lock()
+
+    def detect(self, query: str, passage: Passage) -> list[Nugget]:
+        """One call of the LLM for each part of the passage; none for a blank passage. Raises LLMError."""
+        spans: list[tuple[int, int]] = []
+        for start, end in split_passage(passage.text, self.max_passage_tokens, self.llm.count_tokens):
+            if part := passage.text[start:end].strip():
+                offset = passage.text.index(part, start)
+                spans += [(offset + first, offset + last) for first, last in self._tag(query, part, passage)]
+        return [Nugget(passage.text[start:end], passage.id, start, end) for start, end in keep_outermost(spans)]
+
+    def _tag(self, query: str, part: str, passage: Passage) -> list[tuple[int, int]]:
+        """The spans of a part that the LLM tags, in the order of the reply."""
+        title = "" if passage.text.startswith(passage.title) else passage.title
+        prompt = self.template.render(self.sampling, question=query, passage=part, title=title)
+        aligner = Aligner(part, self.fuzzy)
+        spans: list[tuple[int, int]] = []
+        matches: Counter[str] = Counter()
+        for text in read_tagged_texts(self.llm.complete(prompt).text):
+            aligned = aligner.align(text, after=spans[-1][1] if spans else 0)
+            matches[aligned.match if aligned else "dropped"] += 1
+            if aligned:
+                spans.append((aligned.start, aligned.end))
+        if matches["dropped"]:
+            log.info(
+                "passage %s: %d of %d nuggets are not in it: dropped", passage.id, matches["dropped"], matches.total()
+            )
+        with self._lock:
+            self.matches += matches
+        return spans
+
+
+def split_passage(text: str, max_tokens: int, count_tokens: Callable[[str], int]) -> list[tuple[int, int]]:
+    """(start, end) of parts of at most `max_tokens` tokens, cut between sentences; a longer sentence between words.
+
+    Args:
+        text: of a passage.
+        max_tokens: the most tokens of a part.
+        count_tokens: how many tokens a text has.
+    """
+    if count_tokens(text) <= max_tokens:
+        return [(0, len(text))]
+    parts: list[tuple[int, int]] = []
+    size = 0
+    pieces = (
+        piece for span in sentence_spans(text) for piece in _split_sentence(text, *span, max_tokens, count_tokens)
+    )
+    for start, end in pieces:
+        tokens = count_tokens(text[start:end])
+        if parts and size + tokens <= max_tokens:
+            parts[-1] = parts[-1][0], end
+            size += tokens
+        else:
+            parts.append((start, end))
+            size = tokens
+    return parts
+
+
+def _split_sentence(
+    text: str, start: int, end: int, max_tokens: int, count_tokens: Callable[[str], int]
+) -> Iterator[tuple[int, int]]:
+    """Halve a sentence between words until its pieces fit; a single word stays whole."""
+    middle = text.rfind(" ", start + 1, (start + end) // 2 + 1)
+    if middle < 0:
+        middle = text.find(" ", start + 1, end - 1)
+    if middle < 0 or count_tokens(text[start:end]) <= max_tokens:
+        yield start, end
+        return
+    yield from _split_sentence(text, start, middle, max_tokens, count_tokens)
+    yield from _split_sentence(text, middle + 1, end, max_tokens, count_tokens)

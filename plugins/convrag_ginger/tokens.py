@@ -1,0 +1,46 @@
+"""Words of a text as this package compares them: stems of content words, and numbers and negations."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from convrag.sdk.stemming import stem_words
+
+_WORD = re.compile(r"[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
+_NEGATIONS = frozenset(("no", "not", "nor", "never", "none", "neither", "nothing", "nobody", "without", "cannot"))
+_QUESTION_WORDS = """
+also could describe explain find get give help know like may mean might must please say tell want would
+"""  # common in questions on any topic, so they do not tell one topic from another
+
+
+def split_words(text: str) -> list[str]:
+    """All words of a text, in order and in lower case; 384,400 and Jean-Paul are one word each."""
+    return [match[0].lower().replace("’", "'") for match in _WORD.finditer(text)]
+
+
+def stem_content_words(text: str) -> list[str]:
+    """The English stems of the words that are no stop words, in order; words of other scripts stay as they are."""
+    stop_words = _stop_words()
+    return stem_words([word.removesuffix("'s") for word in split_words(text) if word not in stop_words])
+
+
+def find_numbers_and_negations(text: str) -> list[str]:
+    """The numbers and negations of a text, sorted. Texts that differ in them do not say the same."""
+    return sorted(word for word in split_words(text) if is_number(word) or _is_negation(word))
+
+
+def is_number(word: str) -> bool:
+    """Whether a word has a digit: 1969, 3.5, 11th."""
+    return any(character.isdigit() for character in word)
+
+
+def _is_negation(word: str) -> bool:
+    return word in _NEGATIONS or word.endswith("n't")
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+
+    return frozenset(STOPWORDS_EN_PLUS) | frozenset(_QUESTION_WORDS.split())

@@ -1,0 +1,145 @@
+"""The ratings of a run, aggregated: means by turn and by judge, and agreement among judges and with people."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from convrag import Report
+from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
+from convrag_judging.ratings import Rating, group_ratings
+from convrag_judging.rubric import Rubric
+
+TITLE = "judge"
+FILE = "judgements.jsonl"
+"""The ratings of a run, in a form that metrics.judge.judgements and task=agreement read."""
+
+
+@dataclass(frozen=True)
+class TurnRatings:
+    """The ratings of one answer. `empty` marks an empty answer; `problems` has a message for each unusable reply."""
+
+    turn_id: str
+    ratings: tuple[Rating, ...] = ()
+    problems: tuple[str, ...] = ()
+    empty: bool = False
+
+
+class RatingAggregate:
+    """Collects the ratings of one run.
+
+    Args:
+        rubric: the rubric of the judges.
+        human: the ratings of people.
+        turns_in_files: the turns that files of judgements hold; None where models judged.
+    """
+
+    def __init__(
+        self, rubric: Rubric, human: Sequence[Rating] = (), turns_in_files: Sequence[str] | None = None
+    ) -> None:
+        self.rubric = rubric
+        self.human = human
+        self.turns_in_files = turns_in_files
+        self.turns: list[TurnRatings] = []
+
+    def add(self, turn: TurnRatings) -> None:
+        """Add a turn."""
+        self.turns.append(turn)
+
+    def average_turns(self) -> dict[str, dict[str, float]]:
+        """Turn id -> criterion -> the mean over its annotators; turns without ratings are left out."""
+        means: dict[str, dict[str, float]] = {}
+        for turn in self.turns:
+            scores: dict[str, list[float]] = {}
+            for rating in turn.ratings:
+                scores.setdefault(rating.criterion, []).append(rating.score)
+            if scores:
+                means[turn.turn_id] = {name: sum(values) / len(values) for name, values in scores.items()}
+        return means
+
+    def average_judges(self) -> dict[str, dict[str, float]]:
+        """Judge -> criterion -> the mean of its scores."""
+        scores: dict[str, dict[str, list[float]]] = {}
+        for rating in self._ratings():
+            scores.setdefault(rating.annotator, {}).setdefault(rating.criterion, []).append(rating.score)
+        return {
+            judge: {name: sum(values) / len(values) for name, values in by_criterion.items()}
+            for judge, by_criterion in scores.items()
+        }
+
+    def compare_judges(self) -> dict[str, float | None]:
+        """Criterion -> Krippendorff's alpha (ordinal) among the judges; empty for a single one."""
+        if len(self.average_judges()) < 2:
+            return {}
+        table = group_ratings(self._ratings())
+        return {
+            criterion: krippendorff_alpha([list(scores.values()) for scores in turns.values()])
+            for criterion, turns in table.items()
+        }
+
+    def compare_with_people(self) -> dict[str, Agreement]:
+        """Criterion -> agreement with the ratings of people."""
+        return measure_agreements(group_ratings(self._ratings()), group_ratings(self.human))
+
+    def report(self) -> Report | None:
+        """Counts and agreement in sentences and as data, and each rating as a file; None where there was no turn."""
+        if not self.turns:
+            return None
+        lines = "\n".join(map(_to_json, self._ratings()))
+        files = {FILE: lines} if self.turns_in_files is None and lines else {}
+        return Report("judging", tuple(self._sentences()), {TITLE: self._numbers()}, files)
+
+    def _ratings(self) -> list[Rating]:
+        return [rating for turn in self.turns for rating in turn.ratings]
+
+    def _count_problems(self) -> Counter[str]:
+        return Counter(problem for turn in self.turns for problem in turn.problems)
+
+    def _count_absent(self) -> int:
+        """The number of turns in the files of judgements that the run does not have."""
+        present = {turn.turn_id for turn in self.turns}
+        return sum(turn_id not in present for turn_id in self.turns_in_files or ())
+
+    def _numbers(self) -> dict[str, Any]:
+        return {
+            "turns": len(self.turns),
+            "judged": len(self.average_turns()),
+            "without_answer": sum(turn.empty for turn in self.turns),
+            "unusable_replies": self._count_problems().total(),
+            "not_in_run": self._count_absent(),
+            "judges": self.average_judges(),
+            "alpha_among_judges": self.compare_judges(),
+            "agreement": {name: agreement.as_dict() for name, agreement in self.compare_with_people().items()},
+        }
+
+    def _sentences(self) -> Iterator[str]:
+        judges, judged = self.average_judges(), len(self.average_turns())
+        from_files = self.turns_in_files is not None
+        scale = "" if from_files else f", on a scale from {self.rubric.lowest} to {self.rubric.highest}"
+        yield f"Judge: {judged} of {len(self.turns)} answers judged by {', '.join(judges) or 'nobody'}{scale}"
+        if empty := sum(turn.empty for turn in self.turns):
+            yield f"Judge: {empty} turns have no answer, and the lowest score"
+        if problems := self._count_problems():
+            reason, _ = problems.most_common(1)[0]
+            yield f"Judge: {problems.total()} replies could not be used as they were. Most often: {reason}"
+        if absent := self._count_absent():
+            yield f"Judge: {absent} of {len(self.turns_in_files or ())} turns that files judge are not in this run"
+        if alphas := self.compare_judges():
+            figures = ", ".join(f"{criterion} {format_figure(alpha)}" for criterion, alpha in alphas.items())
+            yield f"Judge: Krippendorff's alpha among the judges: {figures}"
+        if self.human:
+            yield from self._human_sentences()
+
+    def _human_sentences(self) -> Iterator[str]:
+        agreements = self.compare_with_people()
+        yield from (f"Judge and people, {agreement.describe(name)}" for name, agreement in agreements.items())
+        if missing := [name for name in group_ratings(self.human) if name not in agreements]:
+            yield f"Judge: people scored {', '.join(missing)}, which nobody judged here"
+
+
+def _to_json(rating: Rating) -> str:
+    fields = {name: getattr(rating, name) for name in ("turn_id", "criterion", "score", "annotator", "reason")}
+    return json.dumps(fields, ensure_ascii=False)

@@ -1,0 +1,57 @@
+"""`task=doctor`: what is missing or broken for a configuration."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag import Task
+from convrag.api.stages import GROUPS
+from convrag.registry import plugins
+from convrag_kit.doctor_findings import Finding, print_findings
+
+
+class DoctorTask(Task):
+    """Check versions, keys, models, servers, store and database for a configuration, and say what to do.
+
+    Add what a run would have: `python -m convrag task=doctor llm=claude embedder=bge`. Each stage that is chosen is
+    asked for itself, plugins of others included. Nothing is changed, downloaded or paid. The exit status is 1 where
+    something that this configuration needs is missing.
+    """
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Print the findings; 1 where one of them would make a run fail."""
+        failed = print_findings(examine(config))
+        return int(failed > 0)
+
+
+def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
+    """The title and the findings of each part of the report."""
+    from convrag.turn.wiring import Wiring
+    from convrag_kit import doctor_resources, doctor_storage, doctor_versions
+    from convrag_kit.doctor_stages import ConfiguredStages
+
+    yield "versions", doctor_versions.check_versions()
+    yield "plugins", _check_plugins()
+    with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
+        copy = config.copy()
+        copy.store.path = empty
+        stages = ConfiguredStages(Wiring(copy))
+        yield "the chosen stages", stages.findings()
+        yield "keys (by name; values are never shown)", doctor_resources.check_keys(stages)
+        yield "models", doctor_resources.check_models(stages)
+        yield "servers", doctor_resources.check_servers(stages)
+        yield "store", doctor_storage.check_store(Path(config.store.path))
+        yield "databases", doctor_storage.check_databases(stages)
+
+
+def _check_plugins() -> list[Finding]:
+    """The plugins that failed to load; where all are loaded, the distributions that they come from."""
+    registry = plugins.load().registry
+    if registry.failures:
+        return [Finding("warn", failure.plugin, str(failure)) for failure in registry.failures]
+    options = [option for group in GROUPS for option in registry.options(group).values()]
+    return [Finding("ok", ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})))]

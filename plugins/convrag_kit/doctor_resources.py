@@ -1,0 +1,81 @@
+"""What stages need beside the code: API keys, models and servers."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from convrag.api.stages import GROUPS
+from convrag.config.variants import variants_of
+from convrag.registry import plugins
+from convrag.registry.extras import is_installed
+from convrag_kit.doctor_findings import Finding
+from convrag_kit.doctor_stages import ConfiguredStages
+
+_CONNECT_TIMEOUT = 2.0  # seconds
+_NEURAL_LIBRARIES = {"torch", "transformers", "sentence_transformers"}
+_MODEL_FILES = ("config.json", "tokenizer_config.json", "modules.json")  # a model in the cache has one of these
+
+
+def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
+    """The environment variables that options and variants read, by name; no value is shown."""
+    readers: dict[str, list[str]] = defaultdict(list)
+    for place, name, value in stages.text_parameters():
+        if name.endswith("_env"):
+            readers[value].append(stages.wiring.chosen(place))
+    for variant in (variant for group in GROUPS for variant in variants_of(group)):
+        for name, value in variant.values.items():
+            if name.endswith("_env") and isinstance(value, str):
+                readers[value].append(f"{variant.group}={variant.name}")
+    for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
+        for variable in option.cls.env_vars:
+            readers[variable].append(f"{option.group}={option.name}")
+    for variable in sorted(name for name in readers if os.environ.get(name)):
+        yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
+    if unset := sorted(name for name in readers if not os.environ.get(name)):
+        yield Finding("-", f"not set: {', '.join(unset)}")
+
+
+def check_models(stages: ConfiguredStages) -> Iterator[Finding]:
+    """Whether the models of the chosen stages are on this disk, or have to be downloaded."""
+    if not is_installed("huggingface_hub"):
+        return
+    from huggingface_hub import try_to_load_from_cache
+
+    for place, name, model in stages.text_parameters():
+        if name not in ("model", "tokenizer") or not _NEURAL_LIBRARIES & set(stages.wiring.stages[place].requires):
+            continue
+        subject = f"{place}.{name}={model}"
+        if Path(model).expanduser().is_dir():
+            yield Finding("ok", subject, "is a folder")
+        elif any(isinstance(try_to_load_from_cache(model, file), str) for file in _MODEL_FILES):
+            yield Finding("ok", subject, "is in the cache of the Hugging Face hub")
+        elif not stages.problems[place]:
+            yield Finding(
+                "warn", subject, "is not on this disk: it is downloaded at first use, where there is a network"
+            )
+
+
+def check_servers(stages: ConfiguredStages) -> Iterator[Finding]:
+    """Whether a server accepts connections at each address in the configuration, or in a variable that it names."""
+    for place, name, value in stages.text_parameters():
+        in_variable = name.endswith("_env")
+        parts = urlsplit(os.environ.get(value, "") if in_variable else value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            continue
+        shown = f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")  # without a password
+        subject = f"{place}.{name}={value if in_variable else shown}"
+        try:
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            socket.create_connection((parts.hostname, port), _CONNECT_TIMEOUT).close()
+        except OSError as error:
+            reason = error.strerror or str(error)
+            if not stages.problems[place]:
+                message = f"nothing answers ({reason}): start the server, or choose another address"
+                yield Finding("warn", subject, message)
+        else:
+            yield Finding("ok", subject, "answers")

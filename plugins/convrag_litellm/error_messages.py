@@ -1,0 +1,73 @@
+"""Error messages: what went wrong with a call, and what to do about it."""
+
+from __future__ import annotations
+
+from convrag import LLMError
+from convrag_litellm import _litellm
+from convrag_litellm.call import Call
+from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
+from convrag_litellm.http_errors import read_retry_after, read_status
+from convrag_litellm.providers import KEY_VARIABLES
+from convrag_litellm.redaction import redact
+from convrag_litellm.reply import EmptyReply
+
+
+def explain_error(error: Exception, call: Call) -> LLMError:
+    """Any error of a call -> an LLMError without secrets, whose message says what to do."""
+    if isinstance(error, LLMError):
+        return error
+    endpoint, status = call.endpoint, read_status(error)
+    address = endpoint.public_address()
+    where = f" at {address}" if address else ""
+    kind = f"status {status}" if status else type(error).__name__
+    original = " ".join(str(error).split()).rstrip(".")
+    message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
+    return LLMError(
+        redact(message, endpoint.api_key(), address=endpoint.address()),
+        provider=str(getattr(error, "llm_provider", "") or endpoint.provider),
+        model=endpoint.model,
+        status=status,
+    )
+
+
+def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
+    limits = call.limits
+    if call.has_streamed:
+        return "A part of it was shown already, so it was not asked again."
+    if isinstance(error, EmptyReply):
+        return "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
+    if exceeds_context_window(error):
+        less = "fewer or shorter passages (top_n), less history, or a smaller llm.max_tokens"
+        return f"{_describe_excess(error, call)}Send less: {less}."
+    if "LLM Provider NOT provided" in str(error):
+        return "Write llm.model as provider/model, such as openai/gpt-4o."
+    if status in (401, 403):
+        variable = call.endpoint.api_key_env or KEY_VARIABLES.get(call.endpoint.provider, ("of this provider",))[0]
+        return f"Check the key in the environment variable {variable} (llm.api_key_env names another)."
+    if status == 404:
+        return "Check llm.model and llm.api_base."
+    if status == 408:
+        return f"It had llm.timeout={limits.timeout:g} seconds for each try: give it more, or ask for fewer tokens."
+    retry_after = read_retry_after(error)
+    if retry_after is not None and retry_after > limits.retry_seconds:
+        return f"It asks for {retry_after:g} s of patience, and llm.retry_seconds={limits.retry_seconds:g} allows less."
+    if status == 429:
+        return "Its limit is reached: set llm.requests_per_minute or llm.concurrency, or check the account's quota."
+    if status is not None and status >= 500:
+        return f"Is the server{where} running and well? Otherwise try again later: what was answered is kept."
+    return "Check llm.model and the sampling parameters (null leaves one out)."
+
+
+def _describe_excess(error: Exception, call: Call) -> str:
+    """By how many tokens the request is too long: as the server says, or as litellm counts; else empty."""
+    if counts := parse_token_counts(str(error)):
+        requested, limit = counts
+        excess = f"{requested - limit:,} tokens too long ({requested:,} of {limit:,})"
+        return f"The prompt and the room for the reply are {excess}. "
+    limit_here = _litellm.find_max_input_tokens(call.endpoint.model)
+    if limit_here is None:
+        return ""
+    count = _litellm.count_tokens(call.endpoint.model, "\n".join(message.content for message in call.messages))
+    if count <= limit_here:
+        return ""
+    return f"The prompt is about {count - limit_here:,} tokens too long ({count:,} of {limit_here:,}, counted here). "

@@ -1,0 +1,48 @@
+"""The texts of a record that metrics compare: the answer, with or without citation marks, and the evidence."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from convrag import TurnRecord
+
+Citations = Literal["remove", "keep"]
+
+# Code is matched first, and left alone: `items[0]` cites nothing.
+CODE_OR_CITATION = re.compile(
+    r"```.*?```|`[^`\n]*`|[^\S\n]*\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]", re.DOTALL
+)
+
+
+def strip_citations(text: str) -> str:
+    """A text without the marks `[1]`, `[1, 2]`, and the space before them; code stays as it is."""
+    if "[" not in text:
+        return text.strip()
+    return CODE_OR_CITATION.sub(lambda found: "" if found["numbers"] else found[0], text).strip()
+
+
+def truncate_words(text: str, max_words: int | None) -> str:
+    """The first `max_words` words of a text, with the white space between them; None leaves all."""
+    if max_words is None:
+        return text
+    ends = [match.end() for _, match in zip(range(max_words), re.finditer(r"\S+", text), strict=False)]
+    return text[: ends[-1]] if ends else ""
+
+
+def prepare_answer(record: TurnRecord, citations: Citations = "remove", max_words: int | None = None) -> str:
+    """The answer of a turn as it is compared."""
+    answer = record.answer.text
+    return truncate_words(strip_citations(answer) if citations == "remove" else answer.strip(), max_words)
+
+
+def lacks_part(record: TurnRecord, part: Literal["ranking", "answer", "evidence"]) -> bool:
+    """Whether a turn was read from files (task=evaluate) that have no rankings, answers or evidence."""
+    given = record.trace.get("evaluate", {}).get("given")
+    return given is not None and part not in given
+
+
+def evidence_texts(record: TurnRecord) -> list[str]:
+    """The full texts of the passages in the evidence, each once; for a hint the passage that it stands for."""
+    texts = (item.passage.text or item.text for item in record.evidence.items)
+    return list(dict.fromkeys(text for text in texts if text.strip()))

@@ -1,0 +1,67 @@
+"""Token overlap of two texts: SQuAD's precision, recall and F1, and ROUGE-L's longest common subsequence."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ROUGE_TOKEN = re.compile(r"[a-z0-9]+")
+
+
+class Overlap(NamedTuple):
+    """Precision, recall and their harmonic mean, each between 0 and 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def tokenize_squad(text: str) -> list[str]:
+    """SQuAD's tokens: lower case, no ASCII punctuation, no articles, split at white space."""
+    return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
+
+
+@lru_cache(maxsize=4096)
+def tokenize_passage(text: str) -> tuple[str, ...]:
+    """SQuAD's tokens of a passage, cached: many turns show the same passages."""
+    return tuple(tokenize_squad(text))
+
+
+def measure_overlap(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
+    """Shared tokens by number of occurrences, as SQuAD counts them; two empty lists score 1."""
+    if not answer or not reference:
+        both_empty = float(not answer and not reference)
+        return Overlap(both_empty, both_empty, both_empty)
+    return _divide((Counter(answer) & Counter(reference)).total(), answer, reference)
+
+
+def measure_token_f1(answer: str, reference: str) -> float:
+    """SQuAD's F1 of two texts."""
+    return measure_overlap(tokenize_squad(answer), tokenize_squad(reference)).f1
+
+
+def measure_subsequence(answer: Sequence[str], reference: Sequence[str]) -> Overlap:
+    """The longest common subsequence of two token lists, as in ROUGE-L; 0 where one is empty, as in rouge-score."""
+    from rapidfuzz.distance import LCSseq
+
+    if not answer or not reference:
+        return Overlap(0.0, 0.0, 0.0)
+    numbers: dict[str, int] = {}  # the library compares hashes, and the hashes of strings differ from run to run
+    first, second = ([numbers.setdefault(token, len(numbers)) for token in each] for each in (answer, reference))
+    return _divide(int(LCSseq.similarity(first, second)), answer, reference)
+
+
+def measure_rouge_l(answer: str, reference: str) -> float:
+    """ROUGE-L's F1 of two texts, over lower-case [a-z0-9]+ tokens without stemming."""
+    return measure_subsequence(_ROUGE_TOKEN.findall(answer.lower()), _ROUGE_TOKEN.findall(reference.lower())).f1
+
+
+def _divide(shared: int, answer: Sequence[str], reference: Sequence[str]) -> Overlap:
+    precision, recall = shared / len(answer), shared / len(reference)
+    return Overlap(precision, recall, 2 * precision * recall / (precision + recall) if shared else 0.0)

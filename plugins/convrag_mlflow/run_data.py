@@ -1,0 +1,92 @@
+"""The parameters, metrics and tags of a run in MLflow, as plain names and values."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from convrag import RunSummary, Sweep, Usage
+from convrag.api.stages import GROUPS
+
+_FORBIDDEN = re.compile(r"[^\w\-. :/]")
+_LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
+
+
+def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
+    """A run's configuration as parameters: `rewriter` is the option's name, `rewriter.alpha` a parameter of it."""
+    return {name.removesuffix("._option_"): str(value) for name, value in _flatten(config)}
+
+
+def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
+    """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the step); times, usage
+    and counts.
+    """
+    found = [(name, value, 0) for name, value in summary.overall.items()]
+    for domain, scores in summary.domains.items():
+        found += [(f"{domain}/{name}", value, 0) for name, value in scores.items()]
+    for position, part in summary.slices.get("turn", {}).items():
+        found += [(f"by_turn/{name}", value, int(position)) for name, value in part.scores.items()]
+    found += [(f"seconds/{stage}", value, 0) for stage, value in summary.timings.items()]
+    for stage, usage in {**summary.usage, "all": sum(summary.usage.values(), Usage())}.items():
+        found += [(f"usage/{stage}/{name}", float(value), 0) for name, value in asdict(usage).items()]
+    counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
+    counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
+    found += [(name, float(value), 0) for name, value in counts.items()]
+    return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]
+
+
+def find_factors(sweep: Sweep) -> dict[str, str]:
+    """The factors that a grid varies -> their levels, as one text."""
+    levels: dict[str, dict[str, None]] = {}
+    for override in (each for cell in sweep.cells for each in cell.overrides):
+        key, _, value = override.lstrip("+").partition("=")
+        levels.setdefault(key, {})[value] = None
+    return {key: ", ".join(found) for key, found in levels.items() if len(found) > 1}
+
+
+def shorten_name(name: str) -> str:
+    """A cell's name for a narrow column, without the groups of its options: `mmr bm25 top_k=5`."""
+    pairs = (override.partition("=") for override in name.split(" ") if override)
+    return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
+
+
+@cache
+def _read_versions() -> tuple[tuple[str, str], ...]:
+    versions = {}
+    for name in _LIBRARIES:
+        try:
+            versions[f"version.{name}"] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        versions["mlflow.source.git.commit"] = done.stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        pass  # installed from a wheel: there is no commit to name
+    return tuple(versions.items())
+
+
+def version_tags() -> dict[str, str]:
+    """Tags with the versions of libraries, and with the commit where convrag runs from a git checkout."""
+    return dict(_read_versions())
+
+
+def clip_text(text: str, length: int) -> str:
+    """At most so many characters of a text; an ellipsis ends one that is cut off."""
+    return text if len(text) <= length else f"{text[: length - 1]}…"
+
+
+def _flatten(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        name = f"{prefix}{key}"
+        if isinstance(inner, Mapping):
+            yield from _flatten(inner, f"{name}.")
+        else:
+            yield name, inner

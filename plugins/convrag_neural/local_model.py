@@ -1,0 +1,108 @@
+"""The base of this package's stages: a model that runs on this machine, loaded once, used by one thread at a time."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+
+from convrag import ConfigError, ConvragError, Stage
+from convrag_neural.model_files import find_local_folder, find_model_problem, hash_model_files, is_local
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+M = TypeVar("M")
+
+
+class LocalModelStage(Stage, Generic[M]):
+    """A stage with a local model. Subclasses load it in `_load_model`, and use it inside `with self._locked_model()`.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+        device: where the model runs: cpu, cuda, cuda:1, mps.
+    """
+
+    requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
+
+    def __init__(self, model: str, device: str) -> None:
+        self.model = model
+        self.device = device
+        self._lock = threading.Lock()
+        self._loaded: M | None = None
+
+    def check(self) -> Iterator[str]:
+        """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
+        if problem := find_model_problem(self.model):
+            yield problem
+
+    def content_hash(self) -> str:
+        """Hash the files of a model in a folder: with another model in its place it is another stage."""
+        return hash_model_files(self.model)
+
+    def prepare(self) -> None:
+        """Load the model. Raises ConvragError where that fails."""
+        with self._locked_model():
+            pass
+
+    @abstractmethod
+    def _load_model(self, source: str) -> M:
+        """Load the model from a folder, or by its name on the hub; may raise anything."""
+
+    @contextmanager
+    def _locked_model(self) -> Iterator[M]:
+        """Give the model to this thread alone, since tokenizers are not thread-safe; it is loaded at the first use.
+
+        Raises ConvragError where it cannot be loaded.
+        """
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._try_loading()
+            yield self._loaded
+
+    def _try_loading(self) -> M:
+        try:
+            with _hidden_progress_bars() if is_local(self.model) else nullcontext():
+                return self._load_model(str(find_local_folder(self.model) or self.model))
+        except ConvragError:
+            raise
+        except Exception as error:  # the model libraries document no common exception
+            problem = find_model_problem(self.model) or f"the model {self.model!r} cannot be loaded: {error}"
+            raise ConvragError(problem) from error
+
+
+def check_sizes(group: str, batch_size: int, max_length: int | None) -> None:
+    """Raise ConfigError where one of the parameters is below 1; `max_length` may be None."""
+    if batch_size < 1 or (max_length is not None and max_length < 1):
+        raise ConfigError(f"{group}.batch_size={batch_size} and {group}.max_length={max_length} must be at least 1")
+
+
+def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np.floating]]) -> NDArray[np.float64]:
+    """Score texts with a function that gets each distinct text once: (n,) scores, in the order of `texts`.
+
+    Equal texts get exactly equal scores so: a model may round the score of a text differently in another batch.
+    """
+    import numpy as np
+
+    if not texts:
+        return np.zeros(0)
+    distinct = list(dict.fromkeys(texts))
+    scores = dict(zip(distinct, score(distinct).tolist(), strict=True))
+    return np.array([scores[text] for text in texts], dtype=np.float64)
+
+
+@contextmanager
+def _hidden_progress_bars() -> Iterator[None]:
+    """Hide the libraries' progress bars: loading local files takes a moment, and the bars would stay in the output."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -1,0 +1,69 @@
+"""The base of monoT5 and duoT5: a T5 model whose tokenizer may be kept apart from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from convrag import Ranker
+from convrag.registry.extras import missing_extra
+from convrag_neural.local_model import LocalModelStage
+from convrag_neural.model_files import find_local_folder, find_tokenizer_problem, hash_model_files
+
+if TYPE_CHECKING:
+    from convrag_neural.t5 import TrueFalseT5
+
+_CONVERTERS = {"sentencepiece": "convrag[neural]", "google.protobuf": "convrag[neural]"}
+
+
+class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
+    """A ranker with a T5 that says "true" or "false" of a prompt.
+
+    Args:
+        option: its name, for messages.
+        model: a folder, or a name on the Hugging Face hub.
+        tokenizer: likewise; None takes the model's own.
+        device: where the model runs: cpu, cuda, cuda:1, mps.
+        max_length: tokens of a prompt that are read.
+        prompts_per_batch: prompts that are read at once, at most.
+    """
+
+    requires: ClassVar[Mapping[str, str]] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
+
+    def __init__(
+        self, option: str, *, model: str, tokenizer: str | None, device: str, max_length: int, prompts_per_batch: int
+    ) -> None:
+        super().__init__(model, device)
+        self.tokenizer = tokenizer or model
+        self.max_length = max_length
+        self._option_name = option
+        self._prompts_per_batch = prompts_per_batch
+
+    def check(self) -> Iterator[str]:
+        """Say what is wrong where the model or its tokenizer is missing, or cannot be read."""
+        if _needs_conversion(self.tokenizer) and (extra := missing_extra(_CONVERTERS, f"ranker={self._option_name}")):
+            yield str(extra)
+        yield from super().check()
+        if problem := find_tokenizer_problem(self.tokenizer, self.model):
+            yield problem
+
+    def content_hash(self) -> str:
+        """Hash the files of model and tokenizer where they are folders: with others in their place it is another."""
+        return super().content_hash() + (hash_model_files(self.tokenizer) if self.tokenizer != self.model else "")
+
+    def _load_model(self, source: str) -> TrueFalseT5:
+        from convrag_neural.t5 import TrueFalseT5
+
+        return TrueFalseT5(
+            source,
+            str(find_local_folder(self.tokenizer) or self.tokenizer),
+            device=self.device,
+            max_length=self.max_length,
+            batch_size=self._prompts_per_batch,
+        )
+
+
+def _needs_conversion(tokenizer: str) -> bool:
+    """Whether a tokenizer has T5's own format, as the published models do; transformers needs libraries to read it."""
+    folder = find_local_folder(tokenizer)
+    return folder is None or ((folder / "spiece.model").is_file() and not (folder / "tokenizer.json").is_file())

@@ -1,0 +1,88 @@
+"""Tasks "nuggetise", "importance" and "assign" without a language model: a stand-in that counts words in common.
+
+It compares words, not facts: it does not recognise a paraphrase, nor a contradiction in the same words. Its scores show
+that everything works, and they compare answers that quote; they are no judgement.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from convrag_offline.answering import MIN_SHARE
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.nugget_detection import CLOSING_TAG, OPENING_TAG, tag_nuggets
+from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.tokens import stem_content_words
+
+_TAGGED = re.compile(f"{OPENING_TAG}(.*?){CLOSING_TAG}", re.DOTALL)
+
+PARTIAL = 0.5
+"""The least share of a nugget's content words for partial support; full support has all of them."""
+
+
+def nuggetise(
+    question: str,
+    history: Sequence[Exchange],
+    passages: Sequence[Mapping[str, Any]],
+    nuggets: Sequence[str],
+    most: int,
+    words: int,
+    frequencies: DocumentFrequencies,
+) -> str:
+    """Add the nuggets of more passages to a list: the beginnings of the sentences that match the question.
+
+    Args:
+        question: what the nuggets answer.
+        history: of the question, oldest exchange first.
+        passages: with `text` and maybe `title`.
+        nuggets: the list so far.
+        most: the most nuggets of the new list.
+        words: the most words of a nugget.
+        frequencies: tell rare words from common ones.
+
+    Returns:
+        {"nuggets": [...]} as JSON, the nuggets that cover most of the question first.
+    """
+    complete = _complete_question(question, history, frequencies)
+    copies = [tag_nuggets(complete, each["text"], frequencies, each.get("title", "")) for each in passages]
+    spans = [span for copy in copies for span in _TAGGED.findall(copy)]
+    distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
+    weights = frequencies.weigh_question(stem_content_words(complete))
+    best = sorted(distinct, key=lambda text: -_share(text, weights))
+    return json.dumps({"nuggets": best[:most]}, ensure_ascii=False)
+
+
+def rate_importance(
+    question: str, history: Sequence[Exchange], nuggets: Sequence[str], frequencies: DocumentFrequencies
+) -> str:
+    """Label each nugget "vital" if it covers half of the question's weight, as an answer must, else "okay"; as JSON."""
+    weights = frequencies.weigh_question(stem_content_words(_complete_question(question, history, frequencies)))
+    return json.dumps({"labels": ["vital" if _share(text, weights) >= MIN_SHARE else "okay" for text in nuggets]})
+
+
+def assign_support(nuggets: Sequence[str], answer: str, frequencies: DocumentFrequencies) -> str:
+    """Label each nugget by the share of its content words that the answer has; as JSON.
+
+    All of them are "support", half of them "partial", fewer "none".
+    """
+    answered = stem_content_words(answer)
+    return json.dumps({"labels": [_label(stem_content_words(text), answered) for text in nuggets]})
+
+
+def _label(nugget: set[str], answer: set[str]) -> str:
+    share = len(nugget & answer) / len(nugget) if nugget else 0.0
+    return "support" if share == 1 else "partial" if share >= PARTIAL else "none"
+
+
+def _complete_question(question: str, history: Sequence[Exchange], frequencies: DocumentFrequencies) -> str:
+    """The question with the words that it lacks where it refers back."""
+    return " ".join([question, *find_missing_words(question, history, frequencies)])
+
+
+def _share(text: str, weights: dict[str, float]) -> float:
+    """The share of the question's weight that a text covers."""
+    total = sum(weights.values())
+    return sum(weights[stem] for stem in sorted(stem_content_words(text) & weights.keys())) / total if total else 0.0

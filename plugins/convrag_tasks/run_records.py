@@ -1,0 +1,45 @@
+"""The records and the scores of a finished run, read from its folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from convrag import DataError, TurnRecord
+from convrag.run.records import read_records
+from convrag.sdk.jsonl import read_lines
+
+
+def read_run_records(folder: Path) -> list[TurnRecord]:
+    """Read the records of a run, in the order of its files. Raises DataError where the folder holds none."""
+    intermediate = folder / "intermediate"
+    if not intermediate.is_dir():
+        raise DataError("this is no folder of a finished run: it has no intermediate/", path=folder)
+    records = list(read_records(intermediate))
+    if not records:
+        raise DataError("this run has no turns", path=intermediate)
+    return records
+
+
+def mark_reused(record: TurnRecord) -> TurnRecord:
+    """A record whose calls count as reused, and cost nothing now, because an earlier run made them."""
+    usage = {
+        stage: replace(usage, calls=0, reused=usage.calls + usage.reused, spent_usd=0.0)
+        for stage, usage in record.usage.items()
+    }
+    return replace(record, usage=usage)
+
+
+def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
+    """Read a run's scores.jsonl: turn id -> measure -> value. Raises DataError where it is missing or broken."""
+    found: dict[str, dict[str, float]] = {}
+    path = folder / "scores.jsonl"
+    if not path.is_file():
+        raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
+    for line in read_lines(path):
+        row = line.json()
+        try:
+            found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise line.error(f"this is no line of scores ({error!r})") from error
+    return found

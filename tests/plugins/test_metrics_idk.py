@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.api.types import Answer, TurnRecord
+from convrag_metrics.idk import detect_idk, detect_idk_answer
+
+NOT_KNOWING = [
+    "I don't know.",
+    "I DO NOT KNOW",
+    "I'm sorry, but I don't have the answer to your question.",
+    "Sorry, I cannot find a response to that question in the document.",
+    "The passages do not answer this question.",
+    "The provided documents do not contain any information about that. Please consult the official website.",
+    "There is no information about this in the context.",
+    "No relevant documents were found.",
+    "That is not mentioned in the documents.",
+    "The question cannot be answered from the given passages.",
+    "Unfortunately, I’m unable to provide that. Let me know if you have other questions!",
+    "I do not have specific information about the schedule. However, I can suggest checking the official website.",
+    "As of now, I don't have access to real-time data. You may want to check a weather service.",
+    "I don't know [1].",
+    "While the documents discuss cats, they do not contain information about dogs.",
+    "UNANSWERABLE",
+]
+KNOWING = [
+    "",
+    "It is 384,400 kilometres away.",
+    "No, it expanded.",
+    "You're welcome! Let me know if you have any other questions.",
+    "There is no data limit.",
+    "There is no limit on the size of documents.",
+    "Guinea pigs cannot synthesize vitamin C but must obtain it from their diet.",
+    "Applicants do not have to provide documents.",
+    "The documents do not have to be signed.",
+    "The Romans did not consistently use a specific system for numbering the years.",
+    "Knowledge is power; the unknown is not.",
+    "He was not sure of himself, and the public did not know him.",
+]
+PARTLY = [
+    "I do not have specific figures. The population rose to 300 million by 1920.",
+    "The similar series are Arrested Development and Community but the document does not state which came first.",
+    "Although I do not have information about its exact meaning, the song tells the story of a heartbreak.",
+    "It was invented in 1793, but I have no information as to where.",
+]
+
+
+@pytest.mark.parametrize("text", NOT_KNOWING)
+def test_idk_answers(text: str) -> None:
+    assert detect_idk(text) == "yes"
+
+
+@pytest.mark.parametrize("text", KNOWING)
+def test_other_answers(text: str) -> None:
+    assert detect_idk(text) == "no"
+
+
+@pytest.mark.parametrize("text", PARTLY)
+def test_partly_idk_answers(text: str) -> None:
+    assert detect_idk(text) == "partly"
+
+
+@given(st.text())
+def test_any_text_has_a_result(text: str) -> None:
+    assert detect_idk(text) in ("no", "partly", "yes")
+
+
+@pytest.mark.parametrize("text", NOT_KNOWING + PARTLY)
+def test_case_does_not_matter(text: str) -> None:
+    assert detect_idk(text.upper()) == detect_idk(text.lower()) == detect_idk(text)
+
+
+def test_the_outcome_of_the_generator_counts() -> None:
+    for outcome, text, expected in [("unanswerable", "Leider nein.", "yes"), ("single", "It is far.", "no")]:
+        trace = {"generator": {"outcome": outcome}}
+        record = TurnRecord("c", "t", "d", 1, "?", answer=Answer(text), trace=trace)
+        assert detect_idk_answer(record) == expected
+
+
+def test_mtrags_reference_answers_are_told_apart(mtrag_path: Path) -> None:
+    lines = (mtrag_path / "mtrag-human/generation_tasks/reference.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    counts = Counter((row["Answerability"][0], detect_idk(row["targets"][0]["text"])) for row in rows)
+    assert counts["ANSWERABLE", "yes"] == 0
+    assert counts["ANSWERABLE", "no"] >= 0.98 * sum(n for (label, _), n in counts.items() if label == "ANSWERABLE")
+    assert counts["UNANSWERABLE", "yes"] >= 0.9 * sum(n for (label, _), n in counts.items() if label == "UNANSWERABLE")
+    assert counts["PARTIAL", "yes"] <= 2
