@@ -90,9 +90,10 @@ def _explain(
     choices: Mapping[str, Mapping[str, str]],
     used: Mapping[str, frozenset[str]],
 ) -> str:
-    what, it = " and ".join(factors), "it" if len(factors) == 1 else "them"
+    places = [factor.partition("@")[2] or factor for factor in factors]  # clusterer@rewriter.clusterer
+    what, it = " and ".join(places), "it" if len(factors) == 1 else "them"
     said = f"{what} made no difference to {len(ids)} cells"
-    groups = {factor.partition(".")[0] for factor in factors}
+    groups = {place.partition(".")[0] for place in places}
     if not groups <= set(GROUPS) or any(groups & used[id_] for id_ in ids):
         return f"{said}: the stages are the same with each value"
     if len(ids) == len(choices):

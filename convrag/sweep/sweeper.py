@@ -19,6 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import NotReady
 from convrag.api.types import Cell, Report, Sweep
 from convrag.config.compose import settings_of
+from convrag.config.stage_choices import translate_overrides
+from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.sweep.cells import CellsFailed, draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
@@ -91,7 +93,8 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
     folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
     parser = OverridesParser.create(grid.loader)
-    cells = make_cells([*params_as_overrides(grid.params), *grid.overrides], folder, parser)
+    ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
+    cells = make_cells([*ready, *grid.overrides], folder, parser)
     config = _without_hydra(grid.config)
     settings = settings_of(config).sweep
     if settings.sample is not None:

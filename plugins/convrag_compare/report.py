@@ -60,7 +60,9 @@ def compare_runs(
     if stored is not None:
         lines.append(check_call_counts(board, states or {}, stored))
     files = (
-        format_leaderboard_files(board, notes) | format_effects_file(board) | format_costs_files(board, states or {}, stored)
+        format_leaderboard_files(board, notes)
+        | format_effects_file(board)
+        | format_costs_files(board, states or {}, stored)
     )
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _make_data(board), files)

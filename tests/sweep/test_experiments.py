@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from convrag.api.stages import Stage
 from convrag.config.compose import compose
 from convrag.sweep.cells import make_cells
 from convrag.sweep.experiments import Experiment, explain_same, mark_same, read_experiment
+from convrag.turn.wiring import Wiring
 
 DIRECT = ("generator=none", "limit=1", "tracker=none")
 
@@ -45,10 +45,10 @@ def test_matters_of_operation_make_no_other_experiment(here: Path) -> None:
 
 
 def test_nothing_is_prepared(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def prepare(self: Stage) -> None:
+    def prepare(self: Wiring) -> None:
         raise AssertionError("a stage was prepared")
 
-    monkeypatch.setattr("convrag.turn.wiring._Shared.prepare", prepare)
+    monkeypatch.setattr("convrag.turn.wiring.Wiring.prepare", prepare)
     assert identity("rewriter=mmr", "retriever=bm25")
 
 

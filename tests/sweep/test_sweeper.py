@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, cell_id
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.lock import GridInUse, hold_grid
-from convrag.sweep.sweeper import Grid, run_grid
+from convrag.sweep.sweeper import Grid, plan_sweep, run_grid
 from convrag.turn.wiring import Wiring
 
 PLAIN = ("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]")
@@ -265,6 +266,13 @@ def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(here: Path) -
     (listed,) = Path("outputs/sweeps").glob("*/sweep.json")
     named = {tuple(cell["overrides"]) for cell in json.loads(listed.read_text())["cells"]}
     assert named == {tuple(ending["overrides"]) for ending in endings(grid).values()}
+
+
+def test_a_ready_grid_chooses_a_stage_for_a_stage_by_its_plain_name(here: Path) -> None:
+    grid = replace(make_grid("rewriter=mmr"), params={"rewriter.clusterer": "lsa,kmeans"})
+    sweep, _ = plan_sweep(grid)
+    assert [cell.name for cell in sweep.cells] == [f"clusterer@rewriter.clusterer={name}" for name in ("lsa", "kmeans")]
+    assert [cell.state for cell in sweep.cells] == ["", ""]
 
 
 def test_every_ready_grid_is_composed(here: Path) -> None:
