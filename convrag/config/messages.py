@@ -60,19 +60,37 @@ def _explain_unknown_option(error: MissingConfigException, registry: Registry) -
 
 def _unknown_key(key: str, registry: Registry) -> ConfigError:
     group, _, name = key.partition(".")
+    if "@" in key:
+        return _unknown_place(key, registry)
     if not name and group in PRESETS:
         return ConfigError(f"{group}=... chooses options of several groups, and is written with a plus: +{group}=...")
-    if not name:
-        known = [*GROUPS, *(field.name for field in fields(Settings))]
-        return UnknownName("option", key, known)
-    if group not in GROUPS:
+    if not name or group not in GROUPS:
         return UnknownName("option", group, [*GROUPS, *(field.name for field in fields(Settings))])
+    return _unknown_parameter(group, group, name, registry)
+
+
+def _unknown_parameter(place: str, group: str, name: str, registry: Registry) -> ConfigError:
+    """`name` is no parameter of the stage at a place ("rewriter.clusterer"), which is of a group."""
+    stage, _, inner = name.partition(".")
+    if inner and (injected := registry.injected_groups(group).get(stage)):
+        return _unknown_parameter(f"{place}.{stage}", injected, inner, registry)
     parameters = {option.name: option.list_parameters() for option in registry.options(group).values()}
     takers = [option for option, names in parameters.items() if name in names]
     known = sorted({parameter for names in parameters.values() for parameter in names})
-    hint = f"{group}.{name} belongs to {', '.join(f'{group}={taker}' for taker in takers)}." if takers else ""
-    what = f"the chosen {group} has no such parameter:"
+    hint = f"{place}.{name} belongs to {', '.join(f'{place}={taker}' for taker in takers)}." if takers else ""
+    what = f"the chosen {place} has no such parameter:"
     return UnknownName(what, name, [] if takers else known, hints=[hint] if hint else ())
+
+
+def _unknown_place(key: str, registry: Registry) -> ConfigError:
+    """A stage is chosen ("clusterer@rewriter.clusterer") for one that takes none."""
+    wanted, _, place = key.partition("@")
+    group, _, name = place.partition(".")
+    if group not in GROUPS:
+        return UnknownName("option", group, GROUPS)
+    takers = [option.name for option in registry.options(group).values() if name in option.injected_groups()]
+    choices = ", ".join(f"{group}={taker}" for taker in takers) or "no option"
+    return ConfigError(f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}.")
 
 
 def _key_in(error: Exception) -> str:
