@@ -22,6 +22,8 @@ from convrag.api.errors import (
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
+from convrag.api.records import Measurement, Report, Run, RunSummary, Slice, TurnRecord, Usage
+from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
     LLM,
     Clusterer,
@@ -34,11 +36,9 @@ from convrag.api.stages import (
     Ranker,
     Retriever,
     Rewriter,
-    Stage,
     Summarizer,
     Task,
     Tracker,
-    remembered,
 )
 from convrag.api.types import (
     Answer,
@@ -48,23 +48,16 @@ from convrag.api.types import (
     Evidence,
     EvidenceItem,
     Hit,
-    Measurement,
     Message,
     Nugget,
     Passage,
     Prompt,
     Query,
     Question,
-    Report,
     Rewrite,
     Role,
-    Run,
-    RunSummary,
-    Slice,
     Sweep,
     Turn,
-    TurnRecord,
-    Usage,
 )
 
 if TYPE_CHECKING:

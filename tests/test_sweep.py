@@ -139,7 +139,7 @@ def test_observers_hear_of_the_grid(tmp_path: Path) -> None:
     body = """
 from pathlib import Path
 from convrag import hookimpl
-from convrag.api.types import Report
+from convrag.api.records import Report
 
 def note(line):
     with Path("heard.txt").open("a") as file:

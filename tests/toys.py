@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
+from convrag.api.stages import (
+    LLM,
+    Clusterer,
+    Context,
+    Dataset,
+    Embedder,
+    Generator,
+    Ranker,
+    Retriever,
+    Rewriter,
+)
 from convrag.api.types import (
     Answer,
     Completion,

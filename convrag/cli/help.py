@@ -12,7 +12,7 @@ from typing import Any
 from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.compose import variants
 from convrag.config.settings import PRESETS, Settings
 from convrag.registry import plugins

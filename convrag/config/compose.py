@@ -20,7 +20,7 @@ from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag.api.stages import GROUPS, SEVERAL
+from convrag.api.groups import GROUPS, SEVERAL
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.settings import PRESETS, Settings

@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag.api.stages import OPTION_KEY
+from convrag.api.groups import OPTION_KEY
 from convrag.config import compose as config
 from convrag.registry import plugins
 

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from convrag.api.errors import ConfigError, MissingExtra, UnknownName
-from convrag.api.stages import OPTION_KEY, Stage
+from convrag.api.groups import OPTION_KEY
+from convrag.api.stage import Stage
 from convrag.registry.extras import missing_extra
 from convrag.registry.parameters import Parameter, read_parameters
 from convrag.registry.schema import make_schema

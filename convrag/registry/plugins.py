@@ -19,7 +19,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.errors import ConvragError, PluginError
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 
 from convrag.api.errors import PluginError, UnknownName
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.registry.option import Option
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import (
     Answer,
     Completion,
@@ -20,8 +21,6 @@ from convrag.api.types import (
     Passage,
     Prompt,
     Query,
-    TurnRecord,
-    Usage,
 )
 from convrag.sdk.jsonl import read_lines
 

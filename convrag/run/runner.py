@@ -15,8 +15,10 @@ from typing import Protocol
 from omegaconf import DictConfig
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import GROUPS, Dataset
-from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
+from convrag.api.groups import GROUPS
+from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
 from convrag.run.observers import Observers

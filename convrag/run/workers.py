@@ -9,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from convrag.api.errors import RunStopped
-from convrag.api.types import Conversation, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Conversation
 from convrag.config.settings import Settings
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline

@@ -10,7 +10,8 @@ from math import inf
 from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Hit, Run, TurnRecord
+from convrag.api.records import Run, TurnRecord
+from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 

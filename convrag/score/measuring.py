@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from convrag.api.errors import ConvragError
+from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.stages import Metrics
-from convrag.api.types import Completion, Measurement, Prompt, Report, TurnRecord, Usage
+from convrag.api.types import Completion, Prompt
 from convrag.score.scoring import Values
 from convrag.store.usage import UsageMeter
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
-from convrag.api.types import Slice, TurnRecord
 from convrag.score.bootstrap import intervals
 
 if TYPE_CHECKING:

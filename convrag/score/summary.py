@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.api.types import Report, RunSummary, Slice, TurnRecord, Usage
+from convrag.api.records import Report, RunSummary, Slice, TurnRecord, Usage
 from convrag.score.scoring import Scores
 
 OVERALL = "overall"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import OPTION_KEY
-from convrag.api.types import Run, RunSummary, Slice, Usage
+from convrag.api.groups import OPTION_KEY
+from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.summary import OVERALL
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 
 _SOURCES = {".py", ".jinja", ".txt", ".json", ".yaml"}
 

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from convrag.api.stages import LLM, Stage
-from convrag.api.types import Completion, Usage
+from convrag.api.records import Usage
+from convrag.api.stage import Stage
+from convrag.api.stages import LLM
+from convrag.api.types import Completion
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from convrag.api.types import Completion, Prompt, Usage
+from convrag.api.records import Usage
+from convrag.api.types import Completion, Prompt
 
 _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 

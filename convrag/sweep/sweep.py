@@ -25,7 +25,8 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConvragError, NotReady
-from convrag.api.types import Cell, Report, Sweep
+from convrag.api.records import Report
+from convrag.api.types import Cell, Sweep
 from convrag.config.compose import CONFIG_MODULE, settings_of
 from convrag.run.observers import Observers
 from convrag.run.runner import MANIFEST

@@ -14,7 +14,8 @@ from unittest import SkipTest
 import pluggy
 
 from convrag.api import hookspecs
-from convrag.api.types import Hit, Passage, Run, RunSummary, TurnRecord
+from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract

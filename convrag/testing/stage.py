@@ -8,7 +8,8 @@ from typing import Any
 from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
-from convrag.api.stages import GROUPS, Stage, options_group
+from convrag.api.groups import GROUPS, options_group
+from convrag.api.stage import Stage
 from convrag.registry.description import parse_argument_texts
 from convrag.registry.option import Option
 from convrag.testing.imports import heavy_imports

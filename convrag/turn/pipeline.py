@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from convrag.api.errors import UnknownName
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Question, Rewrite, TurnRecord
+from convrag.api.types import Question, Rewrite
 from convrag.config.compose import compose, settings_of
 from convrag.config.settings import Settings
 from convrag.store.streaming import Stream

@@ -13,7 +13,8 @@ from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
 from convrag.api.errors import DataError
-from convrag.api.types import EvidenceItem, Passage, Question, Turn, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import EvidenceItem, Passage, Question, Turn
 from convrag.store.atomic import write_atomically
 
 

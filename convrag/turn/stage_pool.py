@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakSet
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.store.fingerprint import digest, file_hash, fingerprint
 from convrag.store.remember import remember

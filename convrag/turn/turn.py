@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
+from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
 from convrag.config.settings import Settings
 from convrag.store.streaming import listening
 from convrag.store.usage import UsageMeter

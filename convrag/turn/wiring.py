@@ -9,8 +9,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
-from convrag.api.stages import OPTION_KEY, Stage
-from convrag.api.types import Report, TurnRecord
+from convrag.api.groups import OPTION_KEY
+from convrag.api.records import Report, TurnRecord
+from convrag.api.stage import Stage
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra

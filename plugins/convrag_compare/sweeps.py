@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
-from convrag.api.stages import GROUPS, OPTION_KEY
+from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag_compare.factors import find_baseline
 from convrag_compare.report import TITLE, compare_runs, make_terminal_table
 from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, parse_overrides, read_run_result

@@ -34,7 +34,7 @@ class ScoreNuggetsTask(Task):
         from rich.console import Console
 
         from convrag import TurnRecord
-        from convrag.api.stages import OPTION_KEY
+        from convrag.api.groups import OPTION_KEY
         from convrag.run.runner import evaluate
         from convrag.score.summary_page import remarks, table
         from convrag_judging.nugget_files import read_nugget_labels

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
 from convrag.registry.extras import is_installed

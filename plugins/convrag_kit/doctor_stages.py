@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from convrag import ConvragError
-from convrag.api.stages import SEVERAL
+from convrag.api.groups import SEVERAL
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
 from convrag_kit.doctor_findings import Finding

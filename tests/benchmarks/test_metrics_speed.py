@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.score.scoring import Scores
 from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RankingMetrics
 

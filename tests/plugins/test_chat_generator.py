@@ -11,8 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
+from convrag.api.records import TurnRecord
 from convrag.api.stages import LLM, Dataset, Embedder
-from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
+from convrag.api.types import (
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Message,
+    Passage,
+    Prompt,
+    Question,
+    Turn,
+)
 from convrag.config.settings import Settings
 from convrag.sdk.citations import check_citations
 from convrag.store.store import Store

@@ -11,15 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.types import (
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Message,
-    Passage,
-    Prompt,
-    TurnRecord,
-)
+from convrag.api.records import TurnRecord
+from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
 from convrag.testing import MetricsContract
 from convrag_dedup import DedupMetrics, PrefixReuse
 from convrag_dedup.radix_tree import RadixTree
@@ -179,7 +172,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 
 def test_the_preset_composes(here: Path) -> None:
-    from convrag.api.stages import OPTION_KEY
+    from convrag.api.groups import OPTION_KEY
     from convrag.config.compose import compose
 
     config = compose("+system=ragboost", "rewriter=none")

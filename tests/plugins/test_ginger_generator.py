@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, ConvragError, LLMError
+from convrag.api.records import TurnRecord
 from convrag.api.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
 from convrag.api.types import (
     Answer,
@@ -23,7 +24,6 @@ from convrag.api.types import (
     Passage,
     Prompt,
     Question,
-    TurnRecord,
 )
 from convrag.sdk.sentences import sentence_spans
 from convrag.store.remember import remember

@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
+from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import LLM, Dataset
 from convrag.api.types import (
     Answer,
@@ -22,12 +23,9 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
-    Measurement,
     Passage,
     Prompt,
-    Report,
     Turn,
-    TurnRecord,
 )
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging import AgreementTask, JudgeMetrics, krippendorff_alpha

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError, RunStopped
+from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import LLM, Dataset
 from convrag.api.types import (
     Answer,
@@ -20,12 +21,9 @@ from convrag.api.types import (
     Conversation,
     Evidence,
     EvidenceItem,
-    Measurement,
     Passage,
     Prompt,
-    Report,
     Turn,
-    TurnRecord,
 )
 from convrag.config.compose import compose
 from convrag.store.store import Store

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from convrag.api.errors import DataError
+from convrag.api.records import TurnRecord, Usage
 from convrag.api.stages import Embedder
-from convrag.api.types import Query, TurnRecord, Usage
+from convrag.api.types import Query
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics import RewriteMetrics

@@ -10,7 +10,8 @@ import pytest
 
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.types import Answer, Completion, Message, Prompt, Run
+from convrag.api.records import Run
+from convrag.api.types import Answer, Completion, Message, Prompt
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers

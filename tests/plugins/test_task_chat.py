@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError, RunStopped, UnknownName
+from convrag.api.records import TurnRecord
 from convrag.api.stages import LLM, Generator, Rewriter
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Passage,
+    Prompt,
+    Question,
+    Rewrite,
+)
 from convrag.config.compose import compose
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener

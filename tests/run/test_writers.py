@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
 from convrag.run.records import from_json, read_records, to_json
 from convrag.run.writers import RunFolder, beir_line, strictly_falling, trec_lines
 

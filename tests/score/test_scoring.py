@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import RunStopped
+from convrag.api.records import TurnRecord, Usage
 from convrag.api.stages import Metrics
-from convrag.api.types import TurnRecord, Usage
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.store.usage import add_usage

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from convrag.api.types import Completion, Message, Prompt, Usage
+from convrag.api.records import Usage
+from convrag.api.types import Completion, Message, Prompt
 from convrag.sdk.parallel import map_parallel
 from convrag.store.usage import UsageMeter, add_reply, add_usage
 

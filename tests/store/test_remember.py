@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import toys
-from convrag.api.stages import remembered
-from convrag.api.types import Hit, Passage, Usage
+from convrag.api.records import Usage
+from convrag.api.stage import remembered
+from convrag.api.types import Hit, Passage
 from convrag.store.remember import ArrayCodec, remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter

@@ -11,7 +11,7 @@ import broken
 import heavy
 import sound
 from convrag import testing
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.testing.offline import without_network
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
