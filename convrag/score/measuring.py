@@ -41,7 +41,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
     for name, metric in metrics.items():
         place = f"{GROUP}.{name}"
         try:
-            with meter.stage(place):
+            with meter.measure_stage(place):
                 values = metric.measure(records)
             if not isinstance(values, Mapping):
                 raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")

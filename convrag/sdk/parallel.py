@@ -37,7 +37,7 @@ def map_parallel(
     asking = current_meter()
 
     def measured(item: T, meter: UsageMeter) -> R:
-        with meter.stage("call"):
+        with meter.measure_stage("call"):
             return call(item)
 
     def pass_on(meter: UsageMeter) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Nugget, Passage, Prompt
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, ask, odd_passages, passages, question
 from convrag.testing.stage import StageContract
 
@@ -59,7 +59,7 @@ class LLMContract(StageContract):
     def test_the_pieces_make_up_the_reply(self) -> None:
         stage = self.make()
         pieces: list[str] = []
-        with listening(pieces.append):
+        with listen_with(pieces.append):
             text = stage.complete(self.prompt()).text
         assert not pieces or stage.streams, "it streams, so its class says `streams = True`"
         assert not stage.streams or "".join(pieces).strip() == text.strip()

@@ -12,7 +12,7 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
-from convrag.store.fingerprint import digest, file_hash, fingerprint
+from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.remember import remember
 from convrag.store.store import Store
 
@@ -82,7 +82,7 @@ def fingerprint_of(option: Option, values: Mapping[str, Any], injected: Mapping[
         injected: the stages that it was given.
         stage: itself, as built.
     """
-    return fingerprint(stage, option.name, {**_result_parameters(option, values, stage), **injected})
+    return compute_fingerprint(stage, option.name, {**_result_parameters(option, values, stage), **injected})
 
 
 def _result_parameters(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
 from convrag.config.settings import Settings
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
 from convrag.turn.logs import WarnOnce
 
@@ -61,7 +61,7 @@ class TurnInProgress:
         steps = (self.rewrite, self.retrieve, self.rerank, self.assemble, self.generate)
         for stage, step in zip(Stages._fields, steps, strict=True):
             try:
-                with self.meter.stage(stage):
+                with self.meter.measure_stage(stage):
                     step()
             except RunStopped:
                 raise
@@ -113,7 +113,7 @@ class TurnInProgress:
         if not self.plan.generate:
             return
         generator, listener = self.stages.generator, self.plan.listener
-        with listening(listener if generator.streams else None):
+        with listen_with(listener if generator.streams else None):
             self.answer = generator.generate(self.question, self.evidence)
         if listener and not generator.streams:
             listener(self.answer.text)

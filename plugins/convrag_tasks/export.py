@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Dataset, Task
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 
 if TYPE_CHECKING:
     from convrag_tasks.dataset_turns import DatasetTurn
@@ -112,7 +112,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file whole, or not at all. Raises ConfigError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
+        with open_atomically(path) as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error

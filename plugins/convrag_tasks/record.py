@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
 from convrag.sdk.recording import key_of, to_line
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 
 
 class RecordTask(Task):
@@ -50,7 +50,7 @@ class RecordTask(Task):
         """Open the file before the first turn. Raises ConfigError where it cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            return stack.enter_context(replacing(self.path))
+            return stack.enter_context(open_atomically(self.path))
         except OSError as error:
             raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
 

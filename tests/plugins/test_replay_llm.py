@@ -16,7 +16,7 @@ from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
@@ -129,7 +129,7 @@ class TestRecorder:
     def test_each_reply_is_there_once_also_one_that_is_reused(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         for path in (tmp_path / "1.jsonl", tmp_path / "2.jsonl"):
-            with replacing(path) as file:
+            with open_atomically(path) as file:
                 recorder = Recorder(file)
                 self.run(tmp_path, recorder, store)
             assert sorted(path.parent.glob("*.jsonl*")) == sorted(path.parent.glob("*.jsonl"))
@@ -141,7 +141,7 @@ class TestRecorder:
         before = path.read_bytes()
 
         def fail() -> None:
-            with replacing(path) as file:
+            with open_atomically(path) as file:
                 self.run(tmp_path, Recorder(file), Store(tmp_path / "store"))
                 raise KeyboardInterrupt
 
@@ -164,7 +164,7 @@ def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
     llm.fingerprint = "f"
     remember(llm, Store(tmp_path / "store"))
     meter = UsageMeter()
-    with meter.stage("generator"):
+    with meter.measure_stage("generator"):
         llm.complete(FIRST)
     usage = meter.usage["generator"]
     assert (usage.calls, usage.prompt_tokens, usage.spent_usd, usage.unpriced) == (1, 7, 0.0, 0)

@@ -64,9 +64,9 @@ class Streams(Generator):
             raise RunStopped("the cost limit is reached")
         self.histories.append(len(question.history))
         first = evidence.items[0].passage
-        if hear := current_listener():
-            hear("It is ")
-            hear(f"{question.text} [7][9]")
+        if listener := current_listener():
+            listener("It is ")
+            listener(f"{question.text} [7][9]")
         text = f"It is {question.text} [7]"
         return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
 

@@ -13,7 +13,8 @@ import toys
 from convrag.api.records import Usage
 from convrag.api.stage import remembered
 from convrag.api.types import Hit, Passage
-from convrag.store.remember import ArrayCodec, remember
+from convrag.store.codecs import ArrayCodec
+from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag.testing import ask
@@ -123,10 +124,10 @@ def test_rankings_and_scores_come_back_whole(store: Store) -> None:
 def test_usage_tells_made_from_reused(store: Store) -> None:
     llm, embedder = known(toys.EchoLLM(), store), known(toys.LetterEmbedder(), store)
     meter = UsageMeter()
-    with meter.stage("rewriter"):
+    with meter.measure_stage("rewriter"):
         llm.complete(ask())
         llm.complete(ask())
-    with meter.stage("generator"):
+    with meter.measure_stage("generator"):
         embedder.embed(["a", "b", "a"])
         embedder.embed(["a", "c"])
     assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, cost_usd=1.0, spent_usd=0.5)
@@ -142,9 +143,9 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
             return super().score(query, texts)
 
     ranker, meter = known(Slow(), store), UsageMeter()
-    with meter.stage("made"):
+    with meter.measure_stage("made"):
         ranker.score("q", ["a", "b"])
-    with meter.stage("reused"):
+    with meter.measure_stage("reused"):
         ranker.score("q", ["a", "b"])
     assert meter.usage["made"].reused_seconds == 0
     assert 0.02 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]

@@ -23,8 +23,8 @@ class PiecewiseLLM(toys.EchoLLM):
 
     def complete(self, prompt: Any) -> Completion:
         for piece in ("one ", "two ", "three"):
-            if hear := current_listener():
-                hear(piece)
+            if listener := current_listener():
+                listener(piece)
             time.sleep(0.01)
         return Completion("one two three")
 
