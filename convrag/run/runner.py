@@ -57,7 +57,7 @@ def run(
     settings = settings_of(config)
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
-    pipeline = Pipeline.wired(wiring, settings)
+    pipeline = Pipeline.from_wiring(wiring, settings)
     wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
@@ -95,7 +95,7 @@ def evaluate(
     this = replace(
         _run(wiring, folder, conversations, len(records)),
         config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
-        notes=(*notes, *wiring.notes()),
+        notes=(*notes, *wiring.collect_notes()),
     )
     return this, _carry_out(this, wiring, _GivenRecords(records))
 
@@ -106,9 +106,9 @@ def _run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: st
         config=wiring.config,
         conversations=conversations,
         turns=turns,
-        fingerprints=wiring.fingerprints(),
-        notes=tuple(wiring.notes()),
-        prompts=wiring.prompts(),
+        fingerprints=wiring.collect_fingerprints(),
+        notes=tuple(wiring.collect_notes()),
+        prompts=wiring.collect_prompts(),
         sweep=sweep,
     )
 
@@ -147,7 +147,7 @@ def _carry_out(this: Run, wiring: Wiring, source: _Source, *watching: object) ->
         measured = measure(wiring.get_all("metrics"), records)
         observers.notify("convrag_run_measured", run=this, replies=measured.replies)
         observed = observers.collect("convrag_report", run=this, records=records)
-        reports = join_reports([*wiring.reports(records), *measured.reports, *observed])
+        reports = join_reports([*wiring.collect_reports(records), *measured.reports, *observed])
         scores = Scores(records, measured.values)
         summary = summarize(
             records,

@@ -53,14 +53,14 @@ class ConversationWorkers:
         for turn in conversation.turns:
             if self._stop.is_set():
                 break
-            question = going.question(turn.question, turn.id, blind=self.settings.history == "none")
+            question = going.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
             try:
                 record = self.pipeline.answer(question)
             except RunStopped as error:
                 self.stopped = str(error)
                 self._stop.set()
                 break
-            going.add(turn if self.settings.history == "gold" else to_turn(record))
+            going.add_turn(turn if self.settings.history == "gold" else to_turn(record))
             records.append(replace(record, labels=turn.labels))
             advance()
         return records

@@ -12,7 +12,7 @@ from unittest import mock
 from convrag.api.errors import ConvragError
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter
-from convrag.turn.stage_pool import fingerprint_of
+from convrag.turn.stage_pool import fingerprint_stage
 
 
 class Making:
@@ -43,7 +43,7 @@ class Making:
             parameter = self.parameter(name)
             value = changed.get(name, self._given.get(name, parameter.default))
             (injected if parameter.group else plain)[name] = value
-        return fingerprint_of(self._option, plain, injected, self.stage(**changed))
+        return fingerprint_stage(self._option, plain, injected, self.stage(**changed))
 
     def changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Name -> another value that the class accepts, for each plain parameter for which one is found."""

@@ -26,7 +26,7 @@ def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
     readers: dict[str, list[str]] = defaultdict(list)
     for place, name, value in stages.text_parameters():
         if name.endswith("_env"):
-            readers[value].append(stages.wiring.chosen(place))
+            readers[value].append(stages.wiring.describe_choice(place))
     for variant in (variant for group in GROUPS for variant in variants_of(group)):
         for name, value in variant.values.items():
             if name.endswith("_env") and isinstance(value, str):

@@ -381,9 +381,9 @@ def test_each_sentence_is_embedded_once_per_conversation() -> None:
     stage = rewriter(embedder=embedder)
     conversation = Session("c")
     for number in range(12):
-        stage.rewrite(conversation.question(f"What is thing number {number}?"))
+        stage.rewrite(conversation.make_question(f"What is thing number {number}?"))
         answer = f"Thing {number} is a thing. It was made in {1900 + number}. All things are things."
-        conversation.add(Turn(f"c<::>{number + 1}", f"What is thing number {number}?", answer))
+        conversation.add_turn(Turn(f"c<::>{number + 1}", f"What is thing number {number}?", answer))
     assert len(embedder.passages) == len(set(embedder.passages)) == 11 * 3 + 1
     assert len(embedder.queries) == 11
 

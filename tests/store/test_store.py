@@ -83,7 +83,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["whole"]
 
 
-def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_locks_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
     store = Store(tmp_path)
     inside, most = [0], [0]
     guard = threading.Lock()
@@ -107,7 +107,7 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
     (tmp_path / "tests_hold.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom convrag.store import Store\n"
+        "import time\nfrom pathlib import Path\nfrom convrag.store.store import Store\n"
         "def hold(path, ready):\n    with Store(path).lock(['key']):\n"
         "        Path(ready).touch()\n        time.sleep(60)\n"
     )
