@@ -75,9 +75,9 @@ class ExportTask(Task):
         records = read_run_records(self.records)
         remarks = [f"{len(records)} turns of {self.records}."]
         if self.format == "trec":
-            from convrag.run.writers import trec_lines
+            from convrag.run.writers import format_trec_lines
 
-            return [line for record in records for line in trec_lines(record)], remarks
+            return [line for record in records for line in format_trec_lines(record)], remarks
         if self.format == "csv":
             from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores

@@ -30,19 +30,19 @@ class RecordTask(Task):
         """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
         from rich.console import Console
 
-        from convrag.run.runner import run
-        from convrag.score.summary_page import remarks, table
+        from convrag.run.runner import run_experiment
+        from convrag.score.summary_page import list_remarks, make_table
         from convrag.sweep.sweep import sweep_of
 
         if sweep_of(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:
             recorder = Recorder(self._open(stack))
-            this, summary = run(config, folder, recorder)
+            run, summary = run_experiment(config, folder, recorder)
         console = Console()
         if summary.overall:
-            console.print(table(summary))
-        for line in [*remarks(this, summary), f"Results: {this.folder}", f"{recorder.count} replies: {self.path}"]:
+            console.print(make_table(summary))
+        for line in [*list_remarks(run, summary), f"Results: {run.folder}", f"{recorder.count} replies: {self.path}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return int(bool(summary.stopped) or summary.failed == summary.turns)
 

@@ -150,7 +150,7 @@ def test_negative_savings_are_reported() -> None:
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
     from convrag.config.compose import compose
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
 
     chosen = [
         f"context={context}",
@@ -160,7 +160,7 @@ def test_a_run(here: Path, context: str) -> None:
         "tracker=none",
         "metrics=[dedup,prefix_reuse]",
     ]
-    _, summary = run(compose(*chosen), here / "run")
+    _, summary = run_experiment(compose(*chosen), here / "run")
     written = json.loads((here / "run" / "metrics.json").read_text(encoding="utf-8"))
     numbers = written["reports"]["deduplication"]
     assert 0 < numbers["prefix_reuse"]["overall"] < 1

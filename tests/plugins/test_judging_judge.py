@@ -432,7 +432,7 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
 def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
     from llm_server import Server, make_reply
 
     server = Server()
@@ -441,7 +441,7 @@ def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
         chosen = "+llm@metrics.judge.llm=openai_compatible"
         at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
         config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")
-        _, summary = run(config, here / "run")
+        _, summary = run_experiment(config, here / "run")
     finally:
         server.close()
     assert summary.overall == {"faithfulness": 4.0, "appropriateness": 5.0, "completeness": 3.0}

@@ -420,10 +420,10 @@ def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path)
 
 
 def run_sample(here: Path, *overrides: str) -> Any:
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
 
     chosen = ["metrics=[nuggets]", "tracker=none", "limit=2", "history=gold", *overrides]
-    _, summary = run(compose(*chosen), here / "run")
+    _, summary = run_experiment(compose(*chosen), here / "run")
     return summary
 
 

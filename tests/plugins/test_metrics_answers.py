@@ -152,10 +152,10 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     for number, (answer, reference) in enumerate(zip(answers, references, strict=True), 1):
         expected = BLEU(effective_order=True).sentence_score(answer, [reference]).score
         assert values[f"c<::>{number}"]["sentence_BLEU"] == pytest.approx(expected)
-    overall = Scores(records, [(metrics, values)]).overall().scores
+    overall = Scores(records, [(metrics, values)]).score_all().scores
     assert overall["BLEU"] == pytest.approx(BLEU().corpus_score(answers, [references]).score)
     assert not any(name.startswith("BLEU_") for name in overall)
-    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).overall().scores
+    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).score_all().scores
     assert first["BLEU"] == 0.0
 
 
@@ -205,7 +205,7 @@ def test_measures_of_different_metrics_have_different_names() -> None:
         RewriteMetrics(embedder=cast(Embedder, None)),
     ]
     names = [name for metric in together for name in metric.measure([given]).get("c<::>1", {})]
-    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).overall().scores
+    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).score_all().scores
     assert len(names) == len(set(names)) > 20
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
 

@@ -16,7 +16,7 @@ from convrag.api.stages import LLM, Clusterer, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
-from convrag.run.writers import beir_line
+from convrag.run.writers import format_beir_line
 from convrag.sdk.sentences import sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
@@ -481,7 +481,7 @@ def test_the_walkthrough_runs_live(mtrag_path: Path, here: Path) -> None:
     assert {unit["turn"] for unit in fifth.trace["rewriter"]["extracted_sentences"]} <= {1, 2, 3, 4}
     assert "monkeys suitable for space travel" in fifth.rewritten_query
     assert all(hit.passage.text for record in records for hit in record.hits)
-    line = json.loads(beir_line(second))
+    line = json.loads(format_beir_line(second))
     assert line["text"] == f"|user|: {second.rewritten_query}"
     assert line["agent_response"] == second.answer.text
     assert from_json(to_json(fifth)).trace["rewriter"] == fifth.trace["rewriter"]

@@ -31,7 +31,7 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text("{")
-    with pytest.raises(DataError, match="c.json: this is no saved conversation"):
+    with pytest.raises(DataError, match="c.json: this is not a saved conversation"):
         Conversations(tmp_path).get("c")
 
 
