@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag import ConfigError
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
@@ -85,7 +85,7 @@ def join_sentences(sentences: Iterable[str]) -> str:
 def _split_sentences(text: str) -> list[str]:
     """The sentences of a text; citations at the beginning of one belong to the one before."""
     found: list[str] = []
-    for start, end in sentence_spans(text):
+    for start, end in find_sentence_spans(text):
         sentence = text[start:end]
         cited = _LEADING_CITATIONS.match(sentence)
         if cited and found:

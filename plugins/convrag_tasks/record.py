@@ -10,7 +10,7 @@ from typing import IO
 from omegaconf import DictConfig
 
 from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
-from convrag.sdk.recording import key_of, to_line
+from convrag.sdk.recording import compute_prompt_key, format_reply
 from convrag.store.atomic import open_atomically
 
 
@@ -84,6 +84,6 @@ class Recorder:
     def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
         """Write replies; of two replies to one prompt, from two models for example, the first is kept."""
         for prompt, completion in replies:
-            if (key := key_of(prompt)) not in self._seen:
+            if (key := compute_prompt_key(prompt)) not in self._seen:
                 self._seen.add(key)
-                self._file.write(f"{to_line(prompt, completion)}\n")
+                self._file.write(f"{format_reply(prompt, completion)}\n")

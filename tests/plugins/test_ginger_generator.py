@@ -25,7 +25,7 @@ from convrag.api.types import (
     Prompt,
     Question,
 )
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
@@ -68,7 +68,7 @@ class All(Detector):
     """Every sentence is a nugget."""
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        return [Nugget(passage.text[a:b], passage.id, a, b) for a, b in sentence_spans(passage.text)]
+        return [Nugget(passage.text[a:b], passage.id, a, b) for a, b in find_sentence_spans(passage.text)]
 
 
 class Subjects(Clusterer):

@@ -17,7 +17,7 @@ from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
 from convrag.run.writers import format_beir_line
-from convrag.sdk.sentences import sentences
+from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
@@ -152,16 +152,16 @@ def test_what_the_user_says_is_never_filler() -> None:
 
 
 def test_lines_end_sentences_and_citations_go() -> None:
-    assert list(sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
+    assert list(split_sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
         "It has:", "- phases", "- craters", "Dr. Oe said so.", "He did.",
     ]  # fmt: skip
-    assert sentences("") == sentences(" \n ") == ()
+    assert split_sentences("") == split_sentences(" \n ") == ()
 
 
 def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    real = sentences
-    monkeypatch.setattr("convrag_mmr.history.sentences", lambda text: seen.append(text) or real(text))
+    real = split_sentences
+    monkeypatch.setattr("convrag_mmr.history.split_sentences", lambda text: seen.append(text) or real(text))
     stage, memory = rewriter(), {}
     for turns in (1, 2, 3, 3):
         stage.rewrite(ask(history=MOON[:turns], stage_state=memory))

@@ -30,7 +30,7 @@ REPLY = Completion("A dog.", 7, 3, cached_tokens=2, cost_usd=0.5, seconds=1.5, r
 
 
 def write(path: Path, *pairs: tuple[Prompt, Completion]) -> Path:
-    path.write_text("".join(f"{recording.to_line(*pair)}\n" for pair in pairs), encoding="utf-8")
+    path.write_text("".join(f"{recording.format_reply(*pair)}\n" for pair in pairs), encoding="utf-8")
     return path
 
 
@@ -103,7 +103,7 @@ class TestReplay:
 def test_the_hash_of_a_prompt_never_changes() -> None:
     """Recordings are kept in repositories: a release that changes this makes them worthless."""
     prompt = Prompt("answer", (Message("user", "Größe? 🐕"),), sampling={"top_p": 0.5, "max_tokens": 3}, attempt=2)
-    assert recording.key_of(prompt) == "d6d2474ce8c715a92c16baaed3f415cf"
+    assert recording.compute_prompt_key(prompt) == "d6d2474ce8c715a92c16baaed3f415cf"
 
 
 class Asking(toys.QuotingGenerator):
@@ -133,7 +133,7 @@ class TestRecorder:
                 recorder = Recorder(file)
                 self.run(tmp_path, recorder, store)
             assert sorted(path.parent.glob("*.jsonl*")) == sorted(path.parent.glob("*.jsonl"))
-            assert len(recording.read(path)) == recorder.count == 2
+            assert len(recording.read_recording(path)) == recorder.count == 2
         assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
 
     def test_a_run_that_fails_leaves_what_was_there(self, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ class TestRecorder:
 
     def test_a_recording_is_small(self) -> None:
         long = Prompt("answer", (Message("user", "word " * 5000),))
-        assert len(recording.to_line(long, REPLY)) < 500
+        assert len(recording.format_reply(long, REPLY)) < 500
 
 
 def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
