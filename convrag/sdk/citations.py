@@ -13,7 +13,7 @@ _CODE_OR_CITATION = re.compile(
 
 
 class CheckedCitations(NamedTuple):
-    """A text with valid citations only, the cited ids in order of first mention, and the number of removed citations."""
+    """A text with valid citations only, the cited ids in order of first mention, and the number of those removed."""
 
     text: str
     citations: tuple[str, ...]

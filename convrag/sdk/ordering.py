@@ -16,9 +16,9 @@ def arrange_items(items: Sequence[T], order: Order, places: Sequence[int | None]
 
     Args:
         items: the items, best first.
-        order: `retrieval` keeps their order. `stable` puts items of earlier turns first, in their old order. `ends` puts
-            the second-best item last and the worst in the middle, which models overlook most (Liu et al., Lost in the
-            Middle, 2024).
+        order: `retrieval` keeps their order. `stable` puts items of earlier turns first, in their old order. `ends`
+            puts the second-best item last and the worst in the middle, which models overlook most (Liu et al., Lost in
+            the Middle, 2024).
         places: for each item, the place at which the conversation first showed it; None for a new item.
     """
     if order == "ends":
