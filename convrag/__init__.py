@@ -1,8 +1,8 @@
 """convrag: the plugin framework for conversational retrieval-augmented generation.
 
-What users and plugin authors need can be imported from here: `from convrag import Rewriter, Query`. The rooms
-behind it: `convrag.api` is what a plugin implements and is given, `convrag.sdk` what it need not write itself,
-`convrag.testing` the contracts for a plugin's tests. docs/architecture.md shows the whole house.
+Import what you need from here: `from convrag import Rewriter, Query`. These names come from `convrag.api`, the
+interfaces of plugins, and from the kernel. `convrag.sdk` has functions that many plugins need, and `convrag.testing`
+the contracts for a plugin's tests. docs/architecture.md describes all rooms.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _LAZY = {
     "Pipeline": "convrag.turn.pipeline",
     "Conversations": "convrag.turn.session",
 }
-"""What is imported when it is asked for (PEP 562), since it brings Hydra or SQLite: name -> module."""
+"""Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
 __all__ = [
     "LLM",
@@ -141,7 +141,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import one of the lazy names."""
+    """Import a name of `_LAZY` at its first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(_LAZY[name]), name)
@@ -149,5 +149,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, for completion."""
+    """List the public names, for completion."""
     return sorted({*globals(), *__all__})

@@ -42,8 +42,8 @@ def summarize(
         turns.update(f"fallback {stage}" for stage in record.fallbacks)
         for stage, spent in record.usage.items():
             usage[stage] += spent
-        for stage, took in record.timings.items():
-            timings[stage] += took
+        for stage, stage_seconds in record.timings.items():
+            timings[stage] += stage_seconds
     domains = {OVERALL: scores.score_all(), **scores.score_domains()}
     return RunSummary(
         overall=domains[OVERALL].scores,

@@ -130,8 +130,8 @@ def _find_data_file(archive: ZipFile, path: Path) -> str:
     named = [each for each in visible if each.name == path.stem]
     found = named or [each for each in visible if each.suffix.lower() == ".jsonl"]
     if len(found) != 1:
-        there = ", ".join(map(str, visible)) or "nothing"
+        contents = ", ".join(map(str, visible)) or "nothing"
         raise DataError(
-            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {there}", path=path
+            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {contents}", path=path
         )
     return str(found[0])

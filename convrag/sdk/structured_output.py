@@ -130,6 +130,6 @@ def _describe_error(error: ValueError) -> str:
     errors = getattr(error, "errors", None)
     if errors is None:
         return str(error)
-    found = errors(include_url=False, include_input=False)
-    places = (f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in found[:3])
+    details = errors(include_url=False, include_input=False)
+    places = (f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in details[:3])
     return "; ".join(places)

@@ -16,7 +16,7 @@ _MOST_WORDS = 400
 _CLAUSE_END = re.compile(r"[,;:](?=\s)")
 _CITATIONS = r"\s*(?:\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]\s*)+"  # one or more, with the white space around them
 _LEADING_CITATIONS = re.compile(_CITATIONS)
-# Inline code is matched first and left alone, as in convrag.citations: `items[0]` holds no citation.
+# Inline code is matched first and left alone, as in convrag.sdk.citations: `items[0]` holds no citation.
 _CODE_OR_CITATIONS = re.compile(rf"`[^`\n]*`|(?P<citations>{_CITATIONS})")
 
 
