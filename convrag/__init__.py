@@ -22,15 +22,14 @@ from convrag.api.errors import (
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
+from convrag.api.models import LLM, Embedder
 from convrag.api.records import Measurement, Report, Run, RunSummary, Slice, TurnRecord, Usage
 from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
-    LLM,
     Clusterer,
     Context,
     Dataset,
     Detector,
-    Embedder,
     Generator,
     Metrics,
     Ranker,

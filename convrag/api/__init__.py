@@ -1,6 +1,7 @@
 """The interfaces of plugins: the classes that they implement and the data that they are given.
 
 * `stages`: one abstract class for each kind of stage, with one main method.
+* `models`: the kinds of stages that are models: LLM and Embedder.
 * `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.

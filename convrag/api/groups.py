@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from convrag.api.models import LLM, Embedder
 from convrag.api.stage import Stage
 from convrag.api.stages import (
-    LLM,
     Clusterer,
     Context,
     Dataset,
     Detector,
-    Embedder,
     Generator,
     Metrics,
     Ranker,

@@ -8,22 +8,21 @@ with a lock, and keep what belongs to one conversation in `question.state(self)`
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Stage, remembered
 from convrag.api.types import (
     Answer,
-    Completion,
     Conversation,
     Evidence,
     Hit,
     Message,
     Nugget,
     Passage,
-    Prompt,
     Query,
     Question,
     Rewrite,
@@ -62,51 +61,6 @@ class Dataset(Stage):
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Return turn id -> passage id -> grade of relevance. Turns without judgements are absent."""
         return {}
-
-
-class LLM(Stage):
-    """Answers prompts, as a language model does."""
-
-    streams: bool = False
-    """Whether `complete` calls `convrag.store.streaming.current_listener()`, if any, with each piece of its reply."""
-
-    @property
-    def tasks(self) -> Collection[str] | None:
-        """The tasks (see `Prompt`) that a rule-based stage can do; None if it can do any, as language models can."""
-        return None
-
-    @abstractmethod
-    @remembered()
-    def complete(self, prompt: Prompt) -> Completion:
-        """Answer a prompt. Raises LLMError if there is no usable reply after the retries."""
-
-    @abstractmethod
-    def count_tokens(self, text: str) -> int:
-        """Count the tokens of a text, as this model's tokenizer does."""
-
-    def request(self, prompt: Prompt) -> Mapping[str, Any]:
-        """Return what determines the reply, as plain data without secrets: with the attempt, the key of the reply."""
-        return {
-            "llm": self.fingerprint,
-            "task": prompt.task,
-            "messages": prompt.messages,
-            "inputs": prompt.inputs,
-            "sampling": prompt.sampling,
-        }
-
-
-class Embedder(Stage):
-    """Turns texts into vectors."""
-
-    @abstractmethod
-    @remembered(each="texts", array="float32")
-    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
-        """Embed n texts as (n, d) float32. Rows have unit length; a text without any known word gives a row of zeros.
-
-        Args:
-            texts: short texts (utterances, sentences); n may be 0.
-            query: whether the texts are queries, for models that embed queries and passages differently.
-        """
 
 
 class Rewriter(Stage):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -32,9 +31,6 @@ from convrag.score.summary_page import format_markdown
 from convrag.store.fingerprint import digest
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
-
-log = logging.getLogger(__name__)
-
 
 MANIFEST = "run.json"
 """The file in which a finished run says what its results depend on."""

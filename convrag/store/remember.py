@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
-from convrag.api.stages import LLM
 from convrag.api.types import Completion
 from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest

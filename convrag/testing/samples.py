@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from convrag.api.errors import LLMError
-from convrag.api.stages import LLM, Dataset
+from convrag.api.models import LLM
+from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Conversation, Message, Passage, Prompt, Question, Turn
 
 TEXTS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convrag.api.stages import Embedder
+from convrag.api.models import Embedder
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
 from convrag.testing.stage import StageContract
 

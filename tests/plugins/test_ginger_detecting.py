@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM
+from convrag.api.models import LLM
 from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract, TaskContract

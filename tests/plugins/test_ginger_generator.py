@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, ConvragError, LLMError
+from convrag.api.models import LLM, Embedder
 from convrag.api.records import TurnRecord
-from convrag.api.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
+from convrag.api.stages import Clusterer, Dataset, Detector, Ranker, Summarizer
 from convrag.api.types import (
     Answer,
     Completion,

@@ -15,8 +15,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
+from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stages import LLM, Dataset
+from convrag.api.stages import Dataset
 from convrag.api.types import (
     Answer,
     Completion,

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError, RunStopped
+from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
-from convrag.api.stages import LLM, Dataset
+from convrag.api.stages import Dataset
 from convrag.api.types import (
     Answer,
     Completion,

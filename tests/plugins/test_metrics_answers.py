@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
+from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset, Embedder
+from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract

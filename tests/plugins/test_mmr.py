@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM, Clusterer, Embedder
+from convrag.api.models import LLM, Embedder
+from convrag.api.stages import Clusterer
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json

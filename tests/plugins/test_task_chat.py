@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError, RunStopped, UnknownName
+from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
-from convrag.api.stages import LLM, Generator, Rewriter
+from convrag.api.stages import Generator, Rewriter
 from convrag.api.types import (
     Answer,
     Completion,
