@@ -20,7 +20,7 @@ from convrag.store.atomic import open_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag.testing import LLMContract, ask
+from convrag.testing import LLMContract, make_prompt
 from convrag_replay import ReplayLLM
 from convrag_tasks.record import Recorder, RecordTask
 from test_command import convrag, run_folders
@@ -113,7 +113,7 @@ class Asking(toys.QuotingGenerator):
         self.llm = llm
 
     def generate(self, question: Any, evidence: Any) -> Answer:
-        return Answer(self.llm.complete(ask(question.text)).text)
+        return Answer(self.llm.complete(make_prompt(question.text)).text)
 
 
 class TestRecorder:
