@@ -27,7 +27,7 @@ from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.types import Query
 from convrag.config.compose import compose
 from convrag.run.records import read_records
-from convrag.run.runner import run
+from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
@@ -307,7 +307,7 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
         return real(header, body)
 
     server.engine.search = search  # type: ignore[method-assign]
-    _, summary = run(config, here / "run")
+    _, summary = run_experiment(config, here / "run")
     rows = list(read_records(here / "run" / "intermediate"))
     failed = [row.error for row in rows if row.error]
     if on_failure == "go_on":
@@ -319,7 +319,7 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
         assert "The same command goes on from here." in summary.stopped
         assert len(rows) < 49
         assert not failed
-        _, summary = run(compose(*chosen), here / "again")
+        _, summary = run_experiment(compose(*chosen), here / "again")
         assert summary.turns == 49
         assert summary.usage["retriever"].reused
 
