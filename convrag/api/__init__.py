@@ -5,7 +5,7 @@
 * `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
-* `records`: the records of turns, their usage, and the reports and the summary of a run.
+* `records`: turns, usage, reports and the summary of a run, and the cells of a sweep.
 * `hookspecs`: the hooks of a plugin.
 * `errors`: the exceptions.
 """

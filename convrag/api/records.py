@@ -1,4 +1,4 @@
-"""The records of turns, their usage, and the reports and the summary of a run. All of it is immutable plain data."""
+"""Records of turns, usage, reports and summaries of runs, cells of sweeps. All of it is immutable plain data."""
 
 from __future__ import annotations
 
@@ -145,3 +145,36 @@ class RunSummary:
     stopped: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
+
+    `name` is what people call it: those of its overrides in which it differs from other cells.
+    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", "same" (it is the same
+    experiment as the cell whose id is `same_as`, and is not run), or empty while it is to come.
+    """
+
+    id: str
+    overrides: tuple[str, ...]
+    folder: Path
+    state: str = ""
+    error: str = ""
+    name: str = ""
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep.
+
+    `notes` say which factors made no difference to which cells.
+    """
+
+    id: str
+    folder: Path
+    cells: tuple[Cell, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from omegaconf import DictConfig
 
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.types import Cell
+from convrag.api.records import Cell
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
