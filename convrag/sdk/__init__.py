@@ -15,4 +15,5 @@
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.
 * `progress`: progress bars.
+* `retry_after`: the HTTP header Retry-After.
 """

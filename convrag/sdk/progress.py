@@ -76,3 +76,17 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
 
     with display:
         yield advance
+
+
+@contextmanager
+def hide_transformers_bars() -> Iterator[None]:
+    """Switch off the progress bars of transformers, which it draws for local files and without a terminal, too."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -35,7 +35,7 @@ from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.errors import ClusterError
-from convrag_elasticsearch.retries import backoff_seconds, parse_retry_after
+from convrag_elasticsearch.retries import backoff_seconds, read_retry_after
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_elasticsearch.search import fuse_rankings
 from convrag_tasks.index import IndexTask
@@ -469,7 +469,7 @@ def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> 
         class meta:
             headers = {"retry-after": said}  # noqa: RUF012
 
-    assert parse_retry_after(Reply()) == seconds
+    assert read_retry_after(Reply()) == seconds
 
 
 def test_fused_rankings_have_their_ties_by_id() -> None:
