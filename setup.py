@@ -1,9 +1,9 @@
 """The parts of the layout that pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root."""
 
-from setuptools import find_packages, setup
+from setuptools import find_namespace_packages, find_packages, setup
 
 kernel = find_packages(".", include=["convrag", "convrag.*"])
-plugins = find_packages("plugins")
+plugins = find_packages("plugins") + find_namespace_packages("plugins", include=["hydra_plugins.*"])
 
 setup(
     packages=[*kernel, "convrag.conf", *plugins],

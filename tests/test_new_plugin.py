@@ -16,7 +16,7 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit import NewPluginTask
+from convrag_kit.new_plugin import NewPluginTask
 from convrag_kit.plugin_names import make_class_name
 from convrag_kit.stage_templates import STAGE_TEMPLATES
 from third_party import Environment, needs_pip

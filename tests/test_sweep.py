@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +70,6 @@ def test_a_cell_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_sample_of_a_grid(tmp_path: Path) -> None:
-    for _ in range(2):
-        done = convrag(*GRID, "sweep.sample=2", "sweep.seed=7", folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-    assert len(cells(tmp_path)) == 2
-    assert len(list(tmp_path.glob("outputs/sweeps/*/*/"))) == 2
-
-
 KILLED = ("-m", "rewriter=condense,last_n", "top_n=2,3", "limit=2", "workers=2", "generator=direct", "tracker=none")
 KILLED += ("metrics.ranking.measures=[R@5,nDCG@5]",)  # fewer plots to draw
 
@@ -134,55 +128,6 @@ def convrag_register(register):
     }
 
 
-def test_observers_hear_of_the_grid(tmp_path: Path) -> None:
-    environment = Environment(tmp_path)
-    body = """
-from pathlib import Path
-from convrag import hookimpl
-from convrag.api.types import Report
-
-def note(line):
-    with Path("heard.txt").open("a") as file:
-        file.write(line + "\\n")
-
-@hookimpl
-def convrag_sweep_started(sweep):
-    note(f"started {len(sweep.cells)} {sweep.id == sweep.folder.name}")
-
-@hookimpl
-def convrag_run_finished(run, summary):
-    note(f"cell {bool(run.sweep)}")
-
-@hookimpl
-def convrag_sweep_report(sweep):
-    return Report("mine", lines=("all is well",), files={"board.md": "# Board\\n"})
-
-@hookimpl
-def convrag_sweep_finished(sweep, reports):
-    titles = [report.title for report in reports]
-    note(f"finished {[cell.state for cell in sweep.cells]} {'mine' in titles}")
-"""
-    environment.install("watcher", {"watcher.py": body})
-    done = environment.convrag("-m", "rewriter=none,last_n", "limit=1", "generator=none")
-    assert done.returncode == 0, done.stderr
-    heard = (environment.work / "heard.txt").read_text().splitlines()
-    assert heard == ["started 2 True", "cell True", "cell True", "finished ['ok', 'ok'] True"]
-    assert "all is well" in done.stderr
-    (board,) = environment.work.glob("outputs/sweeps/*/board.md")
-    assert board.read_text() == "# Board\n"
-
-
-def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(tmp_path: Path) -> None:
-    done = convrag("+sweep=rewriters", "rewriter=none,last_n", "limit=1", "tracker=none", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    ended = cells(tmp_path)
-    assert {name.split()[0] for name in ended} == {"rewriter=none", "rewriter=last_n"}
-    assert all("generator=none" in name for name in ended)
-    (listed,) = tmp_path.glob("outputs/sweeps/*/sweep.json")
-    named = {" ".join(cell["overrides"]) for cell in json.loads(listed.read_text())["cells"]}
-    assert named == set(ended)
-
-
 def test_a_grid_whose_file_has_changed_is_another_one(tmp_path: Path) -> None:
     (tmp_path / "mine/sweep").mkdir(parents=True)
     for rewriters in ("none,last_n", "none,full_history"):
@@ -213,3 +158,24 @@ def test_a_baseline_is_named_as_it_is_typed_and_an_unknown_metric_is_told(tmp_pa
     assert "sweep.metric=nDCG@7 was not measured; R@1 decides. There are R@1, R@3" in done.stderr
     (board,) = tmp_path.glob("outputs/sweeps/*/leaderboard.md")
     assert "the baseline, `rewriter=last_n`" in board.read_text()
+
+
+def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:
+    """The second one says at once who runs it; where the first one is interrupted, the same command goes on."""
+    grid = counting(tmp_path, *(each for each in KILLED if each != "limit=2"))  # long enough to be met
+    first = grid.start()
+    while not grid.asked():
+        assert first.poll() is None
+        time.sleep(0.01)
+    second = subprocess.run(
+        [sys.executable, "-m", "convrag", *grid.arguments], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 2
+    assert f"convrag: this grid is being run by process {first.pid} on " in second.stderr
+    assert first.poll() is None
+    first.send_signal(signal.SIGINT)
+    assert first.wait(timeout=60) == 130
+    assert "convrag: interrupted." in (tmp_path / "out.txt").read_text()
+    assert not cells(tmp_path) or {ending["state"] for ending in cells(tmp_path).values()} == {"ok"}
+    grid.finish()
+    assert len(cells(tmp_path)) == 4

@@ -115,6 +115,60 @@ def test_a_yaml_file_does_not_replace_an_option_either(environment: Environment)
     assert "rewriter=none is claimed by two distributions, convrag and sly-dist" in chosen.stderr
 
 
+BY_PATH = """
+from convrag import hookimpl
+
+@hookimpl
+def convrag_register(register):
+    register("rewriter", "late_mine", "late.stages:Mine")
+    register("rewriter", "late_loud", "late.stages:Mine", word="LOUD")
+    register("rewriter", "late_lost", "late.stages:Lost")
+
+@hookimpl
+def convrag_config_packages():
+    return "late.conf"
+
+@hookimpl
+def convrag_report(run):
+    return "a text"
+"""
+LATE = """
+from pathlib import Path
+from convrag import Rewrite, Rewriter
+
+Path("imported").touch()
+
+class Mine(Rewriter):
+    "Say a word before it."
+    def __init__(self, *, word: str = "mine"):
+        self.word = word
+    def rewrite(self, question):
+        return Rewrite.of(f"{self.word} {question.text}")
+"""
+
+
+def test_a_class_that_is_registered_by_path_is_imported_when_it_is_chosen(environment: Environment) -> None:
+    environment.install("late", {"late/__init__.py": BY_PATH, "late/stages.py": LATE})
+    shown = environment.convrag("--help", "rewriter=late_mine")
+    assert shown.returncode == 0
+    assert "late_mine              Say a word before it.\n" in shown.stdout
+    assert "late_loud              Say a word before it. (word=LOUD)\n" in shown.stdout
+    assert "  word: mine\n" in shown.stdout
+    assert not (environment.work / "imported").exists()
+    wrong, nonsense = shown.stderr.splitlines()
+    lost = "plugin 'late' of late-dist cannot register rewriter=late_lost: late.stages:Lost leads nowhere"
+    assert lost in wrong
+    assert "convrag_config_packages of plugin 'late' of late-dist returned 'late.conf'" in nonsense
+    done = environment.convrag("rewriter=late_loud", "generator=none", "limit=1")
+    assert done.returncode == 0, done.stderr
+    assert all(record["rewritten_query"].startswith("LOUD ") for record in records(environment))  # type: ignore[attr-defined]
+    assert "plugin late-dist:late: convrag_report returned 'a text', which is no convrag.Report" in done.stderr
+    assert len(done.stderr.splitlines()) == 3
+    chosen = environment.convrag("rewriter=late_lost")
+    assert chosen.returncode == 2
+    assert chosen.stderr.splitlines()[-1].startswith(f"convrag: {lost}")
+
+
 def test_an_observer_is_called_and_may_fail(environment: Environment) -> None:
     body = """
 from pathlib import Path
@@ -355,7 +409,9 @@ def test_a_grid_of_theirs_and_ours(crowd: Environment) -> None:
     rewriters = "rewriter=zoo_second_opinion,zoo_strict,dhrag"
     done = crowd.convrag("-m", rewriters, "embedder=zoo_bigrams,lsa", "generator=none", "limit=1")
     assert done.returncode == 0, done.stderr
-    assert len(list(crowd.work.glob("outputs/sweeps/*/*/metrics.json"))) == 6
+    assert len(list(crowd.work.glob("outputs/sweeps/*/*/metrics.json"))) == 4
+    unused = "rewriter=zoo_second_opinion or rewriter=zoo_strict does not use it"
+    assert f"embedder made no difference to 4 cells: {unused}" in done.stderr
 
 
 def test_what_is_needed_taken_or_broken_is_told_when_it_is_chosen(crowd: Environment) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import pluggy
 
@@ -15,9 +15,19 @@ hookimpl = pluggy.HookimplMarker("convrag")
 
 
 class Register(Protocol):
-    """Makes a class an option of a group: `register("rewriter", "dhrag", DHRagRewriter)`."""
+    """Makes a class an option of a group: `register("rewriter", "dhrag", "convrag_dhrag.rewriter:DHRagRewriter")`."""
 
-    def __call__(self, group: str, name: str, cls: type[Stage]) -> None: ...
+    def __call__(self, group: str, name: str, target: type[Stage] | str, /, **defaults: Any) -> None:
+        """Register one option.
+
+        Args:
+            group: the group that offers it ("rewriter").
+            name: what users type ("dhrag").
+            target: the class, or better its path, "package.module:Class": it is imported when it is chosen, and until
+                then its help is read from the source.
+            defaults: values of the constructor's parameters, in place of the signature's defaults: a variant of the
+                class, as `register("embedder", "bge", "acme.embedder:Embedder", model="BAAI/bge-small-en-v1.5")`.
+        """
 
 
 # What a plugin brings --------------------------------------------------------------------------------------------
@@ -25,10 +35,11 @@ class Register(Protocol):
 
 @hookspec
 def convrag_register(register: Register) -> None:
-    """Register the plugin's options, by calling `register(group, name, cls)` for each.
+    """Register the plugin's options, by calling `register(group, name, "package.module:Class")` for each.
 
     Args:
-        register: takes the group ("rewriter"), the option's name ("dhrag") and the class.
+        register: takes the group ("rewriter"), the option's name ("dhrag"), the class or its path, and by keyword
+            defaults that replace those of the class's constructor.
     """
 
 

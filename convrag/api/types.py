@@ -331,7 +331,8 @@ class Cell:
     """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
 
     `name` is what people call it: those of its overrides in which it differs from other cells.
-    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", or empty while it is to come.
+    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", "same" (it is the same
+    experiment as the cell whose id is `same_as`, and is not run), or empty while it is to come.
     """
 
     id: str
@@ -340,14 +341,19 @@ class Cell:
     state: str = ""
     error: str = ""
     name: str = ""
+    same_as: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep."""
+    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep.
+
+    `notes` say which factors made no difference to which cells.
+    """
 
     id: str
     folder: Path
     cells: tuple[Cell, ...]
     config: Mapping[str, Any] = field(default_factory=dict)
     interrupted: bool = False
+    notes: tuple[str, ...] = ()

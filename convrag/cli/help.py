@@ -1,29 +1,24 @@
-"""The text of `--help`, made from what is installed, and the names of folders: resolvers for conf/config.yaml."""
+"""The text of `--help`, made from what is installed: a resolver for conf/config.yaml."""
 
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from functools import partial
-from typing import Any
 
 from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
 from convrag.api.stages import GROUPS
-from convrag.config.compose import variants
 from convrag.config.settings import PRESETS, Settings
+from convrag.config.variants import variants
 from convrag.registry import plugins
 
 
-def register_resolvers() -> None:
-    """Make `${convrag.help:}`, and what names the folders of runs, sweeps and cells, known to OmegaConf."""
+def register_help() -> None:
+    """Make `${convrag.help:}` known to OmegaConf."""
     OmegaConf.register_new_resolver("convrag.help", help_text, replace=True)
-    OmegaConf.register_new_resolver("convrag.unique", lambda: os.urandom(3).hex(), use_cache=True, replace=True)
-    OmegaConf.register_new_resolver("convrag.sweep", _sweep_id, use_cache=True, replace=True)
-    OmegaConf.register_new_resolver("convrag.cell", _cell_id, replace=True)
 
 
 def list_groups_late() -> None:
@@ -81,15 +76,3 @@ def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:
             default = field.default if field.default_factory is MISSING else field.default_factory()
             found.append((f"{prefix}{field.name}={default}", field.metadata["help"]))
     return found
-
-
-def _sweep_id(grid: Mapping[str, Any] | None) -> str:
-    from convrag.sweep.sweep import sweep_id
-
-    return sweep_id(grid or {})
-
-
-def _cell_id(overrides: list[str]) -> str:
-    from convrag.sweep.sweep import cell_id
-
-    return cell_id(list(overrides))

@@ -8,21 +8,26 @@ import shutil
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from math import isnan, nan
 from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConvragError
-from convrag.cli.help import list_groups_late, register_resolvers
+from convrag.cli.help import list_groups_late, register_help
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
+from convrag.sweep.cells import CellsFailed
+from convrag.sweep.folders import register_folder_names
+from convrag.sweep.sweep_file import find_sweep_id, read_metric
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
 
@@ -30,39 +35,43 @@ USAGE_ERROR = 2
 
 log = logging.getLogger(__name__)
 
-_worst = 0  # exit status over the jobs of this process: Hydra hands nothing back from them
-
 
 def main() -> None:
     """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
-    sys.argv = ["convrag", *map(_quoted, sys.argv[1:])]  # usage messages name the first
+    sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
-    interrupted = True
+    jobs = Jobs()
     try:
-        configure(files_in_command(sys.argv[1:]))
+        configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
         sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
-        register_resolvers()
-        list_groups_late()
-        hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(_job)()
-        interrupted = False
+        extend_hydra()
+        hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
     except KeyboardInterrupt:
         _say("interrupted. The same command goes on from what is remembered.")
         sys.exit(130)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
-        sys.exit(USAGE_ERROR)
+        sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins
-        _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=...")
+        _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
-    finally:
-        if "convrag.sweep.sweep" in sys.modules:
-            _end_of_sweep(interrupted)
-    sys.exit(_worst)
+    sys.exit(jobs.status)
 
 
-def _quoted(argument: str) -> str:
+def extend_hydra() -> None:
+    """Make our resolvers and our sweeper known to Hydra, which does not find the sweeper in an editable install."""
+    register_help()
+    list_groups_late()
+    register_folder_names()
+    known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
+    from hydra_plugins.convrag_sweeper import ConvragSweeper
+
+    known.register(ConvragSweeper)
+
+
+def _quote_baseline(argument: str) -> str:
     """Overrides as a value stand in quotes for Hydra; a user need not know."""
     key, _, value = argument.partition("=")
     return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
@@ -72,33 +81,41 @@ def _is_multirun(arguments: list[str]) -> bool:
     return any(argument in ("-m", "--multirun") for argument in arguments)
 
 
-def _job(config: DictConfig) -> None:
-    """One run of the chosen task: all of a single command, or one cell of a grid, which must not end the others."""
-    global _worst
-    chosen = HydraConfig.get()
-    folder = Path(chosen.runtime.output_dir)
+class Jobs:
+    """What Hydra runs: the one job of a plain command, or each one that a sweeper makes, in whatever process.
 
-    def execute() -> int:
-        check_choices(chosen.runtime.choices)
-        task = Wiring(config).get("task")
-        return int(task.execute(config, folder))
+    `status` is the exit status of a plain command. Hydra hands nothing back from a job but to sweepers.
+    """
 
-    if chosen.mode is RunMode.MULTIRUN:
-        status = _cell(list(chosen.overrides.task), folder, execute)
-    else:
-        status = _single(folder, execute)
-    _worst = max(_worst, status)
+    def __init__(self) -> None:
+        self.status = 0
+
+    def run(self, config: DictConfig) -> float:
+        """Run the chosen task.
+
+        Returns:
+            The value of `sweep.metric`, for sweepers; NaN where the run has none.
+
+        Raises:
+            Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
+        """
+        chosen = HydraConfig.get()
+        folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
+
+        def execute() -> int:
+            check_choices(chosen.runtime.choices)
+            return int(Wiring(config).get("task").execute(config, folder))
+
+        if chosen.mode is not RunMode.MULTIRUN:
+            self.status = _run_alone(folder, execute)
+        elif find_sweep_id(folder):
+            return _run_cell(list(chosen.overrides.task), folder, execute, metric)
+        else:
+            return _run_for_sweeper(folder, execute, metric)
+        return nan if self.status else read_metric(folder, metric)
 
 
-def _cell(overrides: list[str], folder: Path, execute: Callable[[], int]) -> int:
-    from convrag.sweep.sweep import run_cell
-
-    status = run_cell(overrides, folder, execute)
-    _remove_if_empty(folder)
-    return status
-
-
-def _single(folder: Path, execute: Callable[[], int]) -> int:
+def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     try:
         status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
@@ -111,16 +128,22 @@ def _single(folder: Path, execute: Callable[[], int]) -> int:
     return status
 
 
-def _end_of_sweep(interrupted: bool) -> None:
-    """Finish the grid where Hydra did not come to it, and say what went wrong with it as a whole."""
-    from convrag.sweep.sweep import current
+def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metric: str) -> float:
+    from convrag.sweep.cell import run_cell
 
-    global _worst
-    current().end(interrupted=interrupted)
-    _worst = max(_worst, int(current().failed))  # a cell may have run in another process
-    if (error := current().error) is not None:
-        _say(_message(error))
-        sys.exit(USAGE_ERROR if isinstance(error, (ConvragError, *HYDRA_ERRORS)) else 1)
+    return run_cell(overrides, folder, execute, metric)
+
+
+def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> float:
+    try:
+        status = execute()
+    except ConvragError as error:
+        raise ConvragError(str(error)) from error  # not every subclass can be sent from one process to another
+    if status:
+        raise CellsFailed(f"a run ended with status {status}: {folder}")
+    if isnan(value := read_metric(folder, metric)):
+        log.warning("sweep.metric=%s was not measured: the sweeper gets no value of %s", metric, folder)
+    return value
 
 
 def _message(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """How a user chooses: everything of Hydra but sweeps.
 
-* `compose`: options become config groups, overrides become a configuration.
+* `compose`: overrides become a configuration.
+* `nodes`: what Hydra's store holds for us: options, typed when they are chosen.
 * `settings`: what a user can set besides stages.
 * `stage_choices`: a stage for a stage by its plain name.
 * `variants`: YAML files that extend an option.

@@ -10,7 +10,7 @@ from dataclasses import fields
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.stages import GROUPS
 from convrag.config.settings import PRESETS, Settings
 from convrag.registry.registry import Registry
@@ -24,20 +24,18 @@ _FULL_KEY = re.compile(r"full_key: (\S+)")
 
 @contextmanager
 def explained(registry: Registry) -> Iterator[None]:
-    """Turn an error of Hydra's into a ConfigError."""
+    """Turn an error of Hydra's into one of ours. Raises ConvragError."""
     try:
         yield
     except HYDRA_ERRORS as error:
         raise explain(error, registry) from error
 
 
-def explain(error: Exception, registry: Registry) -> ConfigError:
-    """Our message for an error of Hydra's or OmegaConf's."""
+def explain(error: Exception, registry: Registry) -> ConvragError:
+    """Our error for one of Hydra's or OmegaConf's; a PluginError where a plugin is to blame for it."""
     text = str(error)
     if isinstance(error, MissingConfigException) and "/" in (error.missing_cfg_file or ""):
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        choices = error.options or registry.options(group)
-        return UnknownName(group, name.removesuffix(".yaml"), choices, hints=[str(f) for f in registry.failures])
+        return _explain_unknown_option(error, registry)
     cause = error.__cause__ or error
     if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
         return _unknown_key(match[1], registry)
@@ -50,20 +48,49 @@ def explain(error: Exception, registry: Registry) -> ConfigError:
     return ConfigError(first or type(error).__name__)
 
 
+def _explain_unknown_option(error: MissingConfigException, registry: Registry) -> ConvragError:
+    group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
+    try:
+        registry.check_name(group, name)
+    except PluginError as refused:
+        return refused
+    choices = error.options or registry.options(group)
+    return UnknownName(group, name, choices, hints=[str(failure) for failure in registry.failures])
+
+
 def _unknown_key(key: str, registry: Registry) -> ConfigError:
     group, _, name = key.partition(".")
+    if "@" in key:
+        return _unknown_place(key, registry)
     if not name and group in PRESETS:
         return ConfigError(f"{group}=... chooses options of several groups, and is written with a plus: +{group}=...")
-    if not name:
-        known = [*GROUPS, *(field.name for field in fields(Settings))]
-        return UnknownName("option", key, known)
-    if group not in GROUPS:
+    if not name or group not in GROUPS:
         return UnknownName("option", group, [*GROUPS, *(field.name for field in fields(Settings))])
-    takers = [option.name for option in registry.options(group).values() if name in option.configurable]
-    known = sorted({parameter for option in registry.options(group).values() for parameter in option.configurable})
-    hint = f"{group}.{name} belongs to {', '.join(f'{group}={taker}' for taker in takers)}." if takers else ""
-    what = f"the chosen {group} has no such parameter:"
+    return _unknown_parameter(group, group, name, registry)
+
+
+def _unknown_parameter(place: str, group: str, name: str, registry: Registry) -> ConfigError:
+    """`name` is no parameter of the stage at a place ("rewriter.clusterer"), which is of a group."""
+    stage, _, inner = name.partition(".")
+    if inner and (injected := registry.injected_groups(group).get(stage)):
+        return _unknown_parameter(f"{place}.{stage}", injected, inner, registry)
+    parameters = {option.name: option.list_parameters() for option in registry.options(group).values()}
+    takers = [option for option, names in parameters.items() if name in names]
+    known = sorted({parameter for names in parameters.values() for parameter in names})
+    hint = f"{place}.{name} belongs to {', '.join(f'{place}={taker}' for taker in takers)}." if takers else ""
+    what = f"the chosen {place} has no such parameter:"
     return UnknownName(what, name, [] if takers else known, hints=[hint] if hint else ())
+
+
+def _unknown_place(key: str, registry: Registry) -> ConfigError:
+    """A stage is chosen ("clusterer@rewriter.clusterer") for one that takes none."""
+    wanted, _, place = key.partition("@")
+    group, _, name = place.partition(".")
+    if group not in GROUPS:
+        return UnknownName("option", group, GROUPS)
+    takers = [option.name for option in registry.options(group).values() if name in option.injected_groups()]
+    choices = ", ".join(f"{group}={taker}" for taker in takers) or "no option"
+    return ConfigError(f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}.")
 
 
 def _key_in(error: Exception) -> str:

@@ -1,18 +1,24 @@
-"""The variants of a group's options: YAML files that extend an option, or another variant, with values of their own."""
+"""The variants of a group's options: YAML files that extend an option, or another variant, with values of their own.
+
+They lie in `conf/<group>/` of ours and of the packages that plugins name. Those of the rankers are rerankers too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag.api.stages import OPTION_KEY
-from convrag.config import compose as config
+from convrag.api.stages import GROUPS, OPTION_KEY, options_group
+from convrag.config.settings import PRESETS
 from convrag.registry import plugins
+
+CONFIG_MODULE = "convrag.conf"
 
 
 @dataclass(frozen=True)
@@ -29,16 +35,50 @@ class Variant:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+def variants(group: str) -> dict[str, str]:
+    """The YAML variants of a group's options, ours and the plugins': name -> the comment at the head of the file."""
+    return {
+        name: _read_comment(file.read_text(encoding="utf-8"))
+        for package in yaml_packages()
+        for name, file in offered_files(package, group).items()
+    }
+
+
 def variants_of(group: str) -> Iterator[Variant]:
     """The variants of a group in alphabetical order. Raises nothing: a file that is no YAML extends nothing."""
-    packages = {config.CONFIG_MODULE: plugins.FIRST_PARTY, **plugins.load().config_packages}
-    for name, said in config.variants(group).items():
-        for package, distribution in packages.items():
-            file = resources.files(package).joinpath(group, f"{name}.yaml")
-            if file.is_file():
-                extends, values = _read(file)
-                yield Variant(group, name, said, distribution, package, str(file), extends, values)
-                break
+    packages = yaml_packages()
+    for name, comment in sorted(variants(group).items()):
+        package = next(package for package in packages if name in offered_files(package, group))
+        file = offered_files(package, group)[name]
+        extends, values = _read(file)
+        yield Variant(group, name, comment, packages[package], package, str(file), extends, values)
+
+
+def yaml_packages() -> dict[str, str]:
+    """The packages that hold YAML -> the distribution of each; ours is the first."""
+    return {CONFIG_MODULE: plugins.FIRST_PARTY, **plugins.load().config_packages}
+
+
+def offered_files(package: str, group: str) -> dict[str, Traversable]:
+    """The variants that a package offers in a group by name: its files there, and those of the group of its options."""
+    files = yaml_files(package)
+    return {name: file for of in (options_group(group), group) for (at, name), file in files.items() if at == of}
+
+
+@cache
+def yaml_files(package: str) -> dict[tuple[str, str], Traversable]:
+    """Group and name -> the file of each variant that a package holds, in alphabetical order."""
+    root = resources.files(package)
+    groups = [group for group in (*GROUPS, *PRESETS) if root.joinpath(group).is_dir()]
+    files = [(group, file) for group in groups for file in root.joinpath(group).iterdir()]
+    named = {(group, f.name.removesuffix(".yaml")): f for group, f in files if f.name.endswith(".yaml")}
+    return dict(sorted(named.items()))
+
+
+def _read_comment(text: str) -> str:
+    """The first line of a YAML file's comment; Hydra wants a `# @package` line before it."""
+    lines = [line.removeprefix("#").strip() for line in text.splitlines() if not line.startswith("# @")]
+    return lines[0] if lines and text.startswith("#") else ""
 
 
 def option_node(group: str, name: str) -> dict[str, Any]:
@@ -55,6 +95,7 @@ def option_node(group: str, name: str) -> dict[str, Any]:
 
 
 def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
+    """What a file extends, and its values."""
     try:
         read = OmegaConf.to_container(OmegaConf.create(file.read_text(encoding="utf-8")))
     except Exception:  # Hydra says what is wrong with it when it is chosen
@@ -64,5 +105,5 @@ def _read(file: Traversable) -> tuple[str, dict[str, Any]]:
     values = {str(name): value for name, value in read.items()}
     defaults = values.pop("defaults", None) or []
     extended = [entry for entry in defaults if isinstance(entry, str) and entry != "_self_"]
-    # "/ranker/bge_reranker@_here_" is how a reranker extends a ranker
+    # "/ranker/bge_reranker@_here_" is how a file of one group extends one of another
     return (extended[0].partition("@")[0].rpartition("/")[2] if extended else ""), values

@@ -7,7 +7,15 @@
 * `schema`: parameters as a structured config for Hydra.
 * `values`: configured values are checked, and become what the constructor takes.
 * `description`: an option in words, for help and docs.
+* `origin`: who brings a plugin.
 * `plugin_files`: a plugin that is a single Python file.
-* `extras`: which libraries are installed.
+* `implementations`: the hooks that a plugin implements, and mistakes in them.
+* `guards`: what a plugin's hook raises costs one warning.
+* `hook_results`: what hooks may return.
 * `tracing`: a line for each call of a hook.
+* `class_checks`: what a class must be so that a group can offer it.
+* `class_source`: a class found and read without importing its module.
+* `signature_source`: the parameters of such a class.
+* `module_source`: where a module lies, and its text.
+* `extras`: which libraries are installed.
 """

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from docstring_parser import parse
 
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, Use
+from convrag.registry.parameters import Parameter, Use, union_members
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,15 @@ def parse_argument_texts(documented: object) -> Mapping[str, str]:
 def _type(parameter: Parameter) -> str:
     if parameter.group:
         return f"{parameter.group} stage"
-    annotation: Any = parameter.type
-    if get_origin(annotation) is Literal:
-        return " | ".join(str(choice) for choice in get_args(annotation))
+    if get_origin(parameter.type) is Literal:
+        return " | ".join(str(choice) for choice in get_args(parameter.type))
+    return " | ".join(_type_name(member) for member in union_members(parameter.type))
+
+
+def _type_name(annotation: Any) -> str:
+    """A type without the modules of its names: `list[Path]`."""
+    if annotation is type(None):
+        return "None"
     name = annotation.__name__ if inspect.isclass(annotation) and not get_args(annotation) else str(annotation)
     return re.sub(r"\b(?:\w+\.)+", "", name)
 

@@ -4,42 +4,129 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
-from convrag.api.errors import ConfigError, MissingExtra, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.stages import OPTION_KEY, Stage
+from convrag.registry.class_checks import explain_refusal, is_imported
+from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import missing_extra
-from convrag.registry.parameters import Parameter, read_parameters
+from convrag.registry.module_source import WrongPath
+from convrag.registry.parameters import Parameter, Use, read_parameters
 from convrag.registry.schema import make_schema
+from convrag.registry.signature_source import SourceParameter, read_signature
 from convrag.registry.values import check_value
 
 
 @dataclass(frozen=True)
 class Option:
-    """A class that a group offers under a name, and the distribution that brought it."""
+    """What a group offers under a name, and the distribution that brought it.
+
+    Args:
+        group: the group ("rewriter").
+        name: the option's name ("dhrag").
+        target: a class, or the path of one ("acme.rewriter:TopicRewriter"), imported at the first use of `cls`.
+        plugin: the entry point that registered it.
+        distribution: whose entry point that is.
+        version: of the distribution.
+        defaults: parameter -> default, in place of what the signature says (a variant of the class).
+    """
 
     group: str
     name: str
-    cls: type[Stage]
+    target: type[Stage] | str
     plugin: str
     distribution: str
     version: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @cached_property
+    def cls(self) -> type[Stage]:
+        """The class, imported where its path was registered.
+
+        Raises:
+            PluginError: it cannot be imported, or is no stage of the group.
+            MissingExtra: a module that it requires is not installed.
+        """
+        cls = self._import() if isinstance(self.target, str) else self.target
+        if reason := explain_refusal(cls, self.group):
+            raise self.refusal(reason)
+        return cls
+
+    @cached_property
+    def help(self) -> str:
+        """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
+        line = self._source.summary if self._source else None
+        try:
+            line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
+        except ConvragError as error:
+            return str(error).partition("\n")[0]
+        values = ", ".join(f"{name}={_shown(value)}" for name, value in self.defaults.items())
+        return f"{line} ({values})".strip() if values else line
+
+    @cached_property
+    def requires(self) -> Mapping[str, str]:
+        """The modules that the class requires -> what to install for each (see `Stage.requires`)."""
+        stated = self._source.requires if self._source else None
+        return self.cls.requires if stated is None else stated
 
     @property
-    def help(self) -> str:
-        """The first line of the class's docstring."""
-        return (inspect.getdoc(self.cls) or "").partition("\n")[0]
+    def path(self) -> str:
+        """The module and the class: "acme.rewriter:TopicRewriter"."""
+        return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
+
+    @property
+    def file(self) -> str:
+        """The file that has the class; empty where it has none, or cannot be found."""
+        if self._source:
+            return self._source.file
+        try:
+            return inspect.getfile(self.cls)
+        except (ConvragError, TypeError, OSError):
+            return ""
 
     def missing_extra(self, place: str = "") -> MissingExtra | None:
         """Which of the modules that the class requires are not installed; `place` is where it was chosen."""
-        return missing_extra(self.cls.requires, f"{place or self.group}={self.name}")
+        return missing_extra(self.requires, f"{place or self.group}={self.name}")
 
     @cached_property
     def parameters(self) -> Mapping[str, Parameter]:
-        """The constructor's parameters by name. Raises ConfigError where an annotation cannot be resolved."""
-        return read_parameters(self.cls)
+        """The constructor's parameters by name.
+
+        Raises ConfigError where an annotation cannot be resolved, PluginError for defaults that cannot be.
+        """
+        parameters = read_parameters(self.cls)
+        for name, value in self.defaults.items():
+            if name not in parameters:
+                raise self.refusal(str(UnknownName("parameter", name, parameters)))
+            parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
+        return parameters
+
+    @cached_property
+    def source_parameters(self) -> Mapping[str, SourceParameter] | None:
+        """The constructor's parameters as they are written; None where only importing the class can tell."""
+        return read_signature(self._source) if self._source else None
+
+    def list_parameters(self) -> list[str]:
+        """The names of the configurable parameters, without an import where that is possible. Raises nothing."""
+        return [name for name, parameter in self._any_parameters().items() if not parameter.injects_store]
+
+    def injected_groups(self) -> dict[str, str]:
+        """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
+        return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
+
+    def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
+        """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
+        written = self.source_parameters
+        if written is not None and all(parameter.is_plain for parameter in written.values()):
+            return written
+        try:
+            return self.parameters
+        except ConvragError:
+            return {}
 
     @cached_property
     def schema(self) -> type:
@@ -73,3 +160,49 @@ class Option:
     def configurable(self) -> list[str]:
         """The names of the parameters that can be given in a configuration."""
         return [name for name, parameter in self.parameters.items() if not parameter.injects_store]
+
+    def refusal(self, reason: str) -> PluginError:
+        """The error that says why this cannot be an option."""
+        return PluginError(
+            f"plugin {self.plugin!r} of {self.distribution} cannot register {self.group}={self.name}: {reason}",
+            plugin=self.plugin,
+            distribution=self.distribution,
+        )
+
+    @cached_property
+    def _source(self) -> ClassSource | None:
+        """The source of a class that is not imported yet; None where it cannot be found."""
+        if not isinstance(self.target, str) or is_imported(self.target):
+            return None
+        try:
+            return find_class(self.target)
+        except WrongPath:
+            return None
+
+    def _import(self) -> Any:
+        module, _, name = str(self.target).partition(":")
+        try:
+            return getattr(import_module(module), name)
+        except (Exception, SystemExit) as error:
+            stated = self._source.requires if self._source else None
+            if isinstance(error, ImportError) and (absent := missing_extra(stated or {}, f"{self.group}={self.name}")):
+                raise absent from error
+            raise self.refusal(f"{self.target} cannot be imported ({type(error).__name__}: {error})") from error
+
+    def _checked(self, parameter: Parameter, value: Any) -> Any:
+        """A default that a variant gives. Raises PluginError for one that the parameter cannot have."""
+        if parameter.injects_store:
+            raise self.refusal(f"{parameter.name} is given by convrag, and has no default")
+        if parameter.group:
+            if isinstance(value, Use) or (value is None and parameter.optional):
+                return value
+            raise self.refusal(f'{parameter.name} is a stage, and its default is written use("...")')
+        try:
+            check_value(value, parameter.type, parameter.name)
+        except ConfigError as error:
+            raise self.refusal(str(error)) from error
+        return value
+
+
+def _shown(value: Any) -> str:
+    return value.option if isinstance(value, Use) else str(value)

@@ -8,35 +8,30 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.errors import ConvragError, PluginError
 from convrag.api.stages import Stage
+from convrag.registry.guards import GuardedPlugin
+from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
+from convrag.registry.implementations import guard_plugin
 from convrag.registry.option import Option
+from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
+from convrag.registry.origin import Origin, read_origin, sort_first_party_first
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
-from convrag.registry.tracing import call_traced
 
 GROUP = "convrag"
-FIRST_PARTY = "convrag"
 
 log = logging.getLogger(__name__)
-
-
-class Source(NamedTuple):
-    """Who brings a plugin: a distribution, or a file."""
-
-    plugin: str
-    distribution: str
-    version: str = ""
 
 
 class Plugins:
@@ -48,15 +43,20 @@ class Plugins:
     def __init__(self, entry_points: Iterable[metadata.EntryPoint]) -> None:
         self.registry = Registry()
         self.config_packages: dict[str, str] = {}
+        """The packages that hold YAML -> the distribution of each."""
         self.files: dict[Path, str] = {}
         """The files that were added -> the name of the module that each became."""
-        self.manager = pluggy.PluginManager("convrag")
-        self.manager.add_hookspecs(hookspecs)
+        self._loaded: dict[str, tuple[Origin, GuardedPlugin]] = {}
+        self.manager = self._make_manager()
+        """Calls the hooks of all plugins, those loaded first before others; a file that is added makes a new one."""
         disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")}
-        for entry_point in _first_party_first(entry_points):
-            source = _source_of(entry_point)
-            if not disabled & {source.plugin, source.distribution}:
-                self._load(entry_point, source)
+        found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
+        for origin, entry_point in found.items():
+            if not disabled & {origin.plugin, origin.distribution}:
+                self._load(origin, entry_point.load)
+        self.manager = self._make_manager()
+        for origin, plugin in list(self._loaded.values()):
+            self._call_registering_hooks(origin, plugin)
         self._be_strict()
 
     def add_file(self, path: Path) -> None:
@@ -70,12 +70,14 @@ class Plugins:
         module = module_of(path)
         if self.files.get(path) == module:
             return
-        source = Source(path.stem, path.name)
+        origin = Origin(path.stem, path.name)
         if path in self.files:
-            self._forget(self.files.pop(path), source)
+            self._forget(self.files.pop(path), origin)
         plugin = import_file(path, module)
         failures = len(self.registry.failures)
-        self._register(plugin, source)
+        guarded = self._guard(origin, plugin)
+        self.manager = self._make_manager()
+        self._call_registering_hooks(origin, guarded)
         self.files[path] = module
         if self.registry.failures[failures:]:
             raise self.registry.failures[failures]
@@ -85,11 +87,75 @@ class Plugins:
         self._failed(self.registry.add_conflict(group, name, holder, distribution))
         self._be_strict()
 
-    def _load(self, entry_point: metadata.EntryPoint, source: Source) -> None:
-        name, distribution = source.plugin, source.distribution
+    def _make_manager(self) -> pluggy.PluginManager:
+        """Make a manager that calls the plugins in the order in which they were loaded: pluggy begins with the last."""
+        manager = pluggy.PluginManager("convrag")
+        manager.add_hookspecs(hookspecs)
+        for name, (_, plugin) in reversed(self._loaded.items()):
+            manager.register(plugin, name)
+        return manager
+
+    def _load(self, origin: Origin, load: Callable[[], object]) -> None:
+        with self._isolated(origin):
+            plugin = load()
+            known = [each for each, guarded in self._loaded.values() if guarded.guarded_plugin is plugin]
+            if known:
+                raise ValueError(f"{known[0].name} is the same module: one entry point is enough")
+            self._guard(origin, plugin)
+
+    def _guard(self, origin: Origin, plugin: object) -> GuardedPlugin:
+        """Prepare a plugin's hooks for pluggy, and say which of them are none."""
+        top = str(getattr(plugin, "__name__", type(plugin).__module__)).partition(".")[0]
+        logging.getLogger(top).setLevel(logging.INFO)  # so that a run's log has what it tells, as it has what we do
+        guarded, problems = guard_plugin(plugin, origin.name, self.manager)
+        if not problems and not dir(guarded):
+            problems = ["implements no hook: mark one with @hookimpl"]
+        for problem in problems:
+            self._failed(origin.error(problem))
+        self._loaded[origin.name] = (origin, guarded)
+        return guarded
+
+    def _forget(self, module: str, origin: Origin) -> None:
+        sys.modules.pop(module, None)
+        self._loaded.pop(origin.name, None)
+        self.registry.remove(origin.distribution)
+        self.config_packages = {name: by for name, by in self.config_packages.items() if by != origin.distribution}
+
+    def _call_registering_hooks(self, origin: Origin, plugin: GuardedPlugin) -> None:
+        """Call the hooks by which this one plugin brings options and YAML: a failure must not reach those of others."""
+        name, distribution, version = origin
+
+        def register(group: str, option: str, target: type[Stage] | str, /, **defaults: Any) -> None:
+            try:
+                self.registry.add(Option(group, option, target, name, distribution, version, defaults))
+            except PluginError as error:
+                self._failed(error)
+
+        others = [each for each in self.manager.get_plugins() if each is not plugin]
+        with self._isolated(origin):
+            self.manager.subset_hook_caller("convrag_register", others)(register=register)
+            for packages in self.manager.subset_hook_caller("convrag_config_packages", others)():
+                self._add_config_packages(packages, origin)
+
+    def _add_config_packages(self, packages: Any, origin: Origin) -> None:
         try:
-            self._register(entry_point.load(), source)
+            names = check_packages(packages)
+        except NonsenseResult as error:
+            self._failed(origin.error(f"returned {error}", hook="convrag_config_packages"))
+            return
+        for name in names:
+            if problem := explain_missing_package(name):
+                self._failed(origin.error(f"named {problem}", hook="convrag_config_packages"))
+            else:
+                self.config_packages[name] = origin.distribution
+
+    @contextmanager
+    def _isolated(self, origin: Origin) -> Iterator[None]:
+        """Turn what a plugin's own code raises into a failure of that plugin."""
+        try:
+            yield
         except (Exception, SystemExit) as error:
+            name, distribution, _ = origin
             self._failed(
                 PluginError(
                     f"plugin {name!r} of {distribution} could not be loaded ({type(error).__name__}: {error}). "
@@ -98,54 +164,6 @@ class Plugins:
                     distribution=distribution,
                 )
             )
-
-    def _register(self, plugin: object, source: Source) -> None:
-        top = str(getattr(plugin, "__name__", type(plugin).__module__)).partition(".")[0]
-        logging.getLogger(top).setLevel(logging.INFO)  # so that a run's log has what it tells, as it has what we do
-        self.manager.register(plugin, name=f"{source.distribution}:{source.plugin}")
-        misspelt = self._warn_of_unknown_hooks(plugin, source.plugin, source.distribution)
-        if not misspelt and not self.manager.get_hookcallers(plugin):
-            message = f"plugin {source.plugin!r} of {source.distribution} implements no hook: mark one with @hookimpl"
-            self._failed(PluginError(message, plugin=source.plugin, distribution=source.distribution))
-        self._collect(plugin, source)
-
-    def _forget(self, module: str, source: Source) -> None:
-        self.manager.unregister(sys.modules.pop(module, None), f"{source.distribution}:{source.plugin}")
-        self.registry.remove(source.distribution)
-
-    def _collect(self, plugin: object, source: Source) -> None:
-        """Call this one plugin's registering hooks: a failure must not reach those of the others."""
-        name, distribution, version = source
-
-        def register(group: str, option: str, cls: type[Stage]) -> None:
-            try:
-                self.registry.add(Option(group, option, cls, name, distribution, version))
-            except PluginError as error:
-                self._failed(error)
-
-        self._call("convrag_register", plugin, register=register)
-        for packages in self._call("convrag_config_packages", plugin):
-            self.config_packages |= dict.fromkeys(packages, distribution)
-
-    def _call(self, hook: str, plugin: object, **arguments: Any) -> list[Any]:
-        for implementation in getattr(self.manager.hook, hook).get_hookimpls():
-            if implementation.plugin is plugin:
-                wanted = {name: arguments[name] for name in implementation.argnames}
-                given = call_traced(hook, implementation.plugin_name, implementation.function, wanted)
-                return [] if given is None else [given]
-        return []
-
-    def _warn_of_unknown_hooks(self, plugin: object, name: str, distribution: str) -> bool:
-        """Whether there are any."""
-        known = [hook for hook in vars(hookspecs) if hook.startswith("convrag_")]
-        marked = [each for each in dir(plugin) if self.manager.parse_hookimpl_opts(plugin, each) is not None]
-        unknown = [each for each in marked if each not in known]
-        for attribute in unknown:
-            near = get_close_matches(attribute, known, n=1)
-            guess = f" Did you mean {near[0]}?" if near else f" The hooks are {', '.join(known)}."
-            message = f"plugin {name!r} of {distribution} implements {attribute}, which is no hook.{guess}"
-            self._failed(PluginError(message, plugin=name, distribution=distribution))
-        return bool(unknown)
 
     def _failed(self, error: PluginError) -> None:
         self.registry.failures.append(error)
@@ -166,23 +184,3 @@ def load() -> Plugins:
 
 def _strict() -> bool:
     return os.environ.get("CONVRAG_STRICT_PLUGINS", "") not in ("", "0")
-
-
-def _first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[metadata.EntryPoint]:
-    def order(entry_point: metadata.EntryPoint) -> tuple[bool, str, str]:
-        name, distribution, _ = _source_of(entry_point)
-        return distribution != FIRST_PARTY, distribution, name
-
-    return sorted(entry_points, key=order)
-
-
-def _source_of(entry_point: metadata.EntryPoint) -> Source:
-    distribution, version = _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
-    return Source(entry_point.name, distribution, version)
-
-
-@lru_cache
-def _described(distribution: metadata.Distribution) -> tuple[str, str]:
-    """Name and version; the library parses the metadata anew for each of them."""
-    described = distribution.metadata
-    return described["Name"], described["Version"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
-import pluggy
-
-from convrag.api import hookspecs
+from convrag.api.errors import ConfigError
 from convrag.registry import plugins
-from convrag.registry.tracing import call_traced
+from convrag.registry.hook_results import NonsenseResult, check_result
+from convrag.registry.tracing import argument_names, call_traced
 
 log = logging.getLogger(__name__)
 
@@ -18,18 +19,27 @@ class Observers:
     """Calls the observing hooks of one run.
 
     The run's own observers come first and may stop it (a full disk must); a plugin that raises costs one warning.
+
+    Args:
+        own: objects with methods that `@hookimpl` marks.
+
+    Raises:
+        ConfigError: one of them marks a wrapper, which only a plugin can be.
     """
 
     def __init__(self, *own: object) -> None:
-        self._own = own
-        self._manager = pluggy.PluginManager("convrag")
-        self._manager.add_hookspecs(hookspecs)
-        self._warned: set[str] = set()
-        for name, plugin in reversed(plugins.load().manager.list_name_plugin()):
-            if plugin is not None:
-                self._manager.register(plugin, name)
-        for observer in reversed(own):
-            self._manager.register(observer)
+        self._manager = plugins.load().manager
+        self._methods: dict[str, list[Callable[..., Any]]] = {}
+        for observer in own:
+            for attribute in dir(observer):
+                marks = self._manager.parse_hookimpl_opts(observer, attribute)
+                if marks is None:
+                    continue
+                hook = marks.get("specname") or attribute
+                if marks.get("wrapper") or marks.get("hookwrapper"):
+                    name = type(observer).__name__
+                    raise ConfigError(f"{name}.{attribute} is a wrapper, and only the hooks of a plugin can be one")
+                self._methods.setdefault(hook, []).append(_traced(hook, observer, getattr(observer, attribute)))
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a hook of every observer."""
@@ -37,22 +47,22 @@ class Observers:
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
         """Call a hook of every observer, and gather what they give that is not None."""
-        given: list[Any] = []
-        for implementation in reversed(getattr(self._manager.hook, hook).get_hookimpls()):
-            try:
-                wanted = {name: arguments[name] for name in implementation.argnames}
-                given.append(call_traced(hook, self._name(implementation), implementation.function, wanted))
-            except Exception as error:
-                if implementation.plugin in self._own:
-                    raise
-                self._warn(implementation.plugin_name, hook, error)
-        return [each for each in given if each is not None]
+        own = self._methods.get(hook, [])[::-1]  # pluggy begins with the last
+        found: list[Any] = getattr(self._manager.hook, hook).call_extra(own, arguments)
+        return found
 
-    def _name(self, implementation: pluggy.HookImpl) -> str:
-        plugin = implementation.plugin
-        return type(plugin).__name__ if plugin in self._own else str(implementation.plugin_name)
 
-    def _warn(self, plugin: str, hook: str, error: Exception) -> None:
-        if plugin not in self._warned:
-            self._warned.add(plugin)
-            log.warning("plugin %s failed in %s: %s: %s", plugin, hook, type(error).__name__, error, exc_info=error)
+def _traced(hook: str, observer: object, method: Callable[..., Any]) -> Callable[..., Any]:
+    """One of the run's own methods: it is traced, and what it raises goes through."""
+    names, owner = argument_names(method), type(observer).__name__
+
+    @wraps(method)
+    def traced(*args: Any) -> Any:
+        result = call_traced(hook, owner, method, dict(zip(names, args, strict=True)))
+        try:
+            return check_result(hook, result)
+        except NonsenseResult as error:
+            log.warning("%s: %s returned %s", owner, hook, error)
+            return None
+
+    return traced

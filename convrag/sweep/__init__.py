@@ -1,5 +1,10 @@
-"""A grid.
+"""A grid: every combination of what is given with commas is a cell, and each experiment among them is run once.
 
-* `sweep`: its cells, which of them are done, and what is said at the end.
-* `callbacks`: what Hydra calls around it.
+* `sweeper`: a grid from its plan to its reports. Hydra's plugin (hydra_plugins.convrag_sweeper) calls it.
+* `cells`: the cells of a grid are enumerated, drawn, and named.
+* `experiments`: which cells are the same experiment, and which factor made no difference.
+* `cell`: one cell is run, and how it ended is noted in its folder.
+* `sweep_file`: what the processes of a grid must know of it stands in its folder.
+* `folders`: the names of the folders of sweeps and cells.
+* `lock`: a grid, and each cell, is run by one process at a time.
 """

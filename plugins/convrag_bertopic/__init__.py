@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 
 from convrag import Register, hookimpl
-from convrag_bertopic.clusterer import BertopicClusterer
-
-__all__ = ["BertopicClusterer"]
 
 # litellm reads these at import, and bertopic imports it where it is installed: fetch no price list, read no .env file.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -17,4 +14,4 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `clusterer=bertopic`."""
-    register("clusterer", "bertopic", BertopicClusterer)
+    register("clusterer", "bertopic", "convrag_bertopic.clusterer:BertopicClusterer")

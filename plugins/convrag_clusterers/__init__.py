@@ -3,32 +3,15 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_clusterers.agglomerative import AgglomerativeClusterer
-from convrag_clusterers.dbscan import DbscanClusterer
-from convrag_clusterers.hdbscan import HdbscanClusterer
-from convrag_clusterers.kmeans import KMeansClusterer
-from convrag_clusterers.lda import LdaClusterer
-from convrag_clusterers.lsa import LsaClusterer
-from convrag_clusterers.similarity import SimilarityClusterer
-
-__all__ = [
-    "AgglomerativeClusterer",
-    "DbscanClusterer",
-    "HdbscanClusterer",
-    "KMeansClusterer",
-    "LdaClusterer",
-    "LsaClusterer",
-    "SimilarityClusterer",
-]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the clusterers."""
-    register("clusterer", "kmeans", KMeansClusterer)
-    register("clusterer", "agglomerative", AgglomerativeClusterer)
-    register("clusterer", "dbscan", DbscanClusterer)
-    register("clusterer", "hdbscan", HdbscanClusterer)
-    register("clusterer", "similarity", SimilarityClusterer)
-    register("clusterer", "lsa", LsaClusterer)
-    register("clusterer", "lda", LdaClusterer)
+    register("clusterer", "kmeans", "convrag_clusterers.kmeans:KMeansClusterer")
+    register("clusterer", "agglomerative", "convrag_clusterers.agglomerative:AgglomerativeClusterer")
+    register("clusterer", "dbscan", "convrag_clusterers.dbscan:DbscanClusterer")
+    register("clusterer", "hdbscan", "convrag_clusterers.hdbscan:HdbscanClusterer")
+    register("clusterer", "similarity", "convrag_clusterers.similarity:SimilarityClusterer")
+    register("clusterer", "lsa", "convrag_clusterers.lsa:LsaClusterer")
+    register("clusterer", "lda", "convrag_clusterers.lda:LdaClusterer")

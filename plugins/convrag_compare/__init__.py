@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from convrag import Register, Report, Sweep, hookimpl
-from convrag_compare.task import CompareTask
-
-__all__ = ["CompareTask"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
-    register("task", "compare", CompareTask)
+    register("task", "compare", "convrag_compare.task:CompareTask")
 
 
 @hookimpl

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from convrag import ConfigError
-from convrag.sweep.sweep import OPERATIONAL
+from convrag.sweep.cells import OPERATIONAL
 from convrag_compare.run_result import RunResult, parse_overrides
 
 UNSET = "-"

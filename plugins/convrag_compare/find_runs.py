@@ -63,7 +63,7 @@ def _list_runs(folder: Path) -> list[Path]:
         return [folder]
     try:
         cells = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))["cells"]
-        inner = [folder / cell["id"] for cell in cells]
+        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
     except (OSError, ValueError, KeyError, TypeError):
         return []
     return [cell for cell in inner if (cell / "metrics.json").is_file()]

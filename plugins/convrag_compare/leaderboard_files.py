@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from convrag.score.bootstrap import RESAMPLES
 from convrag_compare.factors import format_run, get_levels
@@ -12,11 +12,11 @@ from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
 
 
-def format_leaderboard_files(board: Leaderboard) -> dict[str, str]:
-    """The files of a leaderboard, name -> text."""
+def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> dict[str, str]:
+    """The files of a leaderboard, name -> text; `notes` are further lines of leaderboard.md."""
     table = _make_main_table(board)
     parts = ["# Leaderboard", table.markdown(), _format_caption(board), *_format_domains(board)]
-    if remarks := list(_list_remarks(board)):
+    if remarks := [*notes, *_list_remarks(board)]:
         parts.append("\n".join(f"* {remark}" for remark in remarks))
     return {
         "leaderboard.md": "\n\n".join(parts) + "\n",

@@ -32,6 +32,7 @@ def compare_runs(
     folder: Path,
     *,
     remarks: Sequence[str] = (),
+    notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
     stored: Mapping[str, int] | None = None,
 ) -> Report:
@@ -43,6 +44,7 @@ def compare_runs(
         baseline: the run to compare with, if any.
         folder: of the grid, or of the task that compares.
         remarks: further lines of the report.
+        notes: further lines of leaderboard.md.
         states: how each cell ended, by name, "reused" among them.
         stored: the results that the store gained, by stage method; None where they were not counted.
     """
@@ -58,7 +60,9 @@ def compare_runs(
     if stored is not None:
         lines.append(check_call_counts(board, states or {}, stored))
     files = (
-        format_leaderboard_files(board) | format_effects_file(board) | format_costs_files(board, states or {}, stored)
+        format_leaderboard_files(board, notes)
+        | format_effects_file(board)
+        | format_costs_files(board, states or {}, stored)
     )
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _make_data(board), files)

@@ -35,11 +35,14 @@ def report_on(sweep: Sweep) -> Report | None:
     stored = _count_stored(sweep)
     if not _is_of_runs(sweep) or not sweep.folder.exists():
         return None
-    results = [_read_cell(cell) for cell in sweep.cells]
-    baseline, remarks = _choose_baseline(results, sweep.config["sweep"]["baseline"])
+    results = [_read_cell(cell) for cell in sweep.cells if not cell.same_as]
+    baseline, remarks = _choose_baseline(sweep, results)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
     metric = str(sweep.config["sweep"]["metric"])
-    return compare_runs(results, metric, baseline, sweep.folder, remarks=remarks, states=states, stored=stored)
+    notes = sweep.notes
+    return compare_runs(
+        results, metric, baseline, sweep.folder, remarks=remarks, notes=notes, states=states, stored=stored
+    )
 
 
 def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
@@ -62,9 +65,12 @@ def _read_cell(cell: Cell) -> RunResult:
         return RunResult(cell.id, choices, FAILED, str(error))
 
 
-def _choose_baseline(results: Sequence[RunResult], wanted: str | None) -> tuple[RunResult | None, list[str]]:
+def _choose_baseline(sweep: Sweep, results: Sequence[RunResult]) -> tuple[RunResult | None, list[str]]:
     """The run to compare with, if there is one, and remarks for the report."""
-    found = find_baseline(results, wanted)
+    wanted = sweep.config["sweep"]["baseline"]
+    named = find_baseline([RunResult(cell.id, parse_overrides(cell.overrides)) for cell in sweep.cells], wanted).name
+    run = next(cell.same_as or cell.id for cell in sweep.cells if cell.id == named)
+    found = next(result for result in results if result.name == run)
     if found.state == OK:
         return found, []
     if wanted:

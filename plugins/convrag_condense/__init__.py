@@ -5,14 +5,10 @@ in a chat.
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_condense.chat import ChatGenerator
-from convrag_condense.rewriter import CondenseRewriter
-
-__all__ = ["ChatGenerator", "CondenseRewriter"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `rewriter=condense` and `generator=chat`."""
-    register("rewriter", "condense", CondenseRewriter)
-    register("generator", "chat", ChatGenerator)
+    register("rewriter", "condense", "convrag_condense.rewriter:CondenseRewriter")
+    register("generator", "chat", "convrag_condense.chat:ChatGenerator")

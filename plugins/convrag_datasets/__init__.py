@@ -5,16 +5,11 @@ conversations, queries, corpus, qrels. What these use: json_rows (checked fields
 """
 
 from convrag import Register, hookimpl
-from convrag_datasets.jsonl import JsonlDataset
-from convrag_datasets.mtrag import MtragDataset
-from convrag_datasets.sample import SampleDataset
-
-__all__ = ["JsonlDataset", "MtragDataset", "SampleDataset", "convrag_register"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("dataset", "sample", SampleDataset)
-    register("dataset", "jsonl", JsonlDataset)
-    register("dataset", "mtrag", MtragDataset)
+    register("dataset", "sample", "convrag_datasets.sample:SampleDataset")
+    register("dataset", "jsonl", "convrag_datasets.jsonl:JsonlDataset")
+    register("dataset", "mtrag", "convrag_datasets.mtrag:MtragDataset")

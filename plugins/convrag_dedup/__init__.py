@@ -12,9 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from convrag import Register, hookimpl
-from convrag_dedup.context import DedupContext
-from convrag_dedup.metrics import DedupMetrics
-from convrag_dedup.prefix_reuse import PrefixReuse
 
 if TYPE_CHECKING:
     from convrag_dedup.conversation_state import ConversationState
@@ -36,12 +33,9 @@ _RAGBOOST_API = {
 __all__ = [
     "ConversationState",
     "ConversationTracker",
-    "DedupContext",
-    "DedupMetrics",
     "DeduplicationResult",
     "InferenceConfig",
     "MultiTurnManager",
-    "PrefixReuse",
     "RAGPipeline",
 ]
 
@@ -49,9 +43,9 @@ __all__ = [
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("context", "dedup", DedupContext)
-    register("metrics", "dedup", DedupMetrics)
-    register("metrics", "prefix_reuse", PrefixReuse)
+    register("context", "dedup", "convrag_dedup.context:DedupContext")
+    register("metrics", "dedup", "convrag_dedup.metrics:DedupMetrics")
+    register("metrics", "prefix_reuse", "convrag_dedup.prefix_reuse:PrefixReuse")
 
 
 def __getattr__(name: str) -> Any:

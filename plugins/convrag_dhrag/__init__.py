@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_dhrag.rewriter import DHRagRewriter
-
-__all__ = ["DHRagRewriter"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("rewriter", "dhrag", DHRagRewriter)
+    register("rewriter", "dhrag", "convrag_dhrag.rewriter:DHRagRewriter")

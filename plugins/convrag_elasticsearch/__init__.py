@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_elasticsearch.elser import ElserRetriever
-from convrag_elasticsearch.retriever import ElasticsearchRetriever
-
-__all__ = ["ElasticsearchRetriever", "ElserRetriever"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the retrievers."""
-    register("retriever", "elasticsearch", ElasticsearchRetriever)
-    register("retriever", "elser", ElserRetriever)
+    register("retriever", "elasticsearch", "convrag_elasticsearch.retriever:ElasticsearchRetriever")
+    register("retriever", "elser", "convrag_elasticsearch.elser:ElserRetriever")

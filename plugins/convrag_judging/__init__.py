@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from convrag import Register, hookimpl
-from convrag_judging.agreement import krippendorff_alpha
-from convrag_judging.agreement_task import AgreementTask
-from convrag_judging.judge import JudgeMetrics
-from convrag_judging.nugget_scores import scores
-from convrag_judging.nuggets import NuggetMetrics
-from convrag_judging.score_task import ScoreNuggetsTask
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "AgreementTask",
-    "JudgeMetrics",
-    "NuggetMetrics",
-    "ScoreNuggetsTask",
-    "krippendorff_alpha",
-    "scores",
-]
+from convrag import Register, hookimpl
+
+if TYPE_CHECKING:
+    from convrag_judging.nugget_scores import scores
+
+_LAZY = {"scores": "nugget_scores"}
+
+__all__ = ["scores"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("metrics", "nuggets", NuggetMetrics)
-    register("metrics", "judge", JudgeMetrics)
-    register("task", "agreement", AgreementTask)
-    register("task", "score_nuggets", ScoreNuggetsTask)
+    register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
+    register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
+    register("task", "agreement", "convrag_judging.agreement_task:AgreementTask")
+    register("task", "score_nuggets", "convrag_judging.score_task:ScoreNuggetsTask")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)

@@ -6,9 +6,11 @@ import os
 import socket
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from convrag import ConvragError
 from convrag.api.stages import GROUPS
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
@@ -32,8 +34,9 @@ def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
             if name.endswith("_env") and isinstance(value, str):
                 readers[value].append(f"{variant.group}={variant.name}")
     for option in (option for group in GROUPS for option in plugins.load().registry.options(group).values()):
-        for variable in option.cls.env_vars:
-            readers[variable].append(f"{option.group}={option.name}")
+        with suppress(ConvragError):  # of a class that cannot be imported: versions and plugins say so
+            for variable in option.cls.env_vars:
+                readers[variable].append(f"{option.group}={option.name}")
     for variable in sorted(name for name in readers if os.environ.get(name)):
         yield Finding("ok", f"set: {variable} ({', '.join(dict.fromkeys(readers[variable]))})")
     if unset := sorted(name for name in readers if not os.environ.get(name)):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib import metadata
@@ -80,15 +79,14 @@ def list_groups() -> list[str]:
 
 
 def _make_option_entry(option: Option) -> Entry:
-    cls = option.cls
     entry = Entry(
         group=option.group,
         name=option.name,
         help=option.help,
         distribution=option.distribution,
         version=option.version,
-        module=f"{cls.__module__}:{cls.__qualname__}",
-        file=_find_file(cls),
+        module=option.path,
+        file=option.file,
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
@@ -136,13 +134,6 @@ def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended
         option = options[base]
         return replace(entry, state=option.state, message=option.message, parameters=option.parameters)
     return entry
-
-
-def _find_file(cls: type) -> str:
-    try:
-        return inspect.getfile(cls)
-    except (TypeError, OSError):
-        return ""
 
 
 def _find_version(distribution: str) -> str:

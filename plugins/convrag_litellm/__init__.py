@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 
 from convrag import Register, hookimpl
-from convrag_litellm.llm import LiteLLM
-
-__all__ = ["LiteLLM"]
 
 # litellm reads these at import, and other libraries import it on their own: fetch no price list, read no .env file.
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
@@ -17,4 +14,4 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register `llm=litellm`."""
-    register("llm", "litellm", LiteLLM)
+    register("llm", "litellm", "convrag_litellm.llm:LiteLLM")

@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 
 from convrag import Register, hookimpl
-from convrag_mlflow.tracker import AutoTracker, MlflowTracker
-
-__all__ = ["AutoTracker", "MlflowTracker", "convrag_register"]
 
 # MLflow reads this when it is imported: send no telemetry.
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
@@ -19,5 +16,5 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the trackers."""
-    register("tracker", "auto", AutoTracker)
-    register("tracker", "mlflow", MlflowTracker)
+    register("tracker", "auto", "convrag_mlflow.tracker:AutoTracker")
+    register("tracker", "mlflow", "convrag_mlflow.tracker:MlflowTracker")

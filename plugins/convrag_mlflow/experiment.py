@@ -14,13 +14,13 @@ from mlflow.tracking import MlflowClient as _Client
 
 from convrag import Cell, ConfigError, Run, RunSummary, Store, Sweep
 from convrag.score.summary import read_summary
-from convrag.sweep.sweep import name_of
+from convrag.sweep.sweep_file import find_cell_name
 from convrag_mlflow.database import exclusive_database, resolve_uri
 from convrag_mlflow.run_data import clip_text, find_factors, flatten_config, list_metrics, shorten_name, version_tags
 
 PARENT, NOTE = "mlflow.parentRunId", "mlflow.note.content"
 SWEEP, CELL, KIND = "convrag.sweep", "convrag.cell", "convrag.kind"
-_STATES = ("ok", "reused", "failed", "")
+_STATES = ("ok", "reused", "failed", "same", "")
 _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at once
 
 for _name in ("alembic", "mlflow"):
@@ -60,7 +60,7 @@ class Experiment:
             parent = self._find_runs({KIND: "sweep", SWEEP: run.sweep})
             tags |= {SWEEP: run.sweep, CELL: cell} | ({PARENT: parent[0]} if parent else {})
         tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
-        run_id = self._create_run(shorten_name(name_of(run.folder)) or run.folder.name, tags)
+        run_id = self._create_run(shorten_name(find_cell_name(run.folder)) or run.folder.name, tags)
         self._log(run_id, parameters=flatten_config(run.config))
         for place, text in run.prompts.items():
             self.client.log_text(run_id, text, f"prompts/{place}.jinja")
@@ -95,7 +95,7 @@ class Experiment:
         """Log the reports in the grid's folder to the parent run, and end it."""
         for run_id in self._find_runs({KIND: "sweep", SWEEP: sweep.id}):
             for path in sorted(sweep.folder.glob("*")):  # the folder is gone where no cell was begun
-                if path.is_file():
+                if path.is_file() and path.suffix != ".lock":
                     self.client.log_artifact(run_id, str(path))
             if (board := sweep.folder / "leaderboard.md").exists():
                 self.client.set_tag(run_id, NOTE, clip_text(board.read_text(encoding="utf-8"), 5000))

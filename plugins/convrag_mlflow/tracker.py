@@ -83,6 +83,8 @@ class MlflowTracker(Tracker):
         It failed before its first turn, its process ended when the grid was interrupted, or its finished run is
         reused and stands in another database.
         """
+        if cell.state == "same":
+            return  # it has no run of its own
         if cell.state == "failed":
             experiment.fail_cell(sweep, cell)
         elif not cell.state:

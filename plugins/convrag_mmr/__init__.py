@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_mmr.rewriter import MMRRewriter
-
-__all__ = ["MMRRewriter"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("rewriter", "mmr", MMRRewriter)
+    register("rewriter", "mmr", "convrag_mmr.rewriter:MMRRewriter")

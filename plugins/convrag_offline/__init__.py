@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_offline.extractive import ExtractiveLLM
-from convrag_offline.lsa import LsaEmbedder
-
-__all__ = ["ExtractiveLLM", "LsaEmbedder"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
-    register("llm", "extractive", ExtractiveLLM)
-    register("embedder", "lsa", LsaEmbedder)
+    register("llm", "extractive", "convrag_offline.extractive:ExtractiveLLM")
+    register("embedder", "lsa", "convrag_offline.lsa:LsaEmbedder")

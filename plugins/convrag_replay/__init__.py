@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from convrag import Register, hookimpl
-from convrag_replay.llm import ReplayLLM
-from convrag_replay.retriever import RunRetriever
-from convrag_replay.rewriter import ReplayRewriter
-
-__all__ = ["ReplayLLM", "ReplayRewriter", "RunRetriever"]
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the stages that replay."""
-    register("llm", "replay", ReplayLLM)
-    register("rewriter", "replay", ReplayRewriter)
-    register("retriever", "run", RunRetriever)
+    register("llm", "replay", "convrag_replay.llm:ReplayLLM")
+    register("rewriter", "replay", "convrag_replay.rewriter:ReplayRewriter")
+    register("retriever", "run", "convrag_replay.retriever:RunRetriever")

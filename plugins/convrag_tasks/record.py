@@ -32,9 +32,9 @@ class RecordTask(Task):
 
         from convrag.run.runner import run
         from convrag.score.summary_page import remarks, table
-        from convrag.sweep.sweep import sweep_of
+        from convrag.sweep.sweep_file import find_sweep_id
 
-        if sweep_of(folder):
+        if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:
             recorder = Recorder(self._open(stack))

@@ -19,9 +19,9 @@ class RunTask(Task):
 
         from convrag.run.runner import run
         from convrag.score.summary_page import remarks, table
-        from convrag.sweep.sweep import sweep_of
+        from convrag.sweep.sweep_file import find_sweep_id
 
-        sweep = sweep_of(folder)
+        sweep = find_sweep_id(folder)
         this, summary = run(config, folder, sweep=sweep, reuse=bool(sweep))
         console = Console()
         if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md

@@ -13,7 +13,8 @@ from typing import Any
 import toys
 from convrag.api.types import Hit, Message, Passage, Question, Turn
 from convrag.turn.session import Session
-from convrag_dedup import DedupContext, MultiTurnManager
+from convrag_dedup import MultiTurnManager
+from convrag_dedup.context import DedupContext
 
 TEXT = "word " * 200
 SHOWN = 10

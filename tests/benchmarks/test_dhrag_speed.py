@@ -11,7 +11,7 @@ import numpy as np
 
 from convrag.api.stages import LLM, Embedder
 from convrag.api.types import Completion, Passage, Prompt, Question, Turn
-from convrag_dhrag import DHRagRewriter
+from convrag_dhrag.rewriter import DHRagRewriter
 
 TURNS = 500
 WORDS = [f"word{n}" for n in range(5000)]

@@ -30,7 +30,8 @@ pytest.importorskip("tenacity")
 from litellm._service_logger import ServiceLogging  # noqa: E402
 from litellm.litellm_core_utils import logging_utils  # noqa: E402
 
-from convrag_litellm import LiteLLM, _litellm  # noqa: E402
+from convrag_litellm import _litellm  # noqa: E402
+from convrag_litellm.llm import LiteLLM  # noqa: E402
 
 pytestmark = [
     pytest.mark.integration,

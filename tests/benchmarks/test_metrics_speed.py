@@ -12,7 +12,10 @@ from pathlib import Path
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
 from convrag.score.scoring import Scores
-from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RankingMetrics
+from convrag_metrics.answerability import AnswerabilityMetrics
+from convrag_metrics.answers import AnswerMetrics
+from convrag_metrics.grounding import GroundingMetrics
+from convrag_metrics.ranking import RankingMetrics
 
 TURNS = 10_000
 LENGTH = 10  # turns of a conversation

@@ -15,8 +15,8 @@ from convrag.api.stages import Embedder
 from convrag.api.types import Question, Turn
 from convrag.store.remember import remember
 from convrag.store.store import Store
-from convrag_clusterers import KMeansClusterer
-from convrag_mmr import MMRRewriter
+from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_mmr.rewriter import MMRRewriter
 
 SENTENCES = 400
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -48,21 +49,23 @@ def pipeline(generator: Any, **settings: Any) -> Pipeline:
     )
 
 
-def seconds(command: list[str], folder: Path) -> float:
+def processor_seconds(command: list[str], folder: Path) -> float:
     """Of a process that finds its bytecode, as everybody's second start does."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
-    start = time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
-    return time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def test_help_within_one_and_a_half_times_a_bare_hydra_app(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("argument", "times"), [("--help", 1.25), ("task=plugins", 2.0)])
+def test_starting_up_beside_a_bare_hydra_app(argument: str, times: float, tmp_path: Path) -> None:
     (tmp_path / "bare.py").write_text(BARE)
-    ours, bare = [sys.executable, "-m", "convrag", "--help"], [sys.executable, "bare.py", "--help"]
-    seconds(ours, tmp_path), seconds(bare, tmp_path)
-    ratio = statistics.median(seconds(ours, tmp_path) / seconds(bare, tmp_path) for _ in range(7))
-    print(f"--help: {ratio:.2f} times a bare Hydra app")  # noqa: T201
-    assert ratio < 1.5
+    ours, bare = [sys.executable, "-m", "convrag", argument], [sys.executable, "bare.py", "--help"]
+    pairs = [(processor_seconds(ours, tmp_path), processor_seconds(bare, tmp_path)) for _ in range(8)][1:]
+    ratio = statistics.median(one / other for one, other in pairs)
+    print(f"{argument}: {ratio:.2f} times a bare Hydra app in processor time")  # noqa: T201
+    assert ratio <= times
 
 
 def test_the_kernel_adds_less_than_a_millisecond_to_a_turn() -> None:

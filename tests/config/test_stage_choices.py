@@ -97,3 +97,17 @@ def test_yaml_that_names_nothing_is_told_what_there_is(tmp_path: Path) -> None:
         config.rewriter.clusterer = "nosuch"
     with pytest.raises(ConfigError, match="clusterer 'nosuch' does not exist"):
         Wiring(config).get("rewriter")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["rewriter.clusterer=lsa"], r"rewriter.clusterer=...: the chosen rewriter takes no clusterer .*rewriter=mmr"),
+        (["rewriter=mmr", "rewriter.clusterer.componets=3"], r"rewriter.clusterer has no .*Did you mean 'components'"),
+        (["rewriter=mmr", "rewriter.clusterer.components=3"], r"clusterer.components belongs to .*clusterer=lsa"),
+        (["rewriter=mmr", "rewriter.embedder.batch_size=3"], r"embedder.batch_size belongs to rewriter.embedder=sent"),
+    ],
+)  # fmt: skip
+def test_mistakes_name_the_place(overrides: list[str], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        compose(*overrides)

@@ -12,13 +12,9 @@ from convrag.api.stages import LLM, Embedder
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.testing import RewriterContract
-from convrag_baselines import (
-    AllQuestionsRewriter,
-    FullHistoryRewriter,
-    LastNRewriter,
-    NoRewriter,
-    ThresholdRewriter,
-)
+from convrag_baselines.concatenation import AllQuestionsRewriter, LastNRewriter, NoRewriter
+from convrag_baselines.full_history import FullHistoryRewriter
+from convrag_baselines.threshold import ThresholdRewriter
 
 
 class Says(LLM):

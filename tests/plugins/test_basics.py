@@ -18,7 +18,9 @@ from convrag.testing import (
     TrackerContract,
     question,
 )
-from convrag_basics import DirectGenerator, FullContext, NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.direct_generator import DirectGenerator
+from convrag_basics.disabled_stages import NoClusterer, NoGenerator, NoRanker, NoTracker
+from convrag_basics.full_context import FullContext
 
 
 class Says(LLM):

@@ -15,7 +15,7 @@ from convrag import Pipeline
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.stages import Embedder
 from convrag.testing import ClustererContract
-from convrag_bertopic import BertopicClusterer
+from convrag_bertopic.clusterer import BertopicClusterer
 
 needs_bertopic = pytest.mark.skipif(find_spec("bertopic") is None, reason="the extra bertopic is not installed")
 

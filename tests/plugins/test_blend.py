@@ -13,7 +13,8 @@ from convrag.api.errors import ConfigError
 from convrag.api.types import Question, Turn
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_baselines import BlendRewriter, NoRewriter
+from convrag_baselines.blend import BlendRewriter
+from convrag_baselines.concatenation import NoRewriter
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
 

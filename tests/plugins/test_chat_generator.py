@@ -19,9 +19,11 @@ from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listening
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
-from convrag_basics import FullContext, NoRanker
-from convrag_condense import ChatGenerator, CondenseRewriter
+from convrag_basics.disabled_stages import NoRanker
+from convrag_basics.full_context import FullContext
+from convrag_condense.chat import ChatGenerator
 from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
+from convrag_condense.rewriter import CondenseRewriter
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_retrieval.bm25 import BM25Retriever

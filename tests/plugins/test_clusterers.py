@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Clusterer, Embedder
 from convrag.testing import ClustererContract
-from convrag_clusterers import (
-    AgglomerativeClusterer,
-    DbscanClusterer,
-    HdbscanClusterer,
-    KMeansClusterer,
-    LdaClusterer,
-    LsaClusterer,
-    SimilarityClusterer,
-)
+from convrag_clusterers.agglomerative import AgglomerativeClusterer
+from convrag_clusterers.dbscan import DbscanClusterer
+from convrag_clusterers.hdbscan import HdbscanClusterer
+from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_clusterers.lda import LdaClusterer
+from convrag_clusterers.lsa import LsaClusterer
+from convrag_clusterers.similarity import SimilarityClusterer
 
 BY_VECTORS = [KMeansClusterer, AgglomerativeClusterer, DbscanClusterer, HdbscanClusterer, SimilarityClusterer]
 BY_WORDS = [LsaClusterer, LdaClusterer]

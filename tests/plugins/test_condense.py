@@ -19,10 +19,10 @@ from convrag.api.types import Completion, Hit, Passage, Prompt, Query, Question,
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_condense import CondenseRewriter
 from convrag_condense.drift_check import compute_known_share
 from convrag_condense.gate import find_reasons
 from convrag_condense.history_window import select_newest_exchanges, truncate_text
+from convrag_condense.rewriter import CondenseRewriter
 from convrag_condense.words import normalise_question, stem_content_words
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever

@@ -14,7 +14,8 @@ from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.store.fingerprint import fingerprint
 from convrag.testing import DatasetContract
-from convrag_datasets import JsonlDataset, convrag_register
+from convrag_datasets import convrag_register
+from convrag_datasets.jsonl import JsonlDataset
 
 
 def jsonl(path: Path, *rows) -> Path:
@@ -483,7 +484,7 @@ def test_threads_share_one_reading(talk):
 
 def test_options_are_registered():
     found = []
-    convrag_register(lambda group, name, cls: found.append((group, name, cls.__name__)))
+    convrag_register(lambda group, name, path: found.append((group, name, path.rpartition(":")[2])))
     assert found == [
         ("dataset", "sample", "SampleDataset"),
         ("dataset", "jsonl", "JsonlDataset"),

@@ -9,7 +9,8 @@ import pytest
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
-from convrag_datasets import JsonlDataset, MtragDataset
+from convrag_datasets.jsonl import JsonlDataset
+from convrag_datasets.mtrag import MtragDataset
 from convrag_datasets.mtrag_reference import find_domain
 
 COLLECTIONS = {

@@ -4,7 +4,7 @@ import pytest
 
 from convrag.api.errors import ConvragError
 from convrag.testing import DatasetContract
-from convrag_datasets import SampleDataset
+from convrag_datasets.sample import SampleDataset
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,8 @@ from convrag.api.types import (
     TurnRecord,
 )
 from convrag.testing import MetricsContract
-from convrag_dedup import DedupMetrics, PrefixReuse
+from convrag_dedup.metrics import DedupMetrics
+from convrag_dedup.prefix_reuse import PrefixReuse
 from convrag_dedup.radix_tree import RadixTree
 from convrag_dedup.report import report_deduplication
 

@@ -143,7 +143,7 @@ def test_a_path_may_hold_any_sign(corpus: Path) -> None:
 
 
 def test_a_turn_that_fails_leaves_no_trace(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from convrag_condense import ChatGenerator
+    from convrag_condense.chat import ChatGenerator
 
     pipeline = RAGPipeline(corpus_path=corpus, folder="kept")
     ask(pipeline, top_k=2)

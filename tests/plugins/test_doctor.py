@@ -19,8 +19,7 @@ from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.store.store import Store
 from convrag.testing import TaskContract
-from convrag_kit import DoctorTask
-from convrag_kit.doctor import examine
+from convrag_kit.doctor import DoctorTask, examine
 
 PLAIN = ("generator=none", "tracker=none")
 

@@ -25,8 +25,9 @@ from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
-from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.documents import build_document, build_document_id, build_passage
+from convrag_elasticsearch.elser import ElserRetriever
+from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_tasks.index import IndexTask
 from elasticsearch_engine import Engine
 from elasticsearch_server import Server, expand, read_specification, running_server

@@ -31,12 +31,13 @@ from convrag.run.records import read_records
 from convrag.run.runner import run
 from convrag.store.store import Store
 from convrag.testing.samples import passages
-from convrag_elasticsearch import ElasticsearchRetriever, ElserRetriever
 from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
 from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
+from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.retries import backoff_seconds, parse_retry_after
+from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_elasticsearch.search import fuse_rankings
 from convrag_tasks.index import IndexTask
 from elasticsearch_server import Fault, Server, read_specification, running_server

@@ -23,7 +23,7 @@ from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
 from convrag.store.store import Store
-from convrag_elasticsearch import ElasticsearchRetriever
+from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from elasticsearch_server import Fault, Index, Server, read_specification, running_server
 from elasticsearch_toys import Hashed
 

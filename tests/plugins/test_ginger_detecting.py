@@ -18,9 +18,10 @@ from convrag.api.stages import LLM
 from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import sentence_spans
 from convrag.testing import DetectorContract, TaskContract
-from convrag_ginger import DetectNuggetsTask, LlmDetector, SentencesDetector
 from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
-from convrag_ginger.llm_detector import split_passage
+from convrag_ginger.llm_detector import LlmDetector, split_passage
+from convrag_ginger.sentences_detector import SentencesDetector
+from convrag_ginger.task import DetectNuggetsTask
 
 TEXT = "A kettle whistles because steam is forced through its lid. It was patented in 1890."
 

@@ -30,18 +30,14 @@ from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
 from convrag.testing.samples import TEXTS
-from convrag_ginger import (
-    BaselineGenerator,
-    CotGenerator,
-    GingerGenerator,
-    LlmSummarizer,
-    SentencesDetector,
-    SizeRanker,
-)
 from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support
-from convrag_ginger.clusters import OutlierPolicy, group_by_label
+from convrag_ginger.baselines import BaselineGenerator, CotGenerator
+from convrag_ginger.clusters import OutlierPolicy, SizeRanker, group_by_label
 from convrag_ginger.duplicates import merge_duplicates
+from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences, truncate_sentence
+from convrag_ginger.sentences_detector import SentencesDetector
+from convrag_ginger.summarizer import LlmSummarizer
 
 
 class Fixed(LLM):
@@ -678,7 +674,7 @@ class Tea(Dataset):
 
 def test_without_a_model_every_sentence_stands_in_its_passage(mtrag_path: Path, tmp_path: Path) -> None:
     """The share of answer sentences that are found in each passage that they cite is 1."""
-    offline = pytest.importorskip("convrag_offline")
+    offline = pytest.importorskip("convrag_offline.extractive")
     llm = offline.ExtractiveLLM(dataset=Tea(), store=Store(tmp_path))
     detector = SentencesDetector()
     detector.fingerprint = "detector"

@@ -30,8 +30,9 @@ from convrag.api.types import (
     TurnRecord,
 )
 from convrag.testing import MetricsContract, TaskContract
-from convrag_judging import AgreementTask, JudgeMetrics, krippendorff_alpha
-from convrag_judging.agreement import kendall_tau_b, measure_agreement
+from convrag_judging.agreement import kendall_tau_b, krippendorff_alpha, measure_agreement
+from convrag_judging.agreement_task import AgreementTask
+from convrag_judging.judge import JudgeMetrics
 from convrag_judging.ratings import group_ratings, read_ratings
 from convrag_judging.reply_forms import parse_score
 from convrag_judging.rubric import read_rubric, rubric_path

@@ -29,8 +29,8 @@ from convrag.api.types import (
 from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
-from convrag_judging import NuggetMetrics
 from convrag_judging.answers import split_words, truncate_answer
+from convrag_judging.nuggets import NuggetMetrics
 
 FACTS = [f"fact number {n} about tea" for n in range(1, 26)]
 

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
-from convrag_judging import ScoreNuggetsTask, scores
+from convrag_judging import scores
 from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
 from convrag_judging.nugget_scores import LabelPairs, parse_assignment, parse_importance
+from convrag_judging.score_task import ScoreNuggetsTask
 
 IMPORTANCE = st.sampled_from(["vital", "okay"])
 ASSIGNMENT = st.sampled_from(["support", "partial", "none"])

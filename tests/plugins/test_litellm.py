@@ -21,7 +21,8 @@ from convrag.config.compose import compose
 from convrag.store.remember import key_of
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
-from convrag_litellm import LiteLLM, retrying
+from convrag_litellm import retrying
+from convrag_litellm.llm import LiteLLM
 from llm_server import Server, make_reply
 
 pytestmark = pytest.mark.integration
@@ -328,7 +329,7 @@ class TestCheck:
 
     @needs_extra
     def test_the_usual_providers_are_checked_without_importing_litellm(self) -> None:
-        code = "import sys; from convrag_litellm import LiteLLM; list(LiteLLM(model='anthropic/x').check())\n"
+        code = "import sys; from convrag_litellm.llm import LiteLLM; list(LiteLLM(model='anthropic/x').check())\n"
         code += "assert not {'litellm', 'httpx', 'tenacity'} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -384,7 +385,8 @@ import logging, socket
 logging.basicConfig(level=logging.INFO, format="ROOT %(message)s")
 def refuse(*args, **kwargs): raise SystemExit(f"looked up {args}")
 socket.getaddrinfo = refuse
-from convrag_litellm import LiteLLM, _litellm
+from convrag_litellm import _litellm
+from convrag_litellm.llm import LiteLLM
 LiteLLM(model="openai/x").count_tokens("a")
 for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(name).info("an info")

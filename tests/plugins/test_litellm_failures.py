@@ -12,8 +12,9 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
-from convrag_litellm import LiteLLM, retrying
+from convrag_litellm import retrying
 from convrag_litellm.context_window import parse_token_counts
+from convrag_litellm.llm import LiteLLM
 from convrag_litellm.redaction import (
     RedactingFilter,
     find_secret_parameters,

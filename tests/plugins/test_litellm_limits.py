@@ -22,8 +22,9 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_litellm import LiteLLM, rate_limiter, retrying
+from convrag_litellm import rate_limiter, retrying
 from convrag_litellm.budget import Budget
+from convrag_litellm.llm import LiteLLM
 from convrag_litellm.rate_limiter import RateLimiter
 from llm_server import Server, make_error, make_reply
 

@@ -11,7 +11,8 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
-from convrag_litellm import LiteLLM, retrying
+from convrag_litellm import retrying
+from convrag_litellm.llm import LiteLLM
 from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")

@@ -9,7 +9,8 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
 from convrag.store.streaming import listening
-from convrag_litellm import LiteLLM, retrying
+from convrag_litellm import retrying
+from convrag_litellm.llm import LiteLLM
 from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")

@@ -8,7 +8,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
-from convrag_metrics import AnswerabilityMetrics
+from convrag_metrics.answerability import AnswerabilityMetrics
 from convrag_metrics.idk import condition_on_answerability
 
 DUNNO = "I do not know."

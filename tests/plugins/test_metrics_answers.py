@@ -17,8 +17,11 @@ from convrag.api.stages import Dataset, Embedder
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
-from convrag_metrics import AnswerabilityMetrics, AnswerMetrics, GroundingMetrics, RewriteMetrics
+from convrag_metrics.answerability import AnswerabilityMetrics
+from convrag_metrics.answers import AnswerMetrics
+from convrag_metrics.grounding import GroundingMetrics
 from convrag_metrics.record_texts import strip_citations, truncate_words
+from convrag_metrics.rewrites import RewriteMetrics
 from convrag_metrics.token_overlap import measure_overlap, measure_rouge_l, measure_subsequence, tokenize_squad
 
 

@@ -13,7 +13,9 @@ from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Turn, TurnRecord
 from convrag.testing import MetricsContract
-from convrag_metrics import BertScoreMetrics, GroundingMetrics, RbAggMetrics
+from convrag_metrics.bertscore import BertScoreMetrics
+from convrag_metrics.grounding import GroundingMetrics
+from convrag_metrics.rb_agg import RbAggMetrics
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 

@@ -12,7 +12,6 @@ from convrag.api.stages import LLM
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
-from convrag_metrics import GroundingMetrics
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.cited_sentences import (
     CitedSentence,
@@ -20,6 +19,7 @@ from convrag_metrics.cited_sentences import (
     segment_sentences,
     split_cited_sentences,
 )
+from convrag_metrics.grounding import GroundingMetrics
 
 PASSAGES = ("The Moon is 384,400 kilometres away.", "Laika flew in Sputnik 2 in 1957.")
 

@@ -15,7 +15,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, TurnRecord
 from convrag.testing import MetricsContract, TinyDataset
-from convrag_metrics import RankingMetrics
+from convrag_metrics.ranking import RankingMetrics
 
 DEFAULTS = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 

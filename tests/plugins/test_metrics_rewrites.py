@@ -13,7 +13,7 @@ from convrag.api.stages import Embedder
 from convrag.api.types import Query, TurnRecord, Usage
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
-from convrag_metrics import RewriteMetrics
+from convrag_metrics.rewrites import RewriteMetrics
 
 
 class Letters(Embedder):

@@ -13,7 +13,7 @@ import pytest
 
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
-from convrag_mlflow import AutoTracker, MlflowTracker
+from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 
 pytest.importorskip("mlflow")
 
@@ -136,12 +136,18 @@ def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> Non
 
 
 def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) -> None:
-    assert convrag("-m", *QUICK, "rewriter=none,last_n", folder=here).returncode == 0
+    """Also where some cells are the same experiment as others, and have no run."""
+    grid = ("-m", *QUICK, "rewriter=none,last_n", "clusterer=lsa,kmeans")
+    assert convrag(*grid, folder=here).returncode == 0
     (here / "outputs/mlflow.db").write_bytes(database.read_bytes())
-    assert convrag("-m", *QUICK, "rewriter=none,last_n", folder=here).returncode == 0
+    assert convrag(*grid, folder=here).returncode == 0
     children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
     assert [child["status"] for child in children] == ["FINISHED"] * 2
     assert all(child["metrics"]["nDCG_at_5"] > 0 for child in children)
+    (parent,) = [run for run in runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    assert (parent["metrics"]["cells_same"], parent["metrics"]["cells_reused"]) == (2, 2)
+    assert "sweep.json" in parent["files"]
+    assert not [name for name in parent["files"] if name.endswith(".lock")]
 
 
 @pytest.mark.parametrize("mode", [(), ("-m",)])

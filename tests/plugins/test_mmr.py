@@ -21,11 +21,10 @@ from convrag.sdk.sentences import sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
-from convrag_clusterers import KMeansClusterer
-from convrag_mmr import MMRRewriter
+from convrag_clusterers.kmeans import KMeansClusterer
 from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import extract_sentences, is_filler
-from convrag_mmr.rewriter import format_question
+from convrag_mmr.rewriter import MMRRewriter, format_question
 from convrag_mmr.selection import select_by_mmr, select_representatives
 
 WALKTHROUGH = "3f5fa378239f7475baac89fa40288aaa"

@@ -13,7 +13,7 @@ import yaml
 
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.testing import EmbedderContract
-from convrag_neural import SentenceTransformersEmbedder
+from convrag_neural.embedder import SentenceTransformersEmbedder
 from convrag_neural.model_files import find_model_problem, hash_model_files
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads

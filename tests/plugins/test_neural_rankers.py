@@ -17,7 +17,8 @@ from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
 from convrag.turn.turn import rerank
 from convrag.turn.wiring import Wiring
-from convrag_neural import CrossEncoderRanker, MonoT5Ranker
+from convrag_neural.cross_encoder import CrossEncoderRanker
+from convrag_neural.monot5 import MonoT5Ranker
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 

@@ -19,10 +19,11 @@ from convrag.sdk.sentences import sentences
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
-from convrag_offline import ExtractiveLLM, LsaEmbedder
 from convrag_offline import lsa_model as lsa_model_module
 from convrag_offline.answering import NOT_FOUND
 from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.extractive import ExtractiveLLM
+from convrag_offline.lsa import LsaEmbedder
 from convrag_offline.rewriting import find_missing_words, rewrite
 
 MOON = [

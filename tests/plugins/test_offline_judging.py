@@ -12,7 +12,7 @@ from convrag.api.errors import LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Prompt
 from convrag.store.store import Store
-from convrag_offline import ExtractiveLLM
+from convrag_offline.extractive import ExtractiveLLM
 
 TEXT = "A kettle whistles because steam is forced through two small openings. Tea is green. It was patented in 1890."
 

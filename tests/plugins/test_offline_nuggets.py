@@ -14,7 +14,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Prompt
 from convrag.sdk.sentences import sentence_spans
 from convrag.store.store import Store
-from convrag_offline import ExtractiveLLM
+from convrag_offline.extractive import ExtractiveLLM
 
 PASSAGE = (
     "Kettle\nA kettle whistles because steam is forced through its lid .  It was patented in 1890.\n\n"

@@ -17,7 +17,8 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query, Question
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
-from convrag_replay import ReplayRewriter, RunRetriever
+from convrag_replay.retriever import RunRetriever
+from convrag_replay.rewriter import ReplayRewriter
 
 _OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
 

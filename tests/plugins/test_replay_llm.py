@@ -20,7 +20,7 @@ from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
 from convrag.testing import LLMContract, ask
-from convrag_replay import ReplayLLM
+from convrag_replay.llm import ReplayLLM
 from convrag_tasks.record import Recorder, RecordTask
 from test_command import convrag, run_folders
 

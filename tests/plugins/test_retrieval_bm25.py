@@ -24,7 +24,7 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
-from convrag_retrieval import BM25Retriever
+from convrag_retrieval.bm25 import BM25Retriever
 
 METHODS = ["lucene", "robertson", "atire", "bm25l", "bm25+"]
 

@@ -26,8 +26,9 @@ from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.turn.wiring import Wiring
-from convrag_retrieval import DenseRetriever, HybridRetriever
 from convrag_retrieval import dense as dense_module
+from convrag_retrieval.dense import DenseRetriever
+from convrag_retrieval.hybrid import HybridRetriever
 from convrag_retrieval.vectors import FILE, Vectors
 
 

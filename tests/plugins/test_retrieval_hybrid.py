@@ -18,8 +18,9 @@ from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
-from convrag_retrieval import BM25Retriever, DenseRetriever, HybridRetriever
-from convrag_retrieval.hybrid import ScoresPassages, normalise_scores
+from convrag_retrieval.bm25 import BM25Retriever
+from convrag_retrieval.dense import DenseRetriever
+from convrag_retrieval.hybrid import HybridRetriever, ScoresPassages, normalise_scores
 
 
 class Listed(Retriever):
@@ -71,7 +72,7 @@ class TestContract(RetrieverContract):
         self.store = Store(tmp_path)
 
     def make(self) -> HybridRetriever:
-        from convrag_offline import LsaEmbedder
+        from convrag_offline.lsa import LsaEmbedder
 
         dataset = Tea()
         embedder = LsaEmbedder(dataset=dataset, store=self.store)

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.stages import Embedder
 from convrag.testing import RankerContract
-from convrag_retrieval import BM25Ranker, EmbeddingRanker
+from convrag_retrieval.bm25_ranker import BM25Ranker
+from convrag_retrieval.embedding_ranker import EmbeddingRanker
 
 
 class Directions(Embedder):

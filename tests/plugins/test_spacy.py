@@ -10,8 +10,8 @@ import pytest
 from commands import run_convrag
 from convrag.api.errors import ConvragError
 from convrag.testing import EmbedderContract
-from convrag_clusterers import SimilarityClusterer
-from convrag_spacy import SpacyEmbedder
+from convrag_clusterers.similarity import SimilarityClusterer
+from convrag_spacy.embedder import SpacyEmbedder
 
 spacy = pytest.importorskip("spacy")
 pytestmark = pytest.mark.integration

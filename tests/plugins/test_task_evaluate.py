@@ -14,7 +14,7 @@ from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
-from convrag_datasets import JsonlDataset
+from convrag_datasets.jsonl import JsonlDataset
 from convrag_tasks.answer_files import read_answers
 from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from convrag.testing import TaskContract
-from convrag_compare import CompareTask
-from convrag_kit import ListPluginsTask
-from convrag_tasks import RecordTask, RunTask
+from convrag_compare.task import CompareTask
+from convrag_kit.list_plugins import ListPluginsTask
 from convrag_tasks.index import IndexTask
+from convrag_tasks.record import RecordTask
+from convrag_tasks.run import RunTask
 
 QUICK = ("limit=1", "generator=none")
 

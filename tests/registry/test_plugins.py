@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import logging
+import re
+import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +13,7 @@ import toys
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.hookspecs import hookimpl
 from convrag.registry.plugins import GROUP, Plugins
+from written_modules import make_modules
 
 
 def test_options_are_found_by_group_and_name() -> None:
@@ -69,6 +73,14 @@ def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> Non
     assert "convrag_regster, which is no hook. Did you mean convrag_register?" in caplog.text
 
 
+def naming(packages: Any) -> Any:
+    @hookimpl
+    def convrag_config_packages() -> Any:
+        return packages
+
+    return convrag_config_packages
+
+
 def wanting(requires: Any) -> type:
     return type("Wanting", (toys.ShoutingRewriter,), {"requires": requires})
 
@@ -113,10 +125,79 @@ def test_a_plugin_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not Plugins([toys.plugin("toy_good", convrag_register=hook)]).registry.options("llm")
 
 
-def test_yaml_packages_are_collected() -> None:
-    @hookimpl
-    def convrag_config_packages() -> list[str]:
-        return ["acme.conf"]
+def test_yaml_packages_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_modules(tmp_path, monkeypatch, {"acme_a/__init__.py": "", "acme_a/conf/__init__.py": ""})
+    loaded = Plugins([toys.plugin("toy_yaml", convrag_config_packages=naming(["acme_a.conf"]))])
+    assert list(loaded.config_packages) == ["acme_a.conf"]
+    assert not {"acme_a", "acme_a.conf"} & set(sys.modules)
 
-    loaded = Plugins([toys.plugin("toy_yaml", convrag_config_packages=convrag_config_packages)])
-    assert list(loaded.config_packages) == ["acme.conf"]
+
+@pytest.mark.parametrize(
+    ("packages", "message"),
+    [
+        ("acme.conf", "returned 'acme.conf', which is no list of packages"),
+        (3, "returned 3, which is no list of packages"),
+        ([3], r"returned \[3\], and packages are named by strings"),
+        (["acme_nowhere.conf"], "named 'acme_nowhere.conf', and there is no such package"),
+        (["no package"], "there is no such package"),
+        (["toys"], "named 'toys', which is a module"),
+    ],
+)
+def test_packages_that_are_none_are_one_message(packages: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
+    loaded = Plugins([toys.plugin("toy_nonsense", convrag_config_packages=naming(packages))])
+    (failure,) = loaded.registry.failures
+    assert re.search(message, str(failure))
+    assert "convrag_config_packages of plugin 'toy_nonsense'" in str(failure)
+    assert len(caplog.records) == 1
+    assert not loaded.config_packages
+
+
+def test_a_misspelt_argument_names_plugin_hook_and_argument(caplog: pytest.LogCaptureFixture) -> None:
+    @hookimpl
+    def convrag_run_finished(run: Any, sumary: Any) -> None: ...
+
+    good = toys.registering(("llm", "echo", toys.EchoLLM))
+    plugin = toys.plugin("toy_careless", convrag_run_finished=convrag_run_finished, convrag_register=good)
+    loaded = Plugins([plugin])
+    (failure,) = loaded.registry.failures
+    expected = "'toy_careless' of an unknown distribution implements convrag_run_finished with the argument sumary"
+    assert expected in str(failure)
+    assert "Did you mean summary?" in str(failure)
+    assert len(caplog.records) == 1
+    assert loaded.registry.get("llm", "echo"), "its other hooks work"
+
+
+def test_a_wrapper_that_never_yields_is_one_message() -> None:
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> None: ...
+
+    loaded = Plugins([toys.plugin("toy_wrapper", convrag_report=convrag_report)])
+    assert "never does" in str(loaded.registry.failures[0])
+
+
+def test_a_hook_may_have_a_name_of_its_own() -> None:
+    @hookimpl(specname="convrag_register")
+    def offer(register: Any) -> None:
+        register("llm", "echo", toys.EchoLLM)
+
+    assert Plugins([toys.plugin("toy_specname", offer=offer)]).registry.get("llm", "echo")
+
+
+def test_a_plugin_that_fails_while_it_registers_costs_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
+    @hookimpl
+    def convrag_register(register: Any) -> None:
+        raise KeyError("oh")
+
+    good = toys.plugin("z_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))
+    loaded = Plugins([toys.plugin("a_bad", convrag_register=convrag_register), good])
+    assert "plugin 'a_bad'" in caplog.text
+    assert len(caplog.records) == 1
+    assert loaded.registry.get("llm", "echo")
+
+
+def test_one_module_is_one_plugin(caplog: pytest.LogCaptureFixture) -> None:
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    first = toys.plugin("a_twice", convrag_register=hook)
+    loaded = Plugins([first, metadata.EntryPoint("b_twice", "a_twice", GROUP)])
+    assert "one entry point is enough" in caplog.text
+    assert loaded.registry.get("llm", "echo")

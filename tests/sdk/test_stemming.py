@@ -34,5 +34,5 @@ def test_many_threads_at_once() -> None:
 
 
 def test_the_stemmer_is_imported_at_its_first_use() -> None:
-    code = "import sys, convrag.stemming; sys.exit('Stemmer' in sys.modules)"
+    code = "import sys, convrag.sdk.stemming; sys.exit('Stemmer' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

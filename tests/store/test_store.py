@@ -107,7 +107,7 @@ def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
     (tmp_path / "tests_hold.py").write_text(
-        "import time\nfrom pathlib import Path\nfrom convrag.store import Store\n"
+        "import time\nfrom pathlib import Path\nfrom convrag import Store\n"
         "def hold(path, ready):\n    with Store(path).lock(['key']):\n"
         "        Path(ready).touch()\n        time.sleep(60)\n"
     )

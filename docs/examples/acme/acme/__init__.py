@@ -1,15 +1,13 @@
 """An example of a convrag plugin: `rewriter=acme_topic`, `rewriter=acme_brief` and `clusterer=acme_length`."""
 
-from acme.clusterer import LengthClusterer
-from acme.rewriter import TopicRewriter
 from convrag import Register, hookimpl
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Offer the two classes as options."""
-    register("rewriter", "acme_topic", TopicRewriter)
-    register("clusterer", "acme_length", LengthClusterer)
+    register("rewriter", "acme_topic", "acme.rewriter:TopicRewriter")
+    register("clusterer", "acme_length", "acme.clusterer:LengthClusterer")
 
 
 @hookimpl

@@ -1,6 +1,7 @@
 """The contracts of convrag, applied to this plugin."""
 
-from acme import LengthClusterer, TopicRewriter
+from acme.clusterer import LengthClusterer
+from acme.rewriter import TopicRewriter
 
 from convrag.testing import ClustererContract, RewriterContract
 

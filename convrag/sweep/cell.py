@@ -1,0 +1,103 @@
+"""One cell of a grid: it is run, the terminal and the log hear of it, and how it ended is noted in its folder."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from math import isnan, nan
+from pathlib import Path
+from typing import Any
+
+from convrag.api.errors import ConvragError
+from convrag.run.runner import MANIFEST
+from convrag.sdk.progress import within_grid
+from convrag.sweep.lock import hold_cell
+from convrag.sweep.sweep_file import (
+    CELL_FILE,
+    METRICS_FILE,
+    read_json,
+    read_metric,
+    read_sweep,
+    this_process,
+    write_json,
+)
+
+log = logging.getLogger(__name__)
+
+
+def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int], metric: str) -> float:
+    """Run a cell, in whatever process it was launched. One that fails must not end the others: nothing is raised.
+
+    Where a process of an earlier try still runs this cell (a job on a cluster outlives the command that sent it), it is
+    waited for.
+
+    Args:
+        overrides: of the cell.
+        folder: of the cell.
+        execute: runs it; returns an exit status, and may raise.
+        metric: the measure that decides (`sweep.metric`).
+
+    Returns:
+        The value of the metric; NaN where the cell failed, or did not measure it.
+    """
+    grid = read_sweep(folder.parent)
+    launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
+    place = next(number for number, cell in enumerate(launched) if cell["id"] == folder.name)
+    number = f"[{place + 1}/{len(launched)}]"
+    _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
+    with (
+        hold_cell(folder),
+        within_grid(place, len(launched), alone=grid.get("process") == this_process()),
+    ):
+        ending = _execute(folder, execute)
+    write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": grid["started"], **ending})
+    if ending["state"] == "failed":
+        _tell(f"{number} this cell failed: {ending['error']}")
+        return nan
+    value = read_metric(folder, metric)
+    _tell(f"{number} {_outcome(folder, metric, value)}{' (reused)' if ending['state'] == 'reused' else ''}")
+    return value
+
+
+def _outcome(folder: Path, metric: str, value: float) -> str:
+    if not isnan(value):
+        return f"{metric} {value:.3f}"
+    return f"{metric} was not measured" if (folder / METRICS_FILE).exists() else "done"
+
+
+def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
+    """Run it, and say how it ended; the traceback of one that failed goes into `error.txt`."""
+    before = _written(folder)
+    (folder / "error.txt").unlink(missing_ok=True)
+    try:
+        status = execute()
+    except Exception as error:
+        known = isinstance(error, ConvragError)
+        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
+        return {"state": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
+    if status:
+        return {"state": "failed", "error": f"the run ended with status {status}"}
+    return {"state": "reused" if before and _written(folder) == before else "ok", "error": ""}
+
+
+def _written(folder: Path) -> int:
+    """When a run was last written into the folder, in nanoseconds; 0 where there is none."""
+    path = folder / MANIFEST
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def _time_left(grid: dict[str, Any], launched: Sequence[dict[str, Any]], folder: Path) -> str:
+    """How long the rest of the grid may take, by the cells that were done since it started."""
+    done = sum(read_json(folder / cell["id"] / CELL_FILE).get("try") == grid["started"] for cell in launched)
+    if not done:
+        return ""
+    return f" (about {(time.time() - grid['started']) / done * (len(launched) - done):.0f} s left)"
+
+
+def _tell(line: str) -> None:
+    """Say it on the terminal, where Hydra's logging shows warnings only, and in the log of the cell."""
+    sys.stderr.write(f"convrag: {line}\n")
+    log.info(line)

@@ -1,0 +1,86 @@
+"""The folder of a grid: `sweep.json` lists its cells, and `cell.json` in each cell's own folder says how it ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from dataclasses import replace
+from math import nan
+from pathlib import Path
+from typing import Any
+
+from convrag.api.types import Cell, Sweep
+
+SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
+
+
+def write_sweep(sweep: Sweep, started: float) -> None:
+    """List the cells for the processes that run them.
+
+    Args:
+        sweep: its folder is there.
+        started: when this try began, in seconds since 1970; cells note it in their own files.
+    """
+    cells = [
+        {"id": cell.id, "name": cell.name, "overrides": list(cell.overrides)}
+        | ({"same_as": cell.same_as} if cell.same_as else {})
+        for cell in sweep.cells
+    ]
+    row = {"id": sweep.id, "started": started, "process": this_process(), "cells": cells, "notes": list(sweep.notes)}
+    write_json(sweep.folder / SWEEP_FILE, row)
+
+
+def read_sweep(folder: Path) -> dict[str, Any]:
+    """What `sweep.json` in a grid's folder says; empty where there is none."""
+    return read_json(folder / SWEEP_FILE)
+
+
+def find_sweep_id(folder: Path) -> str:
+    """The id of the grid that the run in this folder is a cell of; empty for a run by itself."""
+    return str(read_sweep(folder.parent)["id"]) if _find_cell(folder) else ""
+
+
+def find_cell_name(folder: Path) -> str:
+    """What people call the cell in this folder: the overrides in which it differs from others; of other runs, empty."""
+    return str(_find_cell(folder).get("name", ""))
+
+
+def _find_cell(folder: Path) -> dict[str, Any]:
+    cells = read_sweep(folder.parent).get("cells", [])
+    return next((cell for cell in cells if cell["id"] == folder.name), {})
+
+
+def read_ending(cell: Cell, started: float) -> Cell:
+    """A cell with how it ended in the try that began then; unchanged where its turn did not come."""
+    ending = read_json(cell.folder / CELL_FILE)
+    if cell.same_as or ending.get("try") != started:
+        return cell
+    return replace(cell, state=str(ending["state"]), error=str(ending["error"]))
+
+
+def read_metric(folder: Path, metric: str) -> float:
+    """A measure of the run in a folder, over all its turns; NaN where there is none."""
+    value = read_json(folder / METRICS_FILE).get("overall", {}).get(metric)
+    return nan if value is None else float(value)
+
+
+def this_process() -> dict[str, Any]:
+    """What tells this process from all others: `pid` and `host`."""
+    return {"pid": os.getpid(), "host": platform.node()}
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; empty where the file is missing or damaged."""
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return row if isinstance(row, dict) else {}
+
+
+def write_json(path: Path, row: dict[str, Any]) -> None:
+    """Write an object into a file, which appears whole."""
+    unfinished = path.with_suffix(".unfinished")
+    unfinished.write_text(json.dumps(row, indent=2), encoding="utf-8")
+    unfinished.replace(path)

@@ -1,0 +1,166 @@
+"""A grid, from its plan to its reports: its cells are listed, checked, launched, and told of."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.plugins.launcher import Launcher
+from omegaconf import DictConfig, OmegaConf
+
+from convrag.api.errors import NotReady
+from convrag.api.types import Cell, Report, Sweep
+from convrag.config.compose import settings_of
+from convrag.config.stage_choices import translate_overrides
+from convrag.registry import plugins
+from convrag.run.observers import Observers
+from convrag.sweep.cells import CellsFailed, draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.sweep.experiments import explain_same, mark_same, read_experiment
+from convrag.sweep.folders import config_sources
+from convrag.sweep.lock import LOCK_FILE, hold_grid
+from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
+from convrag.turn.wiring import Wiring
+
+log = logging.getLogger(__name__)
+
+HYDRA_FILE = "multirun.yaml"
+"""The configuration of the grid, where Hydra's own sweeper puts it."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What Hydra knows of a grid.
+
+    Args:
+        config: of the command, Hydra's part in it.
+        overrides: of the command line, lists of values among them.
+        params: what a ready grid (conf/sweep/) brings: key -> values.
+        loader: composes the configuration of a cell.
+        launcher: runs cells, in this process or in others.
+        batch: how many cells the launcher gets at once; None for all.
+    """
+
+    config: DictConfig
+    overrides: Sequence[str]
+    params: Mapping[str, Any]
+    loader: ConfigLoader
+    launcher: Launcher
+    batch: int | None = None
+
+
+def run_grid(grid: Grid) -> list[float]:
+    """Run the cells of a grid that are wanted, each experiment once, and report on them.
+
+    Returns:
+        The value of `sweep.metric` of each cell that was launched, in their order.
+
+    Raises:
+        ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written then.
+        GridInUse: another process runs it.
+        CellsFailed: after the reports, where a cell failed.
+    """
+    sweep, observers = plan_sweep(grid)
+    with hold_grid(sweep.folder):
+        started = time.time()
+        write_sweep(sweep, started)
+        OmegaConf.save(grid.config, sweep.folder / HYDRA_FILE)
+        for note in sweep.notes:
+            _say(note)
+        try:
+            observers.notify("convrag_sweep_started", sweep=sweep)
+            values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
+        except BaseException:
+            try:
+                finish_sweep(replace(sweep, interrupted=True), started, observers)
+            except Exception:
+                log.warning("the grid could not be closed", exc_info=True)
+            raise
+        sweep = finish_sweep(sweep, started, observers)
+    if failed := [cell for cell in sweep.cells if cell.state == "failed"]:
+        raise CellsFailed(f"{len(failed)} of {len(values)} cells failed: see {sweep.folder}", failed)
+    return values
+
+
+def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
+    """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
+    folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
+    parser = OverridesParser.create(grid.loader)
+    ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
+    cells = make_cells([*ready, *grid.overrides], folder, parser)
+    config = _without_hydra(grid.config)
+    settings = settings_of(config).sweep
+    if settings.sample is not None:
+        cells = draw_cells(cells, settings.sample, settings.seed)
+    cells = name_cells(cells)
+    wiring = Wiring(config)
+    tracker = wiring.get("tracker")
+    wiring.check()
+    observers = Observers(tracker)
+    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    experiments = [read_experiment(_without_hydra(each)) for each in composed]
+    cells = mark_same(cells, experiments)
+    identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
+    notes = tuple(explain_same(cells, experiments))
+    sweep = Sweep(identifier, folder, tuple(cells), wiring.config, notes=notes)
+    if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
+        raise NotReady(problems)
+    return sweep, observers
+
+
+def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
+    """Hand the cells to the launcher; their values of `sweep.metric`. Raises what a job raised."""
+    values: list[float] = []
+    batch = grid.batch or len(cells)
+    for first in range(0, len(cells), batch):
+        overrides = [list(cell.overrides) for cell in cells[first : first + batch]]
+        values += [float(job.return_value) for job in grid.launcher.launch(overrides, initial_job_idx=first)]
+    return values
+
+
+def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
+    """Gather how the cells ended, report on them unless the grid was interrupted, and tell the observers."""
+    sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
+    if not any(cell.folder.exists() for cell in sweep.cells):
+        _remove_own_files(sweep.folder)
+    reports: list[Report] = []
+    try:
+        if not sweep.interrupted:
+            reports = observers.collect("convrag_sweep_report", sweep=sweep)
+            _publish(sweep.folder, reports)
+    finally:
+        observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+    return sweep
+
+
+def _without_hydra(config: DictConfig) -> DictConfig:
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def _remove_own_files(folder: Path) -> None:
+    """Hydra refused the command before its first cell: leave no folder behind, unless it holds something else."""
+    for name in (SWEEP_FILE, HYDRA_FILE, LOCK_FILE):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _publish(folder: Path, reports: Sequence[Report]) -> None:
+    for report in reports:
+        for name, text in report.files.items():
+            unfinished = folder / f"{name}.unfinished"
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(folder / name)
+        for line in report.lines:
+            _say(line)
+
+
+def _say(line: str) -> None:
+    sys.stderr.write(f"convrag: {line}\n")

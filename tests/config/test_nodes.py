@@ -1,0 +1,186 @@
+"""Options and variants in Hydra's store: typed when they are chosen, read from their source for a help text."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Iterator
+from copy import copy, deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra.core.config_store import ConfigStore
+from omegaconf import OmegaConf
+
+import toys
+from convrag.api.errors import ConfigError, PluginError
+from convrag.api.hookspecs import hookimpl
+from convrag.config import compose as composing
+from convrag.config import variants as reading
+from convrag.config.compose import compose, configure
+from convrag.config.nodes import OptionNode, VariantNode
+from convrag.config.variants import variants, variants_of
+from convrag.registry import plugins
+from convrag.registry.option import Option
+from convrag.registry.plugins import Plugins
+from written_modules import make_modules
+
+FILES = {
+    "nodes_acme/__init__.py": "",
+    "nodes_acme/stages.py": '''
+from pathlib import Path
+from typing import Literal
+from convrag import Clusterer, LLM, Ranker, Rewriter, Store, use
+
+class Rank(Ranker):
+    """Rank somehow."""
+    def __init__(self, *, model: str = "small", n: int = 3, path: Path = Path("x")) -> None:
+        self.model = model
+    def score(self, query, texts): ...
+
+class Rewrite(Rewriter):
+    """Rewrite somehow."""
+    def __init__(self, *, llm: LLM, clusterer: Clusterer = use("lsa"), store: Store, words: int, n: float = .5,
+                 order: Literal["a", "b"] = "a", names: tuple[str, ...] = ("x",)) -> None: ...
+    def rewrite(self, question): ...
+''',
+    "nodes_acme/conf/__init__.py": "",
+    "nodes_acme/conf/ranker/nodes_yaml.yaml": "# From YAML.\ndefaults:\n  - nodes_rank\n  - _self_\n\nn: 7\n",
+    "nodes_acme/conf/ranker/nodes_more.yaml": "# More of it.\ndefaults:\n  - nodes_yaml\n  - _self_\n\nmodel: huge\n",
+}
+STAGES = "nodes_acme.stages"
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Plugins]:
+    """The installed plugins, and one with a ranker, a rewriter, and variants in code and in YAML."""
+    make_modules(tmp_path, monkeypatch, FILES)
+
+    @hookimpl
+    def convrag_register(register: Any) -> None:
+        register("ranker", "nodes_rank", f"{STAGES}:Rank")
+        register("ranker", "nodes_big", f"{STAGES}:Rank", model="large")
+        register("rewriter", "nodes_rewrite", f"{STAGES}:Rewrite")
+        register("rewriter", "nodes_wrong", f"{STAGES}:Nothing")
+        register("rewriter", "nodes_no_rewriter", f"{STAGES}:Rank")
+
+    @hookimpl
+    def convrag_config_packages() -> list[str]:
+        return ["nodes_acme.conf"]
+
+    hooks = {"convrag_register": convrag_register, "convrag_config_packages": convrag_config_packages}
+    installed = plugins.metadata.entry_points(group=plugins.GROUP)
+    loaded = Plugins([*installed, toys.plugin("nodes_plugin", **hooks)])
+    monkeypatch.setattr(plugins, "load", lambda: loaded)
+    reading.yaml_files.cache_clear()
+    yield loaded
+    for name in [name for name in sys.modules if name.startswith("nodes_acme")]:
+        del sys.modules[name]
+    monkeypatch.undo()
+    composing._configured.clear()
+    configure()
+
+
+def test_only_what_is_chosen_is_imported(acme: Plugins) -> None:
+    compose("rewriter=none")
+    assert STAGES not in sys.modules
+    config = compose("rewriter=nodes_rewrite", "rewriter.words=3")
+    assert STAGES in sys.modules
+    assert (config.rewriter.words, config.rewriter.clusterer._option_) == (3, "lsa")
+    assert "store" not in config.rewriter
+
+
+def test_a_variant_of_a_ranker_is_a_reranker_too(acme: Plugins) -> None:
+    assert {"nodes_yaml", "nodes_more"} <= set(variants("reranker"))
+    for group in ("ranker", "reranker"):
+        assert compose(f"{group}=nodes_big")[group].model == "large"
+        config = compose(f"{group}=nodes_more", f"{group}.path=y")[group]
+        assert dict(config) == {"_option_": "nodes_rank", "model": "huge", "n": 7, "path": "y"}
+    described = {each.name: each for each in variants_of("reranker")}["nodes_more"]
+    assert (described.group, described.extends, described.values) == ("reranker", "nodes_yaml", {"model": "huge"})
+    assert described.file.endswith("ranker/nodes_more.yaml")
+
+
+def test_ours_are_rerankers_without_a_copy() -> None:
+    assert set(variants("ranker")) == set(variants("reranker")) >= {"bge_reranker", "cross_encoder_multilingual"}
+    assert compose("reranker=bge_reranker").reranker == compose("ranker=bge_reranker").ranker
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nodes_wrong", "rewriter=nodes_wrong: nodes_acme.stages:Nothing leads nowhere"),
+        ("nodes_no_rewriter", "no subclass of convrag.Rewriter"),
+    ],
+)
+def test_what_is_no_option_says_so_when_it_is_chosen(acme: Plugins, name: str, message: str) -> None:
+    with pytest.raises(PluginError, match=message):
+        compose(f"rewriter={name}")
+    assert compose("rewriter=none")
+
+
+def test_a_wrong_parameter_is_explained_whatever_other_options_are(acme: Plugins) -> None:
+    with pytest.raises(ConfigError, match=r"rewriter.words belongs to rewriter=nodes_rewrite\."):
+        compose("rewriter=none", "rewriter.words=3")
+    assert STAGES not in sys.modules
+
+
+def test_a_stage_for_a_stage_is_known_without_importing(acme: Plugins) -> None:
+    assert acme.registry.injected_groups("rewriter")["clusterer"] == "clusterer"
+    assert acme.registry.get("rewriter", "nodes_rewrite").injected_groups() == {"llm": "llm", "clusterer": "clusterer"}
+    assert STAGES not in sys.modules
+    assert compose("rewriter=nodes_rewrite", "rewriter.clusterer=kmeans").rewriter.clusterer._option_ == "kmeans"
+
+
+def test_a_help_text_imports_nothing(acme: Plugins) -> None:
+    configure(for_help=True)
+    store = ConfigStore.instance()
+    assert store.load("rewriter/nodes_rewrite.yaml").node == {
+        "_option_": "nodes_rewrite",
+        "llm": None,
+        "clusterer": None,
+        "words": "???",
+        "n": 0.5,
+        "order": "a",
+        "names": ["x"],
+        "defaults": ["_self_", {"/llm@llm": None}, {"/clusterer@clusterer": "lsa"}],
+    }
+    assert store.load("reranker/nodes_big.yaml").node.model == "large"
+    assert STAGES not in sys.modules
+    configure()
+    assert OmegaConf.get_type(store.load("reranker/nodes_big.yaml").node) is not dict
+
+
+@pytest.mark.parametrize("group", ["task", "llm", "rewriter", "retriever", "context", "generator", "metrics", "ranker"])
+def test_the_source_says_what_the_signature_says(group: str) -> None:
+    """Of all our options: the same parameters with the same defaults."""
+    for name, option in plugins.load().registry.options(group).items():
+        if option.distribution == plugins.FIRST_PARTY:
+            read = Option(group, name, f"{option.cls.__module__}:{option.cls.__qualname__}", "x", "x")
+            nodes = (OptionNode(group, each, from_source=True).node for each in (unseen(read), option))
+            from_source, typed = (OmegaConf.to_container(node) for node in nodes)
+            assert isinstance(from_source, dict)
+            assert isinstance(typed, dict)
+            assert list(from_source) == list(typed), name
+            for key, value in typed.items():
+                assert from_source[key] == value, f"{group}={name}: {key}"
+
+
+def unseen(option: Option) -> Option:
+    """The option as if its class were not imported."""
+    from convrag.registry.class_source import find_class
+
+    vars(option)["_source"] = find_class(str(option.target))
+    return option
+
+
+def test_nodes_can_be_copied_and_sent_to_another_process(acme: Plugins) -> None:
+    configure()
+    option = OptionNode("reranker", acme.registry.get("ranker", "nodes_big"))
+    variant = VariantNode("reranker", "nodes_yaml", "nodes_acme.conf", "acme")
+    for node, key, value in ((option, "model", "large"), (variant, "n", 7)):
+        for twin in (copy(node), deepcopy(node), pickle.loads(pickle.dumps(node))):
+            assert type(twin) is type(node)
+            assert (twin.group, twin.name, twin.package) == (node.group, node.name, node.package)
+            assert twin.node[key] == value

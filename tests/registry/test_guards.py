@@ -1,0 +1,216 @@
+"""Hooks are called through pluggy, and what a plugin does wrong costs one warning."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pluggy
+import pytest
+
+import toys
+from convrag.api.hookspecs import hookimpl
+from convrag.api.types import Report
+from convrag.registry import plugins
+from convrag.registry.plugins import Plugins
+from convrag.run.observers import Observers
+
+
+def report(title: str) -> Any:
+    @hookimpl
+    def convrag_report(run: Any, records: Any) -> Any:
+        return Report(title, (title,), {})
+
+    return convrag_report
+
+
+def collect(monkeypatch: pytest.MonkeyPatch, own: tuple[object, ...] = (), **hooks: Any) -> list[str]:
+    """The titles of the reports when plugins of these names implement `convrag_report`."""
+    loaded = Plugins([toys.plugin(name, convrag_report=hook) for name, hook in hooks.items()])
+    assert not loaded.registry.failures
+    monkeypatch.setattr(plugins, "load", lambda: loaded)
+    return [each.title for each in Observers(*own).collect("convrag_report", run=None, records=[])]
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_reports_come_in_the_order_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert collect(monkeypatch, a_one=report("1"), b_two=report("2"), c_three=report("3")) == ["1", "2", "3"]
+
+
+def test_the_marks_of_pluggy_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    @hookimpl(tryfirst=True)
+    def convrag_report(run: Any) -> Any:
+        return Report("first", (), {})
+
+    first = convrag_report
+
+    @hookimpl(trylast=True)
+    def convrag_report(run: Any) -> Any:  # type: ignore[no-redef]
+        return Report("last", (), {})
+
+    assert collect(monkeypatch, a_last=convrag_report, b_mid=report("mid"), c_first=first) == ["first", "mid", "last"]
+
+
+def test_a_wrapper_sees_and_changes_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:
+        results = yield
+        return [Report(f"<{each.title}>", (), {}) for each in results]
+
+    assert collect(monkeypatch, a_wrap=convrag_report, b_one=report("1"), c_two=report("2")) == ["<1>", "<2>"]
+
+
+def test_an_old_wrapper_does_so_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    @hookimpl(hookwrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:
+        outcome: pluggy.Result[Any] = yield  # type: ignore[assignment,misc]
+        outcome.force_result([*outcome.get_result(), Report("more", (), {})])
+
+    assert collect(monkeypatch, a_wrap=convrag_report, b_one=report("1")) == ["1", "more"]
+
+
+def failing_wrappers() -> Iterator[Any]:
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:
+        raise ValueError("before")
+        yield
+
+    yield convrag_report
+
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        yield
+        raise ValueError("after")
+
+    yield convrag_report
+
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        if run:
+            yield
+
+    yield convrag_report
+
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        yield
+        yield
+
+    yield convrag_report
+
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        yield
+        return "nonsense"
+
+    yield convrag_report
+
+    @hookimpl(hookwrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        yield
+        raise ValueError("after")
+
+    yield convrag_report
+
+    @hookimpl(hookwrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:  # type: ignore[no-redef]
+        outcome: Any = yield
+        outcome.force_result([3])
+
+    yield convrag_report
+
+
+@pytest.mark.parametrize("wrapper", list(failing_wrappers()))
+def test_a_failing_wrapper_costs_a_warning_and_the_results_come_through(
+    wrapper: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert collect(monkeypatch, a_wrap=wrapper, b_one=report("1")) == ["1"]
+    (message,) = warnings(caplog)
+    assert "a_wrap" in message
+    assert "convrag_report" in message
+
+
+@pytest.mark.parametrize("result", ["a text", 3, [Report("in a list", (), {})]])
+def test_a_report_that_is_none_is_one_message(
+    result: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @hookimpl
+    def convrag_report(run: Any) -> Any:
+        return result
+
+    assert collect(monkeypatch, a_odd=convrag_report, b_one=report("1")) == ["1"]
+    (message,) = warnings(caplog)
+    assert message.startswith("plugin an unknown distribution:a_odd: convrag_report returned")
+    assert "no convrag.Report" in message
+
+
+@pytest.mark.parametrize(("result", "messages"), [("a text", []), (iter(["x", "y"]), [["x", "y"]]), ([3], [])])
+def test_messages_on_a_grid_are_a_list_of_texts(
+    result: Any, messages: list[Any], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @hookimpl
+    def convrag_sweep_check(sweep: Any) -> Any:
+        return result
+
+    loaded = Plugins([toys.plugin("toy_check", convrag_sweep_check=convrag_sweep_check)])
+    monkeypatch.setattr(plugins, "load", lambda: loaded)
+    assert Observers().collect("convrag_sweep_check", sweep=None) == messages
+    assert len(warnings(caplog)) == (not messages)
+
+
+def test_a_plugin_that_raises_costs_one_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @hookimpl
+    def convrag_turn_finished(record: Any) -> None:
+        raise KeyError("mood")
+
+    loaded = Plugins([toys.plugin("toy_moody", convrag_turn_finished=convrag_turn_finished)])
+    monkeypatch.setattr(plugins, "load", lambda: loaded)
+    observers = Observers()
+    for _ in range(3):
+        observers.notify("convrag_turn_finished", run=None, record=None)
+    (message,) = warnings(caplog)
+    assert message == "plugin an unknown distribution:toy_moody failed in convrag_turn_finished: KeyError: 'mood'"
+
+
+class Own:
+    def __init__(self, title: str, *, fails: bool = False) -> None:
+        self.title, self.fails = title, fails
+
+    @hookimpl(specname="convrag_report")
+    def tell(self, run: Any) -> Any:
+        if self.fails:
+            raise OSError("the disk is full")
+        return Report(self.title, (), {})
+
+
+def test_the_runs_own_observers_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert collect(monkeypatch, (Own("a"), Own("b")), a_one=report("1")) == ["a", "b", "1"]
+
+
+def test_the_runs_own_observers_stop_it_whatever_wraps_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    @hookimpl(wrapper=True)
+    def convrag_report(run: Any) -> Iterator[None]:
+        try:
+            results = yield
+        except OSError as error:
+            seen.append(error)
+            return []
+        return results
+
+    with pytest.raises(OSError, match="the disk is full"):
+        collect(monkeypatch, (Own("a", fails=True),), a_wrap=convrag_report, b_one=report("1"))
+    assert seen, "a wrapper sees it"
+
+
+def test_no_manager_is_made_for_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugins.load()
+    monkeypatch.setattr(pluggy, "PluginManager", None)
+    assert Observers(Own("a")).collect("convrag_report", run=None, records=[])[0].title == "a"

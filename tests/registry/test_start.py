@@ -1,0 +1,45 @@
+"""What starting the command imports."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+COMMAND = """
+import atexit, sys
+atexit.register(lambda: sys.stderr.write(" ".join(sys.modules)))
+from convrag.cli.main import main
+main()
+"""
+
+
+def imported(folder: Path, code: str, *arguments: str) -> set[str]:
+    """The modules that a process has imported when it ends; `-X importtime` does not show those of import_module."""
+    command = [sys.executable, "-c", code, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return set(done.stderr.split())
+
+
+CHOSEN = ["rewriter=dhrag", "rewriter.alpha=0.5", "rewriter.embedder=bge", "reranker=bge_reranker", "llm=claude"]
+
+
+@pytest.mark.parametrize("arguments", [["--help"], [*CHOSEN, "-h"]])
+def test_help_imports_no_module_of_a_plugin_but_its_package(arguments: list[str], tmp_path: Path) -> None:
+    modules = imported(tmp_path, COMMAND, *arguments)
+    assert "convrag_dhrag" in modules
+    assert not [module for module in modules if re.match(r"convrag_\w+\.", module)]
+
+
+def test_a_task_imports_what_is_chosen_and_no_other_option(tmp_path: Path) -> None:
+    modules = imported(tmp_path, COMMAND, "--cfg", "job", "rewriter=dhrag")
+    assert "convrag_dhrag.rewriter" in modules
+    assert not {"convrag_mmr.rewriter", "convrag_litellm.llm"} & modules
+
+
+def test_importing_convrag_imports_neither_hydra_nor_numpy(tmp_path: Path) -> None:
+    code = "import sys, convrag; sys.stderr.write(' '.join(sys.modules))"
+    assert not {"hydra", "omegaconf", "numpy"} & imported(tmp_path, code)

@@ -1,0 +1,130 @@
+"""One cell in its folder."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.api.errors import ConfigError
+from convrag.api.types import Cell, Sweep
+from convrag.sdk import progress
+from convrag.sweep.cell import run_cell
+from convrag.sweep.lock import hold_cell
+from convrag.sweep.sweep_file import find_cell_name, find_sweep_id, read_ending, read_metric, write_sweep
+
+STARTED = 1000.0
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> list[Cell]:
+    """A grid of three cells, the second of which is the same as the first."""
+    cells = [Cell(name, (f"rewriter={name}",), tmp_path / name, name=f"rewriter={name}") for name in ("a", "b", "c")]
+    cells[1] = Cell("b", ("rewriter=b",), tmp_path / "b", "same", same_as="a")
+    for cell in cells:
+        cell.folder.mkdir()
+    write_sweep(Sweep("grid", tmp_path, tuple(cells)), STARTED)
+    return cells
+
+
+def run(cell: Cell, measured: float | None = 0.5, status: int = 0, error: Exception | None = None) -> float:
+    def execute() -> int:
+        if error:
+            raise error
+        if measured is not None:
+            (cell.folder / "metrics.json").write_text(json.dumps({"overall": {"nDCG@5": measured}}))
+            (cell.folder / "run.json").write_text("{}")
+        return status
+
+    return run_cell(cell.overrides, cell.folder, execute, "nDCG@5")
+
+
+def ended(cell: Cell) -> tuple[str, str]:
+    found = read_ending(cell, STARTED)
+    return found.state, found.error
+
+
+def test_how_a_cell_ended_stands_in_its_folder(cells: list[Cell]) -> None:
+    first, _, last = cells
+    assert ended(first) == ("", "")
+    assert run(first) == 0.5
+    assert ended(first) == ("ok", "")
+    assert read_ending(first, STARTED + 1).state == "", "of an earlier try"
+    assert run_cell(first.overrides, first.folder, lambda: 0, "nDCG@5") == 0.5
+    assert ended(first) == ("reused", "")
+    assert isnan(run(last, error=ConfigError("no key")))
+    assert ended(last) == ("failed", "no key")
+    assert "Traceback" in (last.folder / "error.txt").read_text()
+    assert isnan(run(last, error=KeyError("x")))
+    assert ended(last) == ("failed", "KeyError: 'x'")
+    assert isnan(run(last, status=1))
+    assert ended(last) == ("failed", "the run ended with status 1")
+    assert not (last.folder / "error.txt").exists()
+
+
+def test_a_same_cell_ends_as_it_began(cells: list[Cell]) -> None:
+    assert read_ending(cells[1], STARTED) == cells[1]
+
+
+def test_the_terminal_and_the_log_hear_how_far_the_grid_is(
+    cells: list[Cell],
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: STARTED + 40)
+    with caplog.at_level(logging.INFO, "convrag"):
+        run(cells[0])
+        run(cells[2], measured=None)
+        run_cell(cells[0].overrides, cells[0].folder, lambda: 0, "R@5")
+    lines = [
+        "[1/2] rewriter=a",
+        "[1/2] nDCG@5 0.500",
+        "[2/2] rewriter=c (about 40 s left)",
+        "[2/2] done",
+        "[1/2] rewriter=a (about 0 s left)",
+        "[1/2] R@5 was not measured (reused)",
+    ]
+    assert capsys.readouterr().err.splitlines() == [f"convrag: {line}" for line in lines]
+    assert caplog.messages == lines
+
+
+def test_bars_are_shown_by_the_process_that_runs_all_cells(cells: list[Cell], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+    run_cell(cells[2].overrides, cells[2].folder, lambda: seen.append((progress._cells, progress._hidden)) or 0, "R@5")
+    monkeypatch.setattr("convrag.sweep.cell.this_process", lambda: {"pid": -1, "host": "elsewhere"})
+    run_cell(cells[2].overrides, cells[2].folder, lambda: seen.append((progress._cells, progress._hidden)) or 0, "R@5")
+    assert seen == [((1, 2), False), ((1, 2), True)]
+
+
+def test_a_cell_that_an_earlier_try_still_runs_is_waited_for(cells: list[Cell]) -> None:
+    cell = cells[0]
+    with hold_cell(cell.folder):
+        late = threading.Thread(target=run, args=[cell])
+        late.start()
+        late.join(0.3)
+        assert late.is_alive()
+        assert not (cell.folder / "run.json").exists()
+    late.join(30)
+    assert ended(cell) == ("ok", "")
+
+
+def test_a_folder_tells_which_grid_it_is_of(cells: list[Cell], tmp_path: Path) -> None:
+    assert find_sweep_id(cells[0].folder) == "grid"
+    assert find_cell_name(cells[0].folder) == "rewriter=a"
+    assert find_sweep_id(tmp_path / "alone") == find_cell_name(tmp_path / "alone") == ""
+
+
+def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: Path) -> None:
+    run(cells[0])
+    assert read_metric(cells[0].folder, "nDCG@5") == 0.5
+    assert isnan(read_metric(cells[0].folder, "R@5"))
+    assert isnan(read_metric(tmp_path, "nDCG@5"))
+    (cells[0].folder / "metrics.json").write_text('{"overall": {"nDCG@5": null}}')
+    assert isnan(read_metric(cells[0].folder, "nDCG@5"))

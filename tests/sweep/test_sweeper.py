@@ -1,0 +1,286 @@
+"""A grid as Hydra's sweeper runs it, its cells in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.utils import create_config_search_path
+from hydra.core.utils import JobReturn, JobStatus, setup_globals
+from hydra.errors import HydraException
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from convrag import NotReady, Report, Run, RunSummary, Sweep, hookimpl
+from convrag.api.errors import ConvragError
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
+from convrag.registry import plugins
+from convrag.sweep.cell import run_cell
+from convrag.sweep.cells import CellsFailed, cell_id
+from convrag.sweep.folders import register_folder_names
+from convrag.sweep.lock import GridInUse, hold_grid
+from convrag.sweep.sweeper import Grid, plan_sweep, run_grid
+from convrag.turn.wiring import Wiring
+
+PLAIN = ("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]")
+
+
+def rewriter_of(overrides: Sequence[str]) -> str:
+    return next(each for each in overrides if each.startswith("rewriter=")).removeprefix("rewriter=")
+
+
+class InProcess:
+    """A launcher that runs cells one after the other, and notes which ones it got, batch by batch."""
+
+    def __init__(self, config: DictConfig, loader: ConfigLoaderImpl) -> None:
+        self.config, self.loader = config, loader
+        self.batches: list[list[str]] = []
+        self.before: Callable[[], None] = lambda: None
+
+    @property
+    def launched(self) -> list[str]:
+        return [name for batch in self.batches for name in batch]
+
+    def launch(self, job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> list[JobReturn]:
+        assert initial_job_idx == len(self.launched)
+        self.batches.append([])
+        return [self._run(list(overrides)) for overrides in job_overrides]
+
+    def _run(self, overrides: list[str]) -> JobReturn:
+        self.before()
+        self.batches[-1].append(rewriter_of(overrides))
+        config = self.loader.load_sweep_config(self.config, overrides)
+        folder = Path(config.hydra.sweep.dir, cell_id(overrides)).absolute()
+        folder.mkdir(exist_ok=True)
+        with open_dict(config):
+            del config["hydra"]
+        value = run_cell(overrides, folder, lambda: Wiring(config).get("task").execute(config, folder), "nDCG@5")
+        return JobReturn(status=JobStatus.COMPLETED, _return_value=value)
+
+
+def make_grid(*overrides: str, batch: int | None = None, flags: Sequence[str] = ()) -> Grid:
+    """The grid of `python -m convrag -m OVERRIDES`, with some settings that make it quick."""
+    configure()
+    setup_globals()
+    register_folder_names()
+    loader = ConfigLoaderImpl(create_config_search_path(f"pkg://{CONFIG_MODULE}"))
+    given = [*PLAIN, *overrides]
+    config = loader.load_configuration(CONFIG_NAME, [*given, *flags, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
+    launcher: Any = InProcess(config, loader)
+    return Grid(config, given, config.hydra.sweeper.params or {}, loader, launcher, batch)
+
+
+def launched(grid: Grid) -> list[str]:
+    return grid.launcher.launched  # type: ignore[attr-defined, no-any-return]
+
+
+def folder_of(grid: Grid) -> Path:
+    return Path(grid.config.hydra.sweep.dir)
+
+
+def endings(grid: Grid) -> dict[str, dict[str, Any]]:
+    """How each cell ended, by its rewriter."""
+    found = [json.loads(path.read_text()) for path in folder_of(grid).glob("*/cell.json")]
+    return {rewriter_of(ending["overrides"]): ending for ending in found}
+
+
+class Watcher:
+    """An observer of grids."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.runs: list[tuple[str, str]] = []
+        self.problems: list[str] = []
+        self.sweep: Sweep | None = None
+
+    @hookimpl
+    def convrag_sweep_check(self, sweep: Sweep) -> list[str]:
+        return self.problems
+
+    @hookimpl
+    def convrag_sweep_started(self, sweep: Sweep) -> None:
+        self.heard.append(f"started {len(sweep.cells)}")
+
+    @hookimpl
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
+        self.runs.append((run.folder.name, run.sweep))
+
+    @hookimpl
+    def convrag_sweep_report(self, sweep: Sweep) -> Report:
+        self.heard.append("report")
+        return Report("mine", lines=("all is well",), files={"mine.md": "# Mine\n"})
+
+    @hookimpl
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> None:
+        self.sweep = sweep
+        titles = [report.title for report in reports]
+        self.heard.append(f"finished {[cell.state for cell in sweep.cells]} {'mine' in titles} {sweep.interrupted}")
+
+
+@pytest.fixture
+def watcher(here: Path) -> Iterator[Watcher]:
+    watcher = Watcher()
+    manager = plugins.load().manager
+    manager.register(watcher, "watcher")
+    yield watcher
+    manager.unregister(watcher)
+
+
+def test_a_grid_gives_the_values_of_its_metric(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = make_grid("rewriter=none,last_n")
+    values = run_grid(grid)
+    for value, cell in zip(values, ("none", "last_n"), strict=True):
+        folder = folder_of(grid) / cell_id([*PLAIN, f"rewriter={cell}"])
+        assert value == json.loads((folder / "metrics.json").read_text())["overall"]["nDCG@5"]
+    assert watcher.heard == ["started 2", "report", "finished ['ok', 'ok'] True False"]
+    assert watcher.sweep is not None
+    assert watcher.sweep.id == watcher.sweep.folder.name == folder_of(grid).name
+    assert watcher.runs == [(cell.id, watcher.sweep.id) for cell in watcher.sweep.cells]
+    assert (folder_of(grid) / "mine.md").read_text() == "# Mine\n"
+    assert OmegaConf.load(folder_of(grid) / "multirun.yaml").hydra.sweeper.params is None
+    said = capsys.readouterr().err.splitlines()
+    assert said[:2] == ["convrag: [1/2] rewriter=none", f"convrag: [1/2] nDCG@5 {values[0]:.3f}"]
+    assert said[2].startswith("convrag: [2/2] rewriter=last_n (about ")
+    assert "convrag: all is well" in said
+
+
+def test_a_sample_launches_so_many_cells(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7")
+    assert len(run_grid(grid)) == len(launched(grid)) == 2
+    again = make_grid("rewriter=none,last_n,full_history", "top_n=1,2,3", "sweep.sample=2", "sweep.seed=7")
+    run_grid(again)
+    assert {ending["state"] for ending in endings(again).values()} == {"reused"}
+    assert len(list(folder_of(grid).glob("*/cell.json"))) == 2
+
+
+def test_the_same_experiment_is_run_once(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = make_grid(
+        "rewriter=none,last_n", "clusterer=lsa,kmeans", "sweep.baseline='rewriter=last_n+clusterer=kmeans'"
+    )
+    assert len(run_grid(grid)) == 2
+    assert launched(grid) == ["none", "last_n"]
+    assert watcher.sweep is not None
+    first, same, *_ = watcher.sweep.cells
+    assert (same.state, same.same_as) == ("same", first.id)
+    assert not same.folder.exists()
+    note = "clusterer made no difference to 4 cells: no cell uses it"
+    assert watcher.sweep.notes == (note,)
+    assert capsys.readouterr().err.startswith(f"convrag: {note}\nconvrag: [1/2] rewriter=none")
+    board = (folder_of(grid) / "leaderboard.md").read_text()
+    assert f"* {note}" in board
+    assert "the baseline, `rewriter=last_n`" in board
+    assert len((folder_of(grid) / "leaderboard.csv").read_text().splitlines()) == 3
+    listed = json.loads((folder_of(grid) / "sweep.json").read_text())["cells"]
+    assert [cell.get("same_as", "") for cell in listed] == ["", first.id, "", listed[2]["id"]]
+
+
+def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pytest.CaptureFixture[str]) -> None:
+    grid = make_grid("rewriter=none,replay,last_n")
+    with pytest.raises(CellsFailed, match=r"1 of 3 cells failed") as caught:
+        run_grid(grid)
+    assert [cell.name for cell in caught.value.cells] == ["rewriter=replay"]
+    assert caught.value.exit_status == 1
+    assert watcher.heard[-1] == "finished ['ok', 'failed', 'ok'] True False"
+    (text,) = folder_of(grid).glob("*/error.txt")
+    assert "rewriter.path" in text.read_text()
+    assert "Traceback" in text.read_text()
+    said = capsys.readouterr().err
+    assert "this cell failed: rewriter=replay needs a value" in said
+    assert "Traceback" not in said
+
+
+def test_an_interrupted_grid_is_closed_and_goes_on(watcher: Watcher) -> None:
+    overrides = ("rewriter=none,last_n,full_history",)
+    grid = make_grid(*overrides)
+
+    def interrupt() -> None:
+        if len(launched(grid)) == 2:
+            raise KeyboardInterrupt
+
+    grid.launcher.before = interrupt  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(grid)
+    assert watcher.heard == ["started 3", "finished ['ok', 'ok', ''] False True"]
+    again = make_grid(*reversed(overrides))
+    run_grid(again)
+    assert [ending["state"] for ending in map(endings(again).get, ("none", "last_n", "full_history")) if ending] == [
+        "reused",
+        "reused",
+        "ok",
+    ]
+    assert watcher.heard[-1] == "finished ['reused', 'reused', 'ok'] True False"
+
+
+def test_a_grid_that_is_interrupted_before_its_first_cell_leaves_nothing(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n")
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    grid.launcher.before = interrupt  # type: ignore[attr-defined]
+    with pytest.raises(KeyboardInterrupt):
+        run_grid(grid)
+    assert not folder_of(grid).exists()
+
+
+def test_a_grid_that_is_refused_writes_nothing(watcher: Watcher) -> None:
+    watcher.problems = ["the moon is full"]
+    grid = make_grid("rewriter=none,last_n")
+    with pytest.raises(NotReady, match="the moon is full"):
+        run_grid(grid)
+    for wrong in ("rewriter=nosuch,none", "rewriter.nosuch=1,2"):
+        with pytest.raises((ConvragError, HydraException)):
+            run_grid(make_grid(wrong))
+    with pytest.raises(ConvragError, match=r"top_k=0"):
+        run_grid(make_grid("rewriter=none,last_n", "top_k=0"))
+    assert launched(grid) == watcher.heard == []
+    assert not Path("outputs/sweeps").exists()
+
+
+def test_the_same_grid_at_once_says_who_runs_it_and_writes_nothing(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n")
+    with hold_grid(folder_of(grid)), pytest.raises(GridInUse, match=f"process {os.getpid()} on"):
+        run_grid(grid)
+    assert launched(grid) == []
+    assert [path.name for path in folder_of(grid).iterdir()] == ["sweep.lock"]
+
+
+def test_the_launcher_gets_batches_where_it_should(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n,full_history", batch=2)
+    assert len(run_grid(grid)) == 3
+    assert grid.launcher.batches == [["none", "last_n"], ["full_history"]]  # type: ignore[attr-defined]
+
+
+def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(here: Path) -> None:
+    grid = make_grid("+sweep=rewriters", "rewriter=none,last_n")
+    run_grid(grid)
+    assert launched(grid) == ["none", "last_n"]
+    assert all("history=gold" in ending["overrides"] for ending in endings(grid).values())
+    (listed,) = Path("outputs/sweeps").glob("*/sweep.json")
+    named = {tuple(cell["overrides"]) for cell in json.loads(listed.read_text())["cells"]}
+    assert named == {tuple(ending["overrides"]) for ending in endings(grid).values()}
+
+
+def test_a_ready_grid_chooses_a_stage_for_a_stage_by_its_plain_name(here: Path) -> None:
+    grid = replace(make_grid("rewriter=mmr"), params={"rewriter.clusterer": "lsa,kmeans"})
+    sweep, _ = plan_sweep(grid)
+    assert [cell.name for cell in sweep.cells] == [f"clusterer@rewriter.clusterer={name}" for name in ("lsa", "kmeans")]
+    assert [cell.state for cell in sweep.cells] == ["", ""]
+
+
+def test_every_ready_grid_is_composed(here: Path) -> None:
+    for name, factors in (("rewriters", 3), ("seeds", 1), ("design", 4)):
+        assert len(make_grid(f"+sweep={name}").params) == factors
+
+
+def test_a_metric_that_nobody_measured_is_not_a_number(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = run_grid(make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]"))
+    assert all(map(isnan, values))
+    assert "[2/2] nDCG@5 was not measured" in capsys.readouterr().err

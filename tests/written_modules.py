@@ -1,0 +1,27 @@
+"""Modules that a test writes: importable while it runs, and forgotten after it."""
+
+from __future__ import annotations
+
+from importlib import invalidate_caches
+from pathlib import Path
+
+import pytest
+
+from convrag.registry import class_source, module_source
+
+
+def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
+    """Write files into a folder from which modules can be imported.
+
+    Args:
+        folder: of the test's own.
+        monkeypatch: takes the folder off the path after the test.
+        files: path below the folder -> contents; the names of modules are new ones in each test.
+    """
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(folder))
+    for cached in (module_source.read_module, class_source.find_class):
+        cached.cache_clear()
+    invalidate_caches()
