@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads would only take turns
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
 
 

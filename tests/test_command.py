@@ -1,4 +1,4 @@
-"""The command as a user types it, in a process of its own."""
+"""The command as a user types it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
+
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return run_convrag([*arguments, "tracker=none"], folder)
 
 
 def run_folders(folder: Path) -> list[Path]:
@@ -24,8 +25,10 @@ def run_folders(folder: Path) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def main_job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    """A run and its folder. Python itself starts it, so that its hashes differ from those of the runs after it."""
     folder = tmp_path_factory.mktemp("main")
-    return folder, convrag(folder=folder)
+    command = [sys.executable, "-m", "convrag", "tracker=none"]
+    return folder, subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_main_job_writes_its_files(main_job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:

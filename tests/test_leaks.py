@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
-import sys
 import zlib
 from base64 import b64encode
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
 from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
@@ -39,17 +39,16 @@ def server() -> Iterator[Server]:
     server.close()
 
 
-def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command with the keys in its environment, and the server's address with a password."""
     address = server.address.replace("http://", f"http://me:{PASSWORD}@")
-    command = [sys.executable, "-m", "convrag", *ARGUMENTS, *arguments]
     environment = {**os.environ, **PLANTED, "MY_SERVER": address}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=300, check=False)
+    return run_convrag([*ARGUMENTS, *arguments], folder, environment=environment)
 
 
-def leaks(folder: Path, done: subprocess.CompletedProcess[bytes]) -> list[str]:
+def leaks(folder: Path, done: subprocess.CompletedProcess[str]) -> list[str]:
     """Where a secret is found: in what was printed, in a file, or in what a database keeps compressed."""
-    places = [("the terminal", done.stdout + done.stderr)]
+    places = [("the terminal", (done.stdout + done.stderr).encode())]
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         places.append((str(path), path.read_bytes()))
         if path.read_bytes().startswith(b"SQLite format 3"):
@@ -81,7 +80,7 @@ def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
         database.execute("CREATE TABLE entries (value BLOB)")
         database.execute("INSERT INTO entries VALUES (?)", [zlib.compress(PASSWORD.encode() * 9)])
     database.close()
-    nothing = subprocess.CompletedProcess([], 0, b"", b"")
+    nothing = subprocess.CompletedProcess([], 0, "", "")
     assert leaks(tmp_path, nothing) == [f"{PASSWORD} in {store}, read"]
 
 
@@ -90,7 +89,7 @@ def test_a_run_that_goes_well(server: Server, tracker: str, tmp_path: Path) -> N
     if tracker == "mlflow":
         pytest.importorskip("mlflow")
     done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", f"tracker={tracker}")
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
     assert set(server.keys) == {f"Basic {SECRETS[-1]}"}
     assert list(tmp_path.glob("outputs/store/store.sqlite"))
     assert leaks(tmp_path, done) == []
@@ -99,7 +98,7 @@ def test_a_run_that_goes_well(server: Server, tracker: str, tmp_path: Path) -> N
 def test_a_key_that_is_sent(server: Server, tmp_path: Path) -> None:
     base = f"llm.api_base={server.address}"
     done = run(tmp_path, server, base, "llm.api_key_env=MY_SERVER_KEY", "tracker=none", "hydra.verbose=true")
-    assert done.returncode == 0, done.stderr.decode()
+    assert done.returncode == 0, done.stderr
     assert set(server.keys) == {f"Bearer {PLANTED['MY_SERVER_KEY']}"}
     assert leaks(tmp_path, done) == []
 
@@ -109,7 +108,7 @@ def test_a_server_that_echoes_what_it_was_sent(server: Server, status: int, tmp_
     server.plan_replies(make_error(status, f"you, {' '.join(SECRETS)}, are not welcome"))
     quick = ["limit=1", "llm.retries=0", "tracker=none"]
     done = run(tmp_path, server, "llm.api_base_env=MY_SERVER", "llm.api_base=null", *quick)
-    assert done.returncode == 1, done.stderr.decode()
+    assert done.returncode == 1, done.stderr
     assert leaks(tmp_path, done) == []
     assert "are not welcome" in "".join(path.read_text("utf-8") for path in tmp_path.rglob("intermediate/*.jsonl"))
 
@@ -126,7 +125,7 @@ def test_a_password_on_the_command_line_is_refused_and_nothing_is_kept(server: S
     address = server.address.replace("http://", f"http://me:{PASSWORD}@")
     done = run(tmp_path, server, f"llm.api_base={address}", "tracker=none")
     assert done.returncode == 2
-    assert b"llm.api_base_env" in done.stderr
+    assert "llm.api_base_env" in done.stderr
     assert leaks(tmp_path, done) == []
 
 

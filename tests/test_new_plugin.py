@@ -68,7 +68,7 @@ def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
     chosen = [f"{stage}=acme_{stage}" for stage in stages]
     both = "rewriter=acme_rewriter,acme_rewriter_last"
     more = ["reranker=acme_ranker", "generator=acme_generator,ginger", "metrics=[ranking,acme_metrics]"]
-    done = environment.python("-m", "convrag", "-m", both, *chosen, *more, "tracker=acme_tracker")
+    done = environment.run_command("-m", both, *chosen, *more, "tracker=acme_tracker")
     assert done.returncode == 0, done.stderr
     runs = [json.loads(line) for line in (environment.work / "outputs/runs.jsonl").read_text().splitlines()]
     assert len(runs) == 4
@@ -85,7 +85,7 @@ def test_all_variants_run(environment: Environment) -> None:
         f"{stage}=acme_{stage}_{template.suffix}" for stage, template in STAGE_TEMPLATES.items() if stage not in own
     ]
     own_metrics = "metrics=[ranking,acme_metrics_words]"
-    done = environment.python("-m", "convrag", *chosen, own_metrics, "tracker=acme_tracker_all")
+    done = environment.run_command(*chosen, own_metrics, "tracker=acme_tracker_all")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     assert "acme_metrics_words" in (environment.work / "outputs/all_runs.jsonl").read_text()

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from killing import Grid, check_killed, counting
 from third_party import Environment
 
@@ -19,8 +20,7 @@ GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=3", "generator=
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", "-m", *arguments, "tracker=none"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return run_convrag(["-m", *arguments, "tracker=none"], folder)
 
 
 def cells(folder: Path) -> dict[str, dict[str, Any]]:

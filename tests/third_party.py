@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
+
 
 def _builds() -> bool:
     """Whether pip can build our distribution here. Looked up: imported, setuptools must come before distutils."""
@@ -49,8 +51,12 @@ class Environment:
         self._metadata(f"{name}-dist", "1.0", {name: name})
 
     def convrag(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run the command with what is installed here, without a tracker."""
+        return self.run_command(*arguments, "tracker=none")
+
+    def run_command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command with what is installed here."""
-        return self.python("-m", "convrag", *arguments, "tracker=none")
+        return run_convrag(arguments, self.work, environment={**os.environ, "PYTHONPATH": str(self.site)})
 
     def python(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run Python with what is installed here."""

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from comparisons import BAD, GOOD, MIXED, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Cell, Sweep, Usage
@@ -293,9 +294,9 @@ def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) 
 def test_the_task_compares_without_running(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
-    command = ["-m", "convrag", "task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
+    command = ["task=compare", f"task.runs={runs}", "sweep.metric=R@5", "hydra.run.dir=out"]
     command += ["sweep.baseline='rewriter=mmr'", "tracker=none"]
-    done = subprocess.run([sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = run_convrag(command, tmp_path)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
     assert [row["rewriter"] for row in rows] == ["mmr", "none"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import sqlite3
-import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import toys
+from commands import run_convrag
 from convrag.api.errors import PluginError
 from convrag.config.compose import compose
 from convrag.registry import plugins
@@ -46,8 +46,7 @@ def everything_in(folder: Path) -> list[Path]:
 
 
 def test_all_is_well_and_nothing_is_changed(here: Path) -> None:
-    command = [sys.executable, "-m", "convrag", "task=doctor", "retriever=dense", "tracker=none"]
-    done = subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+    done = run_convrag(["task=doctor", "retriever=dense", "tracker=none"], here)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stderr == ""
     assert "Nothing is in the way." in done.stdout

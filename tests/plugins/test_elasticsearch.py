@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
+from commands import run_convrag
 from convrag import Pipeline
 from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.api.types import Passage, Query
@@ -400,14 +400,7 @@ def test_shards_are_said_only_where_they_are_wanted(server: Server, store: Store
 
 
 def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "convrag", "tracker=none", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    return run_convrag(["tracker=none", *arguments], Path.cwd(), environment={**os.environ, **environment})
 
 
 def test_three_commands(server: Server, here: Path) -> None:

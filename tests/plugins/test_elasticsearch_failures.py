@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
+from commands import run_convrag
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.types import Query
 from convrag.config.compose import compose
@@ -364,10 +365,10 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
     server.inject_faults(
         Fault("_msearch", status=503), Fault("_msearch", times=2, status=401)
     )  # something to complain of
-    done = subprocess.run([sys.executable, "-m", "convrag", *chosen], capture_output=True, timeout=120, check=False)
+    done = run_convrag(chosen, here)
     assert done.returncode == 0, done.stderr
-    assert b"Check ES_API_KEY" in done.stderr
-    places = {"the terminal": done.stdout + done.stderr}
+    assert "Check ES_API_KEY" in done.stderr
+    places = {"the terminal": (done.stdout + done.stderr).encode()}
     places |= {str(path): path.read_bytes() for path in here.rglob("*") if path.is_file()}
     assert len(places) > 5
     assert not [place for place, content in places.items() for secret in secrets if secret.encode() in content]

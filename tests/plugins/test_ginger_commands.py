@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_convrag
+
 
 def convrag(*arguments: str, folder: Path) -> Path:
     """Run the command, which must succeed and say nothing on standard error; returns where its results are."""
     out = folder / f"out{len(list(folder.glob('out*')))}"
-    run = [sys.executable, "-m", "convrag", *arguments, "tracker=none", "limit=2", f"hydra.run.dir={out}"]
-    done = subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    done = run_convrag([*arguments, "tracker=none", "limit=2", f"hydra.run.dir={out}"], folder)
     assert (done.returncode, done.stderr) == (0, "")
     return out
 

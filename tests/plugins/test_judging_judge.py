@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
 from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
@@ -381,8 +381,7 @@ def test_errors_in_a_file_of_ratings(tmp_path: Path, rows: list[Any], message: s
 
 
 def convrag(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    return run_convrag([*arguments, "tracker=none"], Path.cwd())
 
 
 class TestAgreementContract(TaskContract):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, LLMError, RunStopped
 from convrag.api.models import LLM
 from convrag.api.records import Measurement, Report, TurnRecord
@@ -435,12 +434,12 @@ def test_a_run_with_a_rule_based_model(here: Path) -> None:
 
 def test_the_command_line(here: Path) -> None:
     arguments = ["metrics=[nuggets]", "metrics.nuggets.min_nuggets=2", "metrics.nuggets.max_words=20", "limit=1"]
-    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    arguments.append("tracker=none")
+    done = run_convrag(arguments, here)
     assert (done.returncode, done.stderr) == (0, "")
     assert "nuggets_strict_vital" in done.stdout
     assert "rest on fewer than 2 nuggets" in " ".join(done.stdout.split())
-    done = subprocess.run([*command, "metrics.nuggets.max_wrods=3"], capture_output=True, text=True, check=False)
+    done = run_convrag([*arguments, "metrics.nuggets.max_wrods=3"], here)
     assert done.returncode == 2
     assert "max_wrods" in done.stderr
 
@@ -450,8 +449,7 @@ def test_the_labels_of_a_run_give_its_scores_again(here: Path) -> None:
     given = "judgements=[run/nuggets.jsonl]"
     evaluating = ["task=evaluate", "task.records=run", "metrics=[nuggets]", f"metrics.nuggets.{given}"]
     for name, arguments in {"evaluated": evaluating, "alone": ["task=score_nuggets", f"task.{given}"]}.items():
-        command = [sys.executable, "-m", "convrag", *arguments, "tracker=none", f"hydra.run.dir={name}"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        done = run_convrag([*arguments, "tracker=none", f"hydra.run.dir={name}"], here)
         assert (done.returncode, done.stderr) == (0, "")
     written = [(here / name / "metrics.json").read_text("utf-8") for name in ("run", "evaluated", "alone")]
     run, *others = map(json.loads, written)

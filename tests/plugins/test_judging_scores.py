@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import scores
@@ -265,8 +264,7 @@ def test_published_labels_become_published_scores(here: Path) -> None:
         write(here / f"{who}.jsonl", *rows)
     files = ",".join(f"{who}.jsonl" for who in ("gpt", "claude", "gemini"))
     arguments = ["task=score_nuggets", f"task.judgements=[{files}]", "tracker=none", "hydra.run.dir=out"]
-    command = [sys.executable, "-m", "convrag", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_convrag(arguments, here)
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads((here / "out" / "metrics.json").read_text(encoding="utf-8"))
     assert written["overall"]["nuggets_strict_vital"] == pytest.approx(sum(expected) / 120, abs=1e-12)

@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConvragError
 from convrag.testing import EmbedderContract
 from convrag_clusterers.similarity import SimilarityClusterer
@@ -131,13 +130,6 @@ def test_another_pipeline_is_another_embedder(tiny: Path, without_vectors: Path)
 def test_the_command_runs_with_it(tiny: Path, tmp_path: Path) -> None:
     """GINGER's spaCy variant."""
     chosen = ["embedder=spacy", f"embedder.pipeline={tiny}", "clusterer=similarity", "limit=1", "tracker=none"]
-    done = subprocess.run(
-        [sys.executable, "-m", "convrag", *chosen],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_convrag(chosen, tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "turns answered from" in done.stdout

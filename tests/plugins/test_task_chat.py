@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, RunStopped, UnknownName
 from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
@@ -267,10 +266,7 @@ def test_new_conversation_ids_are_file_names() -> None:
 
 
 def convrag(folder: Path, *arguments: str, lines: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", "task=chat", *arguments]
-    return subprocess.run(
-        command, cwd=folder, input=lines, capture_output=True, text=True, timeout=120, check=False, env={**os.environ}
-    )
+    return run_convrag(["task=chat", *arguments], folder, stdin=lines)
 
 
 def test_a_piped_conversation(tmp_path: Path) -> None:

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation, Turn
@@ -53,8 +53,7 @@ def dataset(data: list[str]) -> JsonlDataset:
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none", "hydra.run.dir=out"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return run_convrag([*arguments, "tracker=none", "hydra.run.dir=out"], folder)
 
 
 def metrics(folder: Path) -> dict[str, Any]:

@@ -3,13 +3,13 @@ from __future__ import annotations
 import csv
 import json
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
@@ -36,8 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return run_convrag([*arguments, "tracker=none"], folder)
 
 
 def export(run: Path, path: Path, *arguments: str) -> str:

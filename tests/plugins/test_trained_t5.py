@@ -6,12 +6,12 @@ import json
 import os
 import random
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.stages import Ranker
 from convrag.config.compose import compose
 from convrag.turn.pipeline import Pipeline
@@ -162,8 +162,7 @@ def test_the_answer_is_in_the_order_of_the_scores(here: Path) -> None:
 
 
 def command(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    run = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    return subprocess.run(run, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    return run_convrag([*arguments, "tracker=none"], folder)
 
 
 def test_the_first_example_of_the_readme_runs_with_a_model_on_disk(tmp_path: Path) -> None:

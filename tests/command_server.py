@@ -1,0 +1,118 @@
+"""Runs `python -m convrag` again and again without importing its libraries anew: see `commands.run_convrag`.
+
+The libraries that most runs use are imported once. Each command is then run by a process forked from this one, which
+has loaded no plugin and run nothing. Its argument is the number of a socket. For each command there come over it a
+file of its request in JSON and its standard input, output and error; its process id goes back, then its exit status.
+"""
+
+import atexit
+import gc
+import importlib
+import json
+import os
+import runpy
+import signal
+import socket
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+LIBRARIES = (
+    "Stemmer",
+    "asyncio",
+    "bm25s",
+    "convrag.cli.main",
+    "convrag.run.runner",
+    "convrag.sweep.sweep",
+    "hydra._internal.core_plugins.bash_completion",
+    "hydra._internal.core_plugins.basic_launcher",
+    "hydra._internal.core_plugins.basic_sweeper",
+    "hydra._internal.core_plugins.file_config_source",
+    "hydra._internal.core_plugins.fish_completion",
+    "hydra._internal.core_plugins.importlib_resources_config_source",
+    "hydra._internal.core_plugins.structured_config_source",
+    "hydra._internal.core_plugins.zsh_completion",
+    "hydra._internal.hydra",
+    "hydra.experimental",
+    "ir_measures",
+    "jinja2",
+    "json_repair",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "mpl_toolkits",
+    "numpy.random",
+    "pydantic.dataclasses",
+    "pydantic.type_adapter",
+    "pysbd",
+    "pytrec_eval",
+    "rapidfuzz",
+    "rich.progress",
+    "rich.table",
+    "rouge_score.rouge_scorer",
+    "sacrebleu",
+    "scipy.stats",
+    "sklearn.cluster",
+    "sklearn.decomposition",
+    "sklearn.feature_extraction.text",
+)
+"""None starts a thread when it is imported, or behaves otherwise because another one is there."""
+
+
+def serve(connection: socket.socket) -> dict | None:
+    """Answer requests until there are no more (None), or in a forked process, which gets the command to run."""
+    while True:
+        _, files, _, _ = socket.recv_fds(connection, 1, 4)
+        if not files:
+            return None
+        request, *standard = files
+        process = os.fork()
+        if process == 0:
+            connection.close()
+            for number, file in enumerate(standard):
+                os.dup2(file, number)
+                os.close(file)
+            with os.fdopen(request, encoding="utf-8") as lines:
+                return json.load(lines)
+        for file in files:
+            os.close(file)
+        connection.sendall(process.to_bytes(4))
+        _, status = os.waitpid(process, 0)
+        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+
+
+def become(command: dict) -> None:
+    """Make this process as `python -m convrag` would begin: its folder, environment, arguments and random numbers."""
+    os.chdir(command["folder"])
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:1] = [str(Path.cwd()), *added]  # the first was this file's folder
+    sys.argv = ["convrag", *command["arguments"]]
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+
+
+def leave(ending: SystemExit) -> None:
+    """End this process as Python would, but for taking down every module, which is a quarter of a short command."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(int(ending.code or 0))
+
+
+if __name__ == "__main__":
+    for library in LIBRARIES:
+        with suppress(ImportError):
+            importlib.import_module(library)
+    gc.collect()
+    gc.freeze()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a forked process takes it, and this one ends with the tests
+    if (command := serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        become(command)
+        try:
+            runpy.run_module("convrag", run_name="__main__", alter_sys=True)
+        except SystemExit as ending:
+            leave(ending)

@@ -1,0 +1,118 @@
+"""How tests run the command: as `python -m convrag` in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from commands import run_convrag
+
+TASK = """
+import atexit, json, os, sys, threading
+from pathlib import Path
+from convrag import Task, hookimpl
+
+class Told(Task):
+    "Tells what process it runs in."
+    def __init__(self, ending="0"):
+        self.ending = ending
+    def execute(self, config, folder):
+        import numpy
+        from convrag.registry import plugins
+        atexit.register(print, "goodbye")
+        told = {"argv": sys.argv[1:], "folder": os.getcwd(), "path": sys.path[0], "stdin": sys.stdin.read()}
+        told |= {"variables": dict(os.environ), "process": os.getpid(), "random": numpy.random.random()}
+        told |= {"threads": threading.active_count(), "main": sys.modules["__main__"].__name__}
+        Path("told.json").write_text(json.dumps(told))
+        print("to stdout")
+        print("to stderr", file=sys.stderr)
+        if self.ending == "kill":
+            os.kill(os.getpid(), 9)
+        if self.ending == "sleep":
+            import time
+            time.sleep(100)
+        if self.ending == "raise":
+            raise BaseException("no exception of a stage")
+        return int(self.ending)
+
+@hookimpl
+def convrag_register(register):
+    register("task", "told", Told)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "told.py").write_text(TASK)
+    return tmp_path
+
+
+def run_task(folder: Path, ending: str = "0", **options: object) -> subprocess.CompletedProcess[str]:
+    arguments = ["plugins=[told.py]", "task=told", f"task.ending='{ending}'", "hydra.run.dir=out"]
+    return run_convrag(arguments, folder, **options)
+
+
+def test_what_it_says_and_how_it_ends(folder: Path) -> None:
+    done = run_task(folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "to stdout\ngoodbye\n", "to stderr\n")
+    assert run_task(folder, "1").returncode == 1
+    assert run_convrag(["rewriter=nosuch"], folder).returncode == 2
+    assert run_task(folder, "kill").returncode == -9
+    raised = run_task(folder, "raise")
+    assert raised.returncode == 1
+    assert raised.stderr.startswith("to stderr\nTraceback (most recent call last):\n")
+    assert raised.stderr.endswith("BaseException: no exception of a stage\n")
+
+
+def test_what_it_is_given(folder: Path) -> None:
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(["first", "second"]), "MOON": "full"}
+    run_task(folder, environment=variables, stdin="one\ntwo\n")
+    told = json.loads((folder / "told.json").read_text())
+    assert told["variables"] | variables == told["variables"]
+    assert told["stdin"] == "one\ntwo\n"
+    assert told["folder"] == told["path"] == str(folder)
+    assert told["main"] == "__main__"
+    assert "task=told" in told["argv"]
+
+
+def test_nothing_is_left_for_the_next(folder: Path) -> None:
+    first = run_task(folder, environment={**os.environ, "MOON": "full"})
+    told = json.loads((folder / "told.json").read_text())
+    assert run_task(folder).stdout == first.stdout
+    again = json.loads((folder / "told.json").read_text())
+    assert "MOON" not in again["variables"]
+    assert told["process"] != again["process"]
+    assert told["random"] != again["random"]
+    assert told["threads"] == again["threads"]
+    assert "told" not in run_convrag(["task=plugins", "task.stage=task", "tracker=none"], folder).stdout
+
+
+def test_one_that_takes_too_long_is_killed(folder: Path) -> None:
+    with pytest.raises(subprocess.TimeoutExpired) as raised:
+        run_task(folder, "sleep", timeout=5)
+    assert raised.value.stderr == "to stderr\n"
+    process = json.loads((folder / "told.json").read_text())["process"]
+    assert run_task(folder).returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_what_python_reads_at_its_start_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="PYTHONHASHSEED"):
+        run_convrag([], tmp_path, environment={**os.environ, "PYTHONHASHSEED": "1"})
+
+
+def test_no_plugin_and_nothing_that_acts_is_in_the_server() -> None:
+    code = "import sys, threading, runpy; from importlib import import_module, metadata; import command_server\n"
+    code += "for name in command_server.LIBRARIES: import_module(name)\n"
+    code += "plugins = {point.module.partition('.')[0] for point in metadata.entry_points(group='convrag')}\n"
+    code += "acting = {'torch', 'transformers', 'litellm', 'mlflow', 'spacy', 'faiss'}\n"
+    code += "assert not (plugins | acting) & {*sys.modules}, (plugins | acting) & {*sys.modules}\n"
+    code += "assert threading.active_count() == 1"
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
