@@ -30,6 +30,7 @@ from convrag.registry import plugins
 VERSION_BASE = "1.3"
 CONFIG_NAME = "config"
 _configured: list[tuple[plugins.Plugins, dict[Path, str], bool]] = []
+_configuring = threading.RLock()
 _composing = threading.Lock()
 
 
@@ -53,13 +54,26 @@ def configure(files: Iterable[Path] = (), *, for_help: bool = False) -> None:
     Raises:
         ConvragError: a file is no plugin.
     """
-    loaded = plugins.load()
-    for file in files:
-        loaded.add_file(file)
-    wanted = (loaded, dict(loaded.files), for_help)
-    if _configured and _configured[0][0] is loaded and _configured[0][1:] == wanted[1:]:
-        return
-    _configured[:] = [wanted]
+    with _configuring:
+        loaded = plugins.load()
+        for file in files:
+            loaded.add_file(file)
+        wanted = (loaded, dict(loaded.files), for_help)
+        if _configured and _configured[0][0] is loaded and _configured[0][1:] == wanted[1:]:
+            return
+        _configured.clear()
+        _tell_hydra(loaded, for_help=for_help)
+        _configured.append(wanted)
+
+
+def forget() -> None:
+    """Configure Hydra anew at the next call of `configure`, for tests."""
+    with _configuring:
+        _configured.clear()
+
+
+def _tell_hydra(loaded: plugins.Plugins, *, for_help: bool) -> None:
+    """Put the settings and a node for each option into Hydra's store, and the plugins' YAML on its search path."""
     # Hydra deep-copies the whole store for each group that it lists: seconds at eighty options. Nothing writes to the
     # copies, and load() copies each node that it hands out, so the store may as well be its own copy.
     ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -176,10 +176,22 @@ class Plugins:
             raise ConvragError(f"{problems}\nCONVRAG_STRICT_PLUGINS is set, so nothing runs.")
 
 
-@lru_cache(maxsize=1)
+_loaded: list[Plugins] = []
+_loading = threading.RLock()  # a plugin may ask for the plugins while it is loaded
+
+
 def load() -> Plugins:
-    """The installed plugins; the first call loads them."""
-    return Plugins(metadata.entry_points(group=GROUP))
+    """The installed plugins; the first call loads them, whichever thread it comes from."""
+    with _loading:
+        if not _loaded:
+            _loaded.append(Plugins(metadata.entry_points(group=GROUP)))
+        return _loaded[0]
+
+
+def forget(instead: Plugins | None = None) -> None:
+    """Load the plugins anew at the next call of `load`, for tests; or let it give these."""
+    with _loading:
+        _loaded[:] = [instead] if instead else []
 
 
 def _strict() -> bool:

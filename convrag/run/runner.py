@@ -174,13 +174,17 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
 
 
 def read_finished_summary(run: Run) -> RunSummary | None:
-    """Read the summary in the run's folder, if a run with the same stages and settings has finished there."""
+    """Read the summary in the run's folder, if a run with the same stages and settings has finished there.
+
+    A run that was stopped, or in which turns failed, has not: run again, it asks only for what is missing.
+    """
     try:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
         summary = read_summary(run.folder / "metrics.json")
     except (OSError, ValueError):
         return None
-    return summary if manifest.get("identity") == _compute_identity(run) and not summary.stopped else None
+    whole = not summary.stopped and not summary.failed
+    return summary if whole and manifest.get("identity") == _compute_identity(run) else None
 
 
 def _compute_identity(run: Run) -> str:
