@@ -64,10 +64,10 @@ def run_convrag(
         _fill(given, stdin)
         try:
             status = _run(_server(libraries, python), [file.fileno() for file in (asked, given, out, err)], timeout)
-        except BaseException as error:  # whatever it has still to say must not answer the next request
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
+        except BaseException:  # what the server has still to say must not answer the next request
             _server.cache_clear()
-            if isinstance(error, TimeoutError):
-                raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
             raise
         return subprocess.CompletedProcess(command, status, _text(out), _text(err))
 
@@ -87,6 +87,7 @@ def _run(server: socket.socket, files: Sequence[int], timeout: float) -> int:
     process = _number(server)
     if not select.select([server], [], [], timeout)[0]:
         os.kill(process, signal.SIGKILL)
+        _number(server)
         raise TimeoutError
     return _number(server)
 

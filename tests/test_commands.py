@@ -103,11 +103,10 @@ def test_one_that_takes_too_long_is_killed(folder: Path) -> None:
 
 
 def test_what_python_reads_at_its_start(folder: Path) -> None:
-    for seed in ("1", "2", "1"):
-        run_task(folder, environment={**os.environ, "PYTHONHASHSEED": seed})
-        code = "print(hash('moon'))"
-        expected = subprocess.run([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True)
-        assert json.loads((folder / "told.json").read_text())["hash"] == int(expected.stdout)
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    run_task(folder, environment=environment)
+    expected = subprocess.run([sys.executable, "-c", "print(hash('moon'))"], env=environment, capture_output=True)
+    assert json.loads((folder / "told.json").read_text())["hash"] == int(expected.stdout)
 
 
 def test_no_plugin_and_nothing_that_acts_is_in_the_server() -> None:
