@@ -1,8 +1,8 @@
 """convrag: the plugin framework for conversational retrieval-augmented generation.
 
-What users and plugin authors need can be imported from here: `from convrag import Rewriter, Query`. The rooms
-behind it: `convrag.api` is what a plugin implements and is given, `convrag.sdk` what it need not write itself,
-`convrag.testing` the contracts for a plugin's tests. docs/architecture.md shows the whole house.
+Import what you need from here: `from convrag import Rewriter, Query`. These names come from `convrag.api`, the
+interfaces of plugins, and from the kernel. `convrag.sdk` has functions that many plugins need, and `convrag.testing`
+the contracts for a plugin's tests. docs/architecture.md describes all rooms.
 """
 
 from __future__ import annotations
@@ -22,49 +22,39 @@ from convrag.api.errors import (
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
+from convrag.api.models import LLM, Embedder
+from convrag.api.records import Cell, Measurement, Report, Run, RunSummary, Slice, Sweep, TurnRecord, Usage
+from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
-    LLM,
     Clusterer,
     Context,
     Dataset,
     Detector,
-    Embedder,
     Generator,
     Metrics,
     Ranker,
     Retriever,
     Rewriter,
-    Stage,
     Summarizer,
     Task,
     Tracker,
-    remembered,
 )
 from convrag.api.types import (
     Answer,
-    Cell,
     Completion,
     Conversation,
     Evidence,
     EvidenceItem,
     Hit,
-    Measurement,
     Message,
     Nugget,
     Passage,
     Prompt,
     Query,
     Question,
-    Report,
     Rewrite,
     Role,
-    Run,
-    RunSummary,
-    Slice,
-    Sweep,
     Turn,
-    TurnRecord,
-    Usage,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +74,7 @@ _LAZY = {
     "Pipeline": "convrag.turn.pipeline",
     "Conversations": "convrag.turn.session",
 }
-"""What is imported when it is asked for (PEP 562), since it brings Hydra or SQLite: name -> module."""
+"""Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
 __all__ = [
     "LLM",
@@ -148,7 +138,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import one of the lazy names."""
+    """Import a name of `_LAZY` at its first use."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(_LAZY[name]), name)
@@ -156,5 +146,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, for completion."""
+    """List the public names, for completion."""
     return sorted({*globals(), *__all__})

@@ -11,7 +11,8 @@ from typing import Any
 from docstring_parser import parse
 
 from convrag.api import hookspecs
-from convrag.api.stages import GROUPS, Stage, options_group
+from convrag.api.groups import GROUPS, options_group
+from convrag.api.stage import Stage
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants_of
 from convrag.registry import plugins

@@ -26,7 +26,7 @@ from convrag import (
     hookimpl,
     operational,
 )
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 from sound import (
     SoundClusterer,
     SoundContext,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from convrag.api.types import RunSummary, Usage
+from convrag.api.records import RunSummary, Usage
 from convrag_compare.run_result import RunResult, Scores, parse_overrides
 
 Values = dict[str, list[float]]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from convrag.api.stages import Dataset, Embedder
+from convrag.api.models import Embedder
+from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage
 
 

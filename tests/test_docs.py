@@ -67,7 +67,7 @@ def test_the_plugin_guide_quotes_the_example() -> None:
 
 
 def test_the_table_of_the_readme_is_what_is_installed() -> None:
-    from convrag.api.stages import GROUPS, options_group
+    from convrag.api.groups import GROUPS, options_group
     from convrag.config.compose import variants
     from convrag.registry import plugins
 

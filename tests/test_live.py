@@ -11,7 +11,7 @@ import pytest
 
 from convrag.api.types import Message, Prompt
 from convrag.config.compose import compose
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 from convrag.turn.wiring import Wiring
 
 pytest.importorskip("litellm")
@@ -55,7 +55,7 @@ def test_a_reply_with_its_usage_whole_and_in_pieces(option: str, tmp_path: Path)
     assert whole.prompt_tokens > 5
     assert whole.completion_tokens > 2
     heard: list[str] = []
-    with listening(heard.append):
+    with listen_with(heard.append):
         streamed = llm.complete(Prompt("answer", prompt.messages, attempt=1))
     assert "".join(heard).strip() == streamed.text
 

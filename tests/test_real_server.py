@@ -17,7 +17,7 @@ from urllib.request import urlopen
 import pytest
 
 from convrag.api.types import Message, Prompt
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 
 NEEDED = ("accelerate", "fastapi", "litellm", "tenacity", "transformers", "uvicorn")
 PROGRAM = shutil.which("transformers", path=str(Path(sys.executable).parent))
@@ -90,7 +90,7 @@ def test_a_streamed_reply(server: tuple[str, Path]) -> None:
     address, model = server
     stage = LiteLLM(model=f"openai/{model}", api_base=address, max_tokens=16, temperature=None)
     heard: list[str] = []
-    with listening(heard.append):
+    with listen_with(heard.append):
         completion = stage.complete(Prompt("answer", (Message("user", "Who was Laika?"),)))
     assert len(heard) > 1
     assert "".join(heard).strip() == completion.text

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.stages import LLM, Clusterer, Context, Dataset, Embedder, Generator, Ranker, Retriever, Rewriter
+from convrag.api.models import LLM, Embedder
+from convrag.api.stages import Clusterer, Context, Dataset, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import (
     Answer,
     Completion,

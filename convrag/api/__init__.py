@@ -1,7 +1,11 @@
-"""What a plugin implements and is given.
+"""The interfaces of plugins: the classes that they implement and the data that they are given.
 
-* `stages`: one abstract class for each stage of a turn, with one main method.
-* `types`: what flows between the stages, and what runs and sweeps are told as.
+* `stages`: one abstract class for each kind of stage, with one main method.
+* `models`: the kinds of stages that are models: LLM and Embedder.
+* `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
+* `groups`: the groups of stages that a configuration chooses from.
+* `types`: the data that flows between the stages of a turn.
+* `records`: turns, usage, reports and the summary of a run, and the cells of a sweep.
 * `hookspecs`: the hooks of a plugin.
-* `errors`: what can go wrong.
+* `errors`: the exceptions.
 """

@@ -1,4 +1,4 @@
-"""What can go wrong, as types. A ConvragError is meant for the user: it says what to do, and carries data."""
+"""The exceptions of convrag. A ConvragError is meant for the user: its message says what to do."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pathlib import Path
 
 
 class ConvragError(Exception):
-    """The root. The command prints the message without a traceback and exits with status 2."""
+    """The base class. The command prints its message without a traceback and exits with status 2."""
 
 
 class ConfigError(ConvragError):
-    """The configuration asks for something that cannot be."""
+    """The configuration is not valid, or cannot be carried out."""
 
 
 class UnknownName(ConfigError):
-    """A name that is none of the `choices`."""
+    """A name that does not exist; `choices` are those that do."""
 
     def __init__(self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
         self.name = name
         self.choices = sorted(choices)
-        near = get_close_matches(name, self.choices, n=1)
-        guess = f" Did you mean {near[0]!r}?" if near else ""
-        there = f" Choose from: {', '.join(self.choices)}." if self.choices else " There is none."
-        super().__init__("\n".join([f"{what} {name!r} does not exist.{guess}{there}", *hints]))
+        similar = get_close_matches(name, self.choices, n=1)
+        guess = f" Did you mean {similar[0]!r}?" if similar else ""
+        offer = f" Choose from: {', '.join(self.choices)}." if self.choices else " There is none."
+        super().__init__("\n".join([f"{what} {name!r} does not exist.{guess}{offer}", *hints]))
 
 
 class PluginError(ConvragError):
-    """A plugin could not be loaded, or claims what another one has."""
+    """A plugin could not be loaded, or registers a name that another plugin has registered."""
 
     def __init__(self, message: str, *, plugin: str, distribution: str) -> None:
         self.plugin = plugin
@@ -47,7 +47,7 @@ class MissingExtra(ConvragError):
 
 
 class NotReady(ConvragError):
-    """What `check()` of the chosen stages found missing before the first turn."""
+    """Stages found something missing before the first turn (see `Stage.check`); `problems` holds their messages."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = list(problems)
@@ -55,7 +55,7 @@ class NotReady(ConvragError):
 
 
 class DataError(ConvragError):
-    """A file of the user's that cannot be read as what it should be."""
+    """A file of the user's is missing, or its contents are not valid; `path` and `line` say where."""
 
     def __init__(self, message: str, *, path: Path | str, line: int | None = None) -> None:
         self.path = Path(path)
@@ -65,7 +65,7 @@ class DataError(ConvragError):
 
 
 class RunStopped(ConvragError):
-    """The run must end here (say, at a cost limit); what was done is kept, and no turn is counted as failed for it."""
+    """The run must stop, say at a cost limit. Finished turns are kept, and the current one does not count as failed."""
 
 
 class LLMError(ConvragError):

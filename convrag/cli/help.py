@@ -10,7 +10,7 @@ from functools import partial
 from hydra._internal.hydra import Hydra
 from omegaconf import OmegaConf
 
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants
 from convrag.registry import plugins

@@ -16,7 +16,7 @@ from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode

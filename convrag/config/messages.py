@@ -11,7 +11,7 @@ from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.settings import PRESETS, Settings
 from convrag.registry.registry import Registry
 

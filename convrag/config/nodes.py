@@ -12,7 +12,7 @@ from typing import Any
 from hydra.core.config_store import ConfigNode
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.stages import OPTION_KEY, SEVERAL, options_group
+from convrag.api.groups import OPTION_KEY, SEVERAL, options_group
 from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use

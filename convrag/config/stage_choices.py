@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from convrag.api.stages import GROUPS, SEVERAL
+from convrag.api.groups import GROUPS, SEVERAL
 from convrag.registry.registry import Registry
 
 _OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=\s]+)(?:=(?P<value>.*))?", re.DOTALL)

@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag.api.stages import GROUPS, OPTION_KEY, options_group
+from convrag.api.groups import GROUPS, OPTION_KEY, options_group
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
 

@@ -6,7 +6,7 @@ import inspect
 import sys
 from collections.abc import Mapping
 
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 
 
 def is_imported(path: str) -> bool:

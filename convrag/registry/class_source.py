@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.registry.class_checks import find_malformed
 from convrag.registry.module_source import WrongPath, find_module, read_literal, read_module, resolve_relative
 

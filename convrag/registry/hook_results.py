@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from reprlib import repr as brief
 from typing import Any
 
-from convrag.api.types import Report
+from convrag.api.records import Report
 from convrag.registry.module_source import find_module
 
 CHECKED = frozenset({"convrag_report", "convrag_sweep_report", "convrag_sweep_check"})

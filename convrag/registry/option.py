@@ -10,7 +10,8 @@ from importlib import import_module
 from typing import Any
 
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
-from convrag.api.stages import OPTION_KEY, Stage
+from convrag.api.groups import OPTION_KEY
+from convrag.api.stage import Stage
 from convrag.registry.class_checks import explain_refusal, is_imported
 from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import missing_extra

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import GROUPS, Stage, options_group
+from convrag.api.groups import GROUPS, options_group
+from convrag.api.stage import Stage
 from convrag.store.store import Store
 
 

@@ -19,7 +19,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.errors import ConvragError, PluginError
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 from convrag.registry.guards import GuardedPlugin
 from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
 from convrag.registry.implementations import guard_plugin

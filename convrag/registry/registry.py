@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from convrag.api.errors import PluginError, UnknownName
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.registry.class_checks import is_imported
 from convrag.registry.class_source import find_class
 from convrag.registry.module_source import WrongPath

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from convrag.api.stages import OPTION_KEY
+from convrag.api.groups import OPTION_KEY
 from convrag.registry.parameters import Parameter, Use, union_members
 
 _SCALARS = (bool, int, float, str)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any
 
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.registry.class_source import ClassSource
 from convrag.registry.module_source import read_literal
 

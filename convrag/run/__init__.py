@@ -1,8 +1,8 @@
-"""One experiment.
+"""One run: a configuration answers the conversations of its data set, and metrics measure the turns.
 
-* `runner`: a configuration is run over its data set.
-* `workers`: conversations side by side.
-* `observers`: the hooks of a run are called.
+* `runner`: runs a configuration and writes its results.
+* `workers`: several conversations at a time, each in a thread.
+* `observers`: calls the hooks of those that observe the run.
 * `writers`: the files of a run.
-* `records`: a turn's record as a line of JSON, and back.
+* `records`: the records of a run in memory, on disk and as lines of JSON.
 """

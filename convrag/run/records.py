@@ -1,4 +1,4 @@
-"""The records of a run: kept while it goes on, and as lines of JSON on disk."""
+"""The records of a run in memory and on disk, where each is a line of JSON."""
 
 from __future__ import annotations
 
@@ -10,43 +10,33 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    Prompt,
-    Query,
-    TurnRecord,
-    Usage,
-)
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
 from convrag.sdk.jsonl import read_lines
 
 _TEXTS = ("text", "title", "url")
 
 
 class TurnRecords(Iterable[TurnRecord]):
-    """The records of a run as they were when their turns ended, to be gone through as often as metrics like.
+    """The records of a run, which can be iterated several times.
 
-    They come domain by domain, each in the order in which they were added.
+    They come domain by domain, and within a domain in the order in which they were added.
 
     Args:
-        kept: so many are held in memory (some 30 kB each); those that follow lie in a temporary file for each domain.
+        in_memory: the number of records to keep in memory (some 30 kB each). The others are written to temporary files,
+            one for each domain.
     """
 
-    def __init__(self, kept: int = 5000) -> None:
-        self._room = kept
+    def __init__(self, in_memory: int = 5000) -> None:
+        self._memory_left = in_memory
         self._in_memory: dict[str, list[TurnRecord]] = defaultdict(list)
         self._on_disk: dict[str, Path] = {}
         self._folder: TemporaryDirectory[str] | None = None
 
     def add(self, record: TurnRecord) -> None:
-        """Keep a record."""
-        if self._room > 0:
-            self._room -= 1
+        """Add a record."""
+        if self._memory_left > 0:
+            self._memory_left -= 1
             self._in_memory[record.domain].append(record)
             return
         if self._folder is None:
@@ -69,11 +59,11 @@ class TurnRecords(Iterable[TurnRecord]):
 
 
 def to_json(record: TurnRecord, *, replies: bool = False) -> str:
-    """One line of an intermediate file.
+    """Format a record as a line of an intermediate file.
 
     Args:
-        record: of a turn.
-        replies: whether the prompts of its language models and their replies are in it, which are long.
+        record: the record of a turn.
+        replies: whether to add the prompts and replies of language models, which are long.
     """
     fields = {
         "turn_id": record.turn_id,
@@ -84,8 +74,8 @@ def to_json(record: TurnRecord, *, replies: bool = False) -> str:
         "rewritten_query": record.rewritten_query,
         "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "trace": record.trace,
-        "contexts": [_context(hit) for hit in record.hits],
-        "evidence": _evidence(record),
+        "contexts": [_format_hit(hit) for hit in record.hits],
+        "evidence": _format_evidence(record),
         "agent_response": record.answer.text,
         "citations": record.answer.citations,
         "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
@@ -96,11 +86,11 @@ def to_json(record: TurnRecord, *, replies: bool = False) -> str:
     }
     if replies:
         fields["replies"] = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
-    return json.dumps(fields, ensure_ascii=False, default=_plain)
+    return json.dumps(fields, ensure_ascii=False, default=_to_plain)
 
 
 def read_records(folder: Path) -> Iterator[TurnRecord]:
-    """Stream the records of a run from its `intermediate` folder, file by file. Raises DataError for a broken line."""
+    """Yield the records in a run's `intermediate` folder, file by file. Raises DataError for a broken line."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in read_lines(path):
             try:
@@ -110,14 +100,14 @@ def read_records(folder: Path) -> Iterator[TurnRecord]:
 
 
 def from_json(line: str) -> TurnRecord:
-    """A record as `to_json` wrote it; files of former versions have no texts of hints, and no metadata."""
+    """Parse a line that `to_json` made. Lines of early versions have no texts of hints, and no metadata."""
     row = json.loads(line)
-    hits = tuple(Hit(_passage(context), context["score"]) for context in row["contexts"])
+    hits = tuple(Hit(_parse_passage(context), context["score"]) for context in row["contexts"])
     passages = {hit.passage.id: hit.passage for hit in hits}
-    shown = []
+    items = []
     for item in row["evidence"]:
-        passage = passages.get(item["id"]) or _passage(item)
-        shown.append(EvidenceItem(item["number"], passage, item.get("shown", passage.text), item["hint"]))
+        passage = passages.get(item["id"]) or _parse_passage(item)
+        items.append(EvidenceItem(item["number"], passage, item.get("shown", passage.text), item["hint"]))
     return TurnRecord(
         conversation_id=row["conversation_id"],
         turn_id=row["turn_id"],
@@ -126,7 +116,7 @@ def from_json(line: str) -> TurnRecord:
         original_query=row["original_query"],
         queries=tuple(Query(q["text"], q["weight"], row["turn_id"], row["domain"]) for q in row["queries"]),
         hits=hits,
-        evidence=Evidence(tuple(shown)),
+        evidence=Evidence(tuple(items)),
         answer=Answer(row["agent_response"], tuple(row["citations"])),
         trace=row["trace"],
         timings=row["timings"],
@@ -134,22 +124,22 @@ def from_json(line: str) -> TurnRecord:
         fallbacks=row["fallbacks"],
         error=row["error"],
         labels=row["labels"],
-        replies=tuple((_prompt(asked), Completion(**told)) for asked, told in row.get("replies", ())),
+        replies=tuple((_parse_prompt(prompt), Completion(**reply)) for prompt, reply in row.get("replies", ())),
     )
 
 
-def _evidence(record: TurnRecord) -> list[dict[str, Any]]:
-    """What was shown, by id; with its text where it is none of the hits, or was shown with another."""
-    found = {hit.passage.id for hit in record.hits}
+def _format_evidence(record: TurnRecord) -> list[dict[str, Any]]:
+    """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
+    retrieved = {hit.passage.id for hit in record.hits}
     return [
         {"number": item.number, "id": item.passage.id, "hint": item.hint}
-        | ({} if item.passage.id in found else {name: getattr(item.passage, name) for name in _TEXTS})
+        | ({} if item.passage.id in retrieved else {name: getattr(item.passage, name) for name in _TEXTS})
         | ({} if item.text == item.passage.text else {"shown": item.text})
         for item in record.evidence.items
     ]
 
 
-def _context(hit: Hit) -> dict[str, Any]:
+def _format_hit(hit: Hit) -> dict[str, Any]:
     passage = hit.passage
     return {
         "id": passage.id,
@@ -160,17 +150,17 @@ def _context(hit: Hit) -> dict[str, Any]:
     } | ({"metadata": dict(passage.metadata)} if passage.metadata else {})
 
 
-def _passage(row: Mapping[str, Any]) -> Passage:
+def _parse_passage(row: Mapping[str, Any]) -> Passage:
     texts = {name: row.get(name, "") for name in _TEXTS}
     return Passage(row["id"], **texts, metadata=row.get("metadata", {}))
 
 
-def _prompt(row: Mapping[str, Any]) -> Prompt:
+def _parse_prompt(row: Mapping[str, Any]) -> Prompt:
     return Prompt(**{**row, "messages": tuple(Message(*message) for message in row["messages"])})
 
 
-def _plain(value: Any) -> Any:
-    """What a stage may leave in its trace besides JSON: numpy scalars and arrays, mappings, tuples, paths."""
+def _to_plain(value: Any) -> Any:
+    """Convert what `json` cannot write, but a trace may hold: numpy values, mappings, dataclasses, paths."""
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):

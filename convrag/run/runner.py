@@ -1,9 +1,8 @@
-"""One run: the turns of a conversation in order, conversations side by side, and what they came to."""
+"""Runs a configuration over its data set, measures the turns and writes the files of the run."""
 
 from __future__ import annotations
 
 import json
-import logging
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -15,8 +14,10 @@ from typing import Protocol
 from omegaconf import DictConfig
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.stages import GROUPS, Dataset
-from convrag.api.types import Conversation, Run, RunSummary, TurnRecord
+from convrag.api.groups import GROUPS
+from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
 from convrag.run.observers import Observers
@@ -25,62 +26,60 @@ from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
-from convrag.score.summary import join_reports, read_summary, score_lines, summarize
-from convrag.score.summary_page import markdown
+from convrag.score.summary import format_score_lines, join_reports, read_summary, summarize
+from convrag.score.summary_page import format_markdown
 from convrag.store.fingerprint import digest
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
-log = logging.getLogger(__name__)
-
-
 MANIFEST = "run.json"
+"""The file in which a finished run says what its results depend on."""
 
 
-def run(
-    config: DictConfig, folder: Path, *watching: object, sweep: str = "", reuse: bool = False
+def run_experiment(
+    config: DictConfig, folder: Path, *observers: object, sweep: str = "", reuse: bool = False
 ) -> tuple[Run, RunSummary]:
     """Run a configuration over its data set and write the results below `folder`.
 
     Args:
-        config: as composed.
-        folder: where the files go.
-        watching: further observers of this run (see convrag.api.hookspecs); what they raise ends it.
-        sweep: id of the sweep that this run is a cell of.
-        reuse: whether results of the very same stages and settings that are there already will do.
+        config: the composed configuration.
+        folder: the folder for the files of the run.
+        observers: further observers of this run (see convrag.api.hookspecs). An error in one of them ends the run.
+        sweep: the id of the sweep that this run belongs to; empty for a single run.
+        reuse: whether to return the results that a finished run with the same stages and settings left in `folder`.
 
     Raises:
-        ConvragError: before the first turn, for whatever is wrong with the configuration or the data.
+        ConvragError: the configuration or the data are not valid; raised before the first turn.
     """
     settings = settings_of(config)
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
-    pipeline = Pipeline.wired(wiring, settings)
+    pipeline = Pipeline.from_wiring(wiring, settings)
     wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
-    conversations = _conversations(dataset, settings)
+    conversations = _read_conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
-    this = _run(wiring, folder, len(conversations), turns, sweep)
-    if reuse and (summary := finished(this)):
-        return this, summary
+    run = _make_run(wiring, folder, len(conversations), turns, sweep)
+    if reuse and (summary := read_finished_summary(run)):
+        return run, summary
     wiring.prepare()
-    return this, _carry_out(this, wiring, ConversationWorkers(pipeline, conversations, settings), *watching)
+    return run, _execute_run(run, wiring, ConversationWorkers(pipeline, conversations, settings), *observers)
 
 
-def evaluate(
+def evaluate_records(
     config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = ()
 ) -> tuple[Run, RunSummary]:
-    """Measure turns that are there already as a run would be measured, and write the same files below `folder`.
+    """Measure the records of finished turns, and write the same files as a run does below `folder`.
 
     Args:
-        config: as composed; its data set, metrics and tracker are used.
-        folder: where the files go.
-        records: the turns, conversation by conversation.
-        notes: what a reader of the summary should know about them.
+        config: the composed configuration, whose data set, metrics and tracker are used.
+        folder: the folder for the files.
+        records: the records, conversation by conversation.
+        notes: notes on the records for readers of the summary.
 
     Raises:
-        ConvragError: for whatever is wrong with the configuration or the data.
+        ConvragError: the configuration or the data are not valid.
     """
     wiring = Wiring(config)
     wiring.get("dataset")
@@ -90,37 +89,37 @@ def evaluate(
     wiring.prepare()
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
-    this = replace(
-        _run(wiring, folder, conversations, len(records)),
+    run = replace(
+        _make_run(wiring, folder, conversations, len(records)),
         config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
-        notes=(*notes, *wiring.notes()),
+        notes=(*notes, *wiring.collect_notes()),
     )
-    return this, _carry_out(this, wiring, _GivenRecords(records))
+    return run, _execute_run(run, wiring, _FinishedRecords(records))
 
 
-def _run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
+def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
     return Run(
         folder=folder,
         config=wiring.config,
         conversations=conversations,
         turns=turns,
-        fingerprints=wiring.fingerprints(),
-        notes=tuple(wiring.notes()),
-        prompts=wiring.prompts(),
+        fingerprints=wiring.collect_fingerprints(),
+        notes=tuple(wiring.collect_notes()),
+        prompts=wiring.collect_prompts(),
         sweep=sweep,
     )
 
 
-class _Source(Protocol):
-    """Where the records of a run come from; `stopped` says why there are no more, where there should be."""
+class _RecordSource(Protocol):
+    """Yields the records of a run; `stopped` says why it ended early, and is empty if it did not."""
 
     stopped: str
 
     def records(self) -> Iterator[TurnRecord]: ...
 
 
-class _GivenRecords:
-    """Records that are there already."""
+class _FinishedRecords:
+    """A source of records of finished turns."""
 
     stopped = ""
 
@@ -131,21 +130,21 @@ class _GivenRecords:
         return iter(self._records)
 
 
-def _carry_out(this: Run, wiring: Wiring, source: _Source, *watching: object) -> RunSummary:
-    """Gather the records, measure them, and put all files into their places when everything has ended well."""
-    files = RunFolder(this.folder)
-    observers = Observers(Writers(files), wiring.get("tracker"), *watching)
+def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
+    """Collect the records, measure them and write the files, which take their places only if all has gone well."""
+    files = RunFolder(run.folder)
+    observers = Observers(Writers(files), wiring.get("tracker"), *own_observers)
     records = TurnRecords()
     try:
-        observers.notify("convrag_run_started", run=this)
+        observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
         for record in source.records():
             records.add(record)
-            observers.notify("convrag_turn_finished", run=this, record=record)
+            observers.notify("convrag_turn_finished", run=run, record=record)
         measured = measure(wiring.get_all("metrics"), records)
-        observers.notify("convrag_run_measured", run=this, replies=measured.replies)
-        observed = observers.collect("convrag_report", run=this, records=records)
-        reports = join_reports([*wiring.reports(records), *measured.reports, *observed])
+        observers.notify("convrag_run_measured", run=run, replies=measured.replies)
+        reports_of_observers = observers.collect("convrag_report", run=run, records=records)
+        reports = join_reports([*wiring.collect_reports(records), *measured.reports, *reports_of_observers])
         scores = Scores(records, measured.values)
         summary = summarize(
             records,
@@ -155,42 +154,43 @@ def _carry_out(this: Run, wiring: Wiring, source: _Source, *watching: object) ->
             seconds=time.perf_counter() - start,
             stopped=source.stopped or measured.stopped,
         )
-        files.append("scores.jsonl", score_lines(scores))
+        files.append("scores.jsonl", format_score_lines(scores))
         for name, text in (item for report in reports for item in report.files.items()):
             files.append(name, text.removesuffix("\n").split("\n"))
         files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
-        files.append("summary.md", [markdown(this, summary)])
-        files.append(MANIFEST, [json.dumps({"identity": _identity(this), "fingerprints": this.fingerprints}, indent=2)])
+        files.append("summary.md", [format_markdown(run, summary)])
+        manifest = {"identity": _compute_identity(run), "fingerprints": run.fingerprints}
+        files.append(MANIFEST, [json.dumps(manifest, indent=2)])
         files.publish()
     except BaseException as error:
         known = isinstance(error, (ConvragError, KeyboardInterrupt))
-        observers.notify("convrag_run_failed", run=this, error=repr(error) if known else traceback.format_exc())
+        observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
         raise
     finally:
         files.discard()
         records.close()
-    observers.notify("convrag_run_finished", run=this, summary=summary)
+    observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary
 
 
-def finished(this: Run) -> RunSummary | None:
-    """The summary of the same run, where its folder holds one that came to its end."""
+def read_finished_summary(run: Run) -> RunSummary | None:
+    """Read the summary in the run's folder, if a run with the same stages and settings has finished there."""
     try:
-        manifest = json.loads((this.folder / MANIFEST).read_text(encoding="utf-8"))
-        summary = read_summary(this.folder / "metrics.json")
+        manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
+        summary = read_summary(run.folder / "metrics.json")
     except (OSError, ValueError):
         return None
-    return summary if manifest.get("identity") == _identity(this) and not summary.stopped else None
+    return summary if manifest.get("identity") == _compute_identity(run) and not summary.stopped else None
 
 
-def _identity(this: Run) -> str:
-    """What decides a run's results: its stages, and those settings that are no matter of operation."""
-    settings = {name: this.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
-    return digest([this.fingerprints, settings])
+def _compute_identity(run: Run) -> str:
+    """Compute a hash of all that the results of a run depend on: its stages and some of the settings."""
+    settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
+    return digest([run.fingerprints, settings])
 
 
-def _conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:
-    """The conversations to run. Raises ConfigError where there are none, or no answers for `history=gold`."""
+def _read_conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:
+    """Read the conversations to run. Raises ConfigError if there are none, or no answers for `history=gold`."""
     conversations = list(islice(dataset.conversations(), settings.limit))
     if not conversations:
         raise ConfigError("the data set has no conversations to run: task=chat needs none")

@@ -1,4 +1,4 @@
-"""Conversations side by side: the turns of each in order, the records in the data set's order."""
+"""Several conversations at a time, each in a thread. Records come in the data set's order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from convrag.api.errors import RunStopped
-from convrag.api.types import Conversation, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Conversation
 from convrag.config.settings import Settings
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
@@ -17,9 +18,9 @@ from convrag.turn.session import Session, to_turn
 
 
 class ConversationWorkers:
-    """Asks a pipeline all the questions of these conversations, so many conversations at a time as there are workers.
+    """Asks a pipeline the questions of conversations; the setting `workers` says how many conversations at a time.
 
-    `stopped` says why it ended before the last question; what was done until then was yielded.
+    `stopped` says why a stage stopped the run before the last question. The records until then are yielded.
     """
 
     def __init__(self, pipeline: Pipeline, conversations: Sequence[Conversation], settings: Settings) -> None:
@@ -30,13 +31,13 @@ class ConversationWorkers:
         self._stop = threading.Event()
 
     def records(self) -> Iterator[TurnRecord]:
-        """The records of all turns, conversation by conversation, whichever is done first."""
+        """Yield the records of all turns, conversation by conversation in the data set's order."""
         waiting: deque[Future[list[TurnRecord]]] = deque()
         pool = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="conversation")
         try:
             with turn_progress(sum(len(conversation.turns) for conversation in self.conversations)) as advance:
                 for conversation in self.conversations:
-                    waiting.append(pool.submit(self._converse, conversation, advance))
+                    waiting.append(pool.submit(self._run_conversation, conversation, advance))
                     if len(waiting) > 2 * self.settings.workers:
                         yield from waiting.popleft().result()
                 while waiting:
@@ -45,21 +46,21 @@ class ConversationWorkers:
             self._stop.set()
             pool.shutdown(cancel_futures=True)
 
-    def _converse(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
-        """The turns of one conversation, each with the history that the settings give it."""
-        going = Session(conversation.id, conversation.domain)
+    def _run_conversation(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
+        """Ask the questions of one conversation in order, each with the history that the settings say."""
+        session = Session(conversation.id, conversation.domain)
         records: list[TurnRecord] = []
         for turn in conversation.turns:
             if self._stop.is_set():
                 break
-            question = going.question(turn.question, turn.id, blind=self.settings.history == "none")
+            question = session.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
             try:
                 record = self.pipeline.answer(question)
             except RunStopped as error:
                 self.stopped = str(error)
                 self._stop.set()
                 break
-            going.add(turn if self.settings.history == "gold" else to_turn(record))
+            session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
             records.append(replace(record, labels=turn.labels))
             advance()
         return records

@@ -1,4 +1,4 @@
-"""The files of a run, written by observers: whole lines as turns finish, whole files when the run has."""
+"""The files of a run: lines are added when turns finish; the files take their places when the run has finished."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from math import inf
 from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Hit, Run, TurnRecord
+from convrag.api.records import Run, TurnRecord
+from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 
@@ -18,7 +19,7 @@ UNFINISHED = ".unfinished"
 
 
 class RunFolder:
-    """A run's folder. Files grow in a hidden subfolder and take their places together, when the run has ended well."""
+    """The folder of a run. Files are written in a hidden subfolder, and all moved to their places when the run ends."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -34,7 +35,7 @@ class RunFolder:
             file.write("".join(f"{line}\n" for line in lines))
 
     def publish(self) -> None:
-        """Put every file into its place, over what a former run left there."""
+        """Move every file to its place, replacing the files of an earlier run."""
         for path in sorted(self.unfinished.iterdir()):
             place = self.folder / path.name
             if place.is_dir():
@@ -43,26 +44,26 @@ class RunFolder:
         self.unfinished.rmdir()
 
     def discard(self) -> None:
-        """Drop what is unfinished."""
+        """Delete the files that were not published."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
 
 
 class Writers:
-    """Writes the rewrites (BEIR), the intermediate records and the TREC run of every turn."""
+    """An observer that writes the rewrite (BEIR), the record and the ranking (TREC run) of every turn."""
 
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
-        """Append the turn to its files."""
-        self.folder.append(f"datasets/{record.domain}.jsonl", [beir_line(record)])
+        """Append a turn to the files of its domain and to the TREC run."""
+        self.folder.append(f"datasets/{record.domain}.jsonl", [format_beir_line(record)])
         self.folder.append(f"intermediate/{record.domain}.jsonl", [to_json(record)])
-        self.folder.append("run.trec", trec_lines(record))
+        self.folder.append("run.trec", format_trec_lines(record))
 
 
-def beir_line(record: TurnRecord) -> str:
-    """A rewritten query as a BEIR line, with the answer; the `|user|: ` prefix is MTRAG's."""
+def format_beir_line(record: TurnRecord) -> str:
+    """Format a rewritten query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `."""
     line = {
         "_id": record.turn_id,
         "text": f"{USER}{record.rewritten_query}",
@@ -71,35 +72,38 @@ def beir_line(record: TurnRecord) -> str:
     return json.dumps(line, ensure_ascii=False)
 
 
-def trec_lines(record: TurnRecord) -> list[str]:
-    """A ranking as six TREC columns. Ids with white space, which TREC cannot hold, get underscores."""
+def format_trec_lines(record: TurnRecord) -> list[str]:
+    """Format a ranking as lines of a TREC run, which have six columns. White space in ids becomes underscores."""
     turn = "_".join(record.turn_id.split())
-    ranked = zip(record.hits, strictly_falling(record.hits), strict=True)
+    ranked = zip(record.hits, break_ties(record.hits), strict=True)
     return [
         f"{turn} Q0 {'_'.join(hit.passage.id.split())} {rank} {score!r} convrag"
         for rank, (hit, score) in enumerate(ranked, 1)
     ]
 
 
-def strictly_falling(hits: Iterable[Hit]) -> list[float]:
-    """The hits' scores, strictly falling also in the single precision of trec_eval, which breaks ties its own way."""
+def break_ties(hits: Iterable[Hit]) -> list[float]:
+    """Make the hits' scores strictly decreasing in single precision, with which trec_eval reads and sorts them.
+
+    Otherwise trec_eval would sort hits with equal scores by their ids.
+    """
     scores: list[float] = []
     ceiling = inf
     for hit in hits:
-        score = min(single_precision(hit.score), ceiling)
+        score = min(round_to_single_precision(hit.score), ceiling)
         scores.append(score)
-        ceiling = _single_below(score)
+        ceiling = _find_next_below(score)
     return scores
 
 
-def single_precision(value: float) -> float:
-    """The nearest number that a 32-bit float can hold; one beyond its range is returned as it is."""
+def round_to_single_precision(value: float) -> float:
+    """Round to the nearest 32-bit float; numbers beyond their range are returned unchanged."""
     try:
         return float(struct.unpack("f", struct.pack("f", value))[0])
     except OverflowError:
         return value
 
 
-def _single_below(value: float) -> float:
-    """The next smaller number in single precision."""
-    return single_precision(value - max(abs(value) * 2.0**-23, 2.0**-149))
+def _find_next_below(value: float) -> float:
+    """Find the next smaller 32-bit float."""
+    return round_to_single_precision(value - max(abs(value) * 2.0**-23, 2.0**-149))

@@ -1,8 +1,8 @@
-"""Numbers.
+"""The scores of a run, from the metrics of its turns to its summary.
 
-* `measuring`: metrics are asked.
-* `scoring`: means over sets of turns.
-* `bootstrap`: intervals.
-* `summary`: what a run came to, as data.
-* `summary_page`: the summary as a page and as a table.
+* `scoring`: scores of sets of turns: all, by domain, by turn position, by label.
+* `measuring`: the metrics measure the turns.
+* `bootstrap`: confidence intervals.
+* `summary`: the summary of a run as data.
+* `summary_page`: the summary as a Markdown page and as a table on the terminal.
 """

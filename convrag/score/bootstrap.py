@@ -1,4 +1,4 @@
-"""How sure a mean is: intervals from draws of whole conversations, for the turns of one hang together."""
+"""Confidence intervals of means over turns. Conversations are resampled whole: their turns are not independent."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ RESAMPLES = 10_000
 _CHUNK = 500
 _SEED = 0
 
-Follow = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
-"""(m, k) means of m draws -> (m, j) numbers that follow from them."""
+Conclude = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
+"""(m, k) means of m resamples -> (m, j) scores that are computed from them."""
 
 
-def intervals(
-    sums: NDArray[np.float64], sizes: NDArray[np.float64], follow: Follow | None = None
+def bootstrap_intervals(
+    sums: NDArray[np.float64], sizes: NDArray[np.float64], conclude: Conclude | None = None
 ) -> NDArray[np.float64]:
-    """The 95 % intervals of k means over turns, by a percentile bootstrap that draws conversations with replacement.
+    """Compute 95 % intervals of k means over turns: a percentile bootstrap that draws conversations with replacement.
 
     Args:
-        sums: (n, k) for each conversation, the sum over its turns.
-        sizes: (n, k) the number of those turns.
-        follow: makes of the k means of a draw the j numbers whose intervals are wanted; the means, without it.
+        sums: (n, k) the sums over the turns of each of n conversations.
+        sizes: (n, k) the numbers of these turns.
+        conclude: computes j scores from the k means of each resample; without it, the scores are the means.
 
     Returns:
         (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than two conversations have turns.
     """
-    drawn = _means(sums, sizes)
-    lonely = (sizes > 0).sum(axis=0) < 2
-    drawn[:, lonely] = nan
-    wanted = follow(drawn) if follow else drawn
-    found = np.full((wanted.shape[1], 2), nan)
-    for column in range(wanted.shape[1]):
-        values = wanted[:, column]
+    means = _resample_means(sums, sizes)
+    too_few = (sizes > 0).sum(axis=0) < 2
+    means[:, too_few] = nan
+    scores = conclude(means) if conclude else means
+    intervals = np.full((scores.shape[1], 2), nan)
+    for column in range(scores.shape[1]):
+        values = scores[:, column]
         if len(values := values[~np.isnan(values)]):
-            found[column] = np.quantile(values, [0.025, 0.975])
-    return found
+            intervals[column] = np.quantile(values, [0.025, 0.975])
+    return intervals
 
 
-def _means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(RESAMPLES, k) the means of each draw; NaN where it drew no turn."""
+def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute (RESAMPLES, k) means, a row for each resample; NaN where a resample has no turn of a measure."""
     count = len(sums)
     means = np.full((RESAMPLES, sums.shape[1]), nan)
     generator = np.random.default_rng(_SEED)

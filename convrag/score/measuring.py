@@ -1,4 +1,4 @@
-"""The turns of a run are measured: each metric on its own, so that one that fails costs its numbers alone."""
+"""Metrics measure the turns of a run. If one of them fails, only its own values are missing."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from convrag.api.errors import ConvragError
+from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.stages import Metrics
-from convrag.api.types import Completion, Measurement, Prompt, Report, TurnRecord, Usage
+from convrag.api.types import Completion, Prompt
 from convrag.score.scoring import Values
 from convrag.store.usage import UsageMeter
 
@@ -18,8 +19,8 @@ GROUP = "metrics"
 
 
 @dataclass
-class Measured:
-    """What the metrics gave, what they asked of language models, and why one of them had to stop, if it had to."""
+class MetricResults:
+    """The values and reports of all metrics, and their calls of language models; `stopped` says which metric failed."""
 
     values: list[tuple[Metrics, Values]] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
@@ -28,29 +29,29 @@ class Measured:
     stopped: str = ""
 
 
-def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Measured:
-    """Ask every metric, in order.
+def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
+    """Measure the turns with each metric, in order.
 
     Args:
-        metrics: by name.
-        records: can be gone through as often as the metrics like.
+        metrics: the metrics by name.
+        records: the records of the turns; they must allow several iterations.
     """
     meter = UsageMeter()
-    measured = Measured()
+    results = MetricResults()
     for name, metric in metrics.items():
         place = f"{GROUP}.{name}"
         try:
-            with meter.stage(place):
+            with meter.measure_stage(place):
                 values = metric.measure(records)
             if not isinstance(values, Mapping):
                 raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
-            measured.values.append((metric, values))
+            results.values.append((metric, values))
             if isinstance(values, Measurement) and values.report is not None:
-                measured.reports.append(values.report)
+                results.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
             reason = f"{place} failed: {error if known else f'{type(error).__name__}: {error}'}"
             log.warning("%s", reason, exc_info=None if known else error)
-            measured.stopped = measured.stopped or reason
-    measured.usage, measured.replies = meter.usage, meter.replies
-    return measured
+            results.stopped = results.stopped or reason
+    results.usage, results.replies = meter.usage, meter.replies
+    return results

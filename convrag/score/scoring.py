@@ -1,4 +1,4 @@
-"""What metrics gave the turns of a run: means over sets of turns, what follows from them, and how sure they are."""
+"""The scores of sets of turns: the mean of each measure, what metrics conclude from the means, and intervals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
-from convrag.api.types import Slice, TurnRecord
-from convrag.score.bootstrap import intervals
+from convrag.score.bootstrap import bootstrap_intervals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,12 +20,12 @@ Values = Mapping[str, Mapping[str, float]]
 """Turn id -> measure -> value."""
 
 TURN = "turn"
-_DISTINCT = 30  # a label with more values names turns rather than kinds of them
+_DISTINCT = 30  # a label with more values identifies turns instead of grouping them
 
 
 @dataclass(frozen=True)
 class ScoredTurn:
-    """Who a turn is, and what all metrics gave it."""
+    """A turn and its scores by all metrics."""
 
     turn_id: str
     conversation_id: str
@@ -36,113 +36,123 @@ class ScoredTurn:
 
 
 class Scores:
-    """The turns that were scored.
+    """The turns that metrics have scored, and the scores of sets of them.
 
     Args:
-        records: those of the run.
-        measured: each metric, with what it gave.
+        records: the records of the run.
+        measured: each metric with its values.
     """
 
     def __init__(self, records: Iterable[TurnRecord], measured: Sequence[tuple[Metrics, Values]]) -> None:
-        given = [values for _, values in measured]
-        self.turns = [turn for record in records if (turn := _scored(record, given)).scores]
-        self._tables = [_Table(metric, values, self.turns) for metric, values in measured]
+        values_of_metrics = [values for _, values in measured]
+        self.turns = [turn for record in records if (turn := _score_turn(record, values_of_metrics)).scores]
+        self._tables = [_MetricTable(metric, values, self.turns) for metric, values in measured]
 
-    def overall(self) -> Slice:
-        """All of them."""
-        return self._slice(range(len(self.turns)))
+    def score_all(self) -> Slice:
+        """Score all turns."""
+        return self._score(range(len(self.turns)))
 
-    def by_domain(self) -> dict[str, Slice]:
-        """Those of each domain, in order of appearance."""
-        return self._by([[turn.domain] for turn in self.turns])
+    def score_domains(self) -> dict[str, Slice]:
+        """Score the turns of each domain, in order of appearance."""
+        return self._score_groups([[turn.domain] for turn in self.turns])
 
-    def slices(self) -> dict[str, dict[str, Slice]]:
-        """Those at each turn position, and with each value of each label; labels of one value or of very many but not.
+    def score_slices(self) -> dict[str, dict[str, Slice]]:
+        """Score the turns at each turn position and with each value of each label: label -> value -> slice.
 
-        A turn whose label has several values, in a list, is one of those of each.
+        Labels that have one value or more than 30 are left out. A turn whose label is a list counts for each of its
+        values.
         """
-        found = {TURN: self._by([[turn.number] for turn in self.turns])} if self.turns else {}
+        slices = {TURN: self._score_groups([[turn.number] for turn in self.turns])} if self.turns else {}
         for label in dict.fromkeys(name for turn in self.turns for name in turn.labels if name != TURN):
-            values = [_values(turn.labels.get(label)) for turn in self.turns]
+            values = [_list_label_values(turn.labels.get(label)) for turn in self.turns]
             if len(set(map(tuple, values))) > 1 and len({value for each in values for value in each}) <= _DISTINCT:
-                found[label] = self._by(values)
-        return found
+                slices[label] = self._score_groups(values)
+        return slices
 
-    def intervals(self) -> dict[str, tuple[float, float]]:
-        """Measure -> its 95 % interval, by a bootstrap over conversations; none where it cannot be had."""
+    def compute_intervals(self) -> dict[str, tuple[float, float]]:
+        """Compute measure -> 95 % interval by a bootstrap over conversations. Measures without one are absent."""
         rows = {name: row for row, name in enumerate(dict.fromkeys(turn.conversation_id for turn in self.turns))}
-        where = np.array([rows[turn.conversation_id] for turn in self.turns], dtype=np.int64)
-        found = [bounds for table in self._tables for bounds in table.intervals(where, len(rows))]
-        return {measure: (low, high) for measure, (low, high) in found if not isnan(low)}
+        conversations = np.array([rows[turn.conversation_id] for turn in self.turns], dtype=np.int64)
+        intervals = [pair for table in self._tables for pair in table.compute_intervals(conversations, len(rows))]
+        return {measure: (low, high) for measure, (low, high) in intervals if not isnan(low)}
 
-    def _by(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
-        """The turns by their values: numbers in their order, others in the order of their first turns."""
+    def _score_groups(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
+        """Score the turns with each value, given the values of each turn. Numbers come sorted, others in order."""
         members: dict[Any, list[int]] = {}
         for index, several in enumerate(values):
             for value in several:
                 members.setdefault(value, []).append(index)
         order = sorted(members) if all(isinstance(value, int) for value in members) else members
-        return {str(value): self._slice(members[value]) for value in order}
+        return {str(value): self._score(members[value]) for value in order}
 
-    def _slice(self, turns: Sequence[int]) -> Slice:
+    def _score(self, turns: Sequence[int]) -> Slice:
         scores: dict[str, float] = {}
         for table in self._tables:
-            scores |= table.over(turns)
+            scores |= table.score(turns)
         return Slice(len(turns), scores)
 
 
-class _Table:
-    """One metric's values as an array: (turns, measures), NaN where a measure does not apply."""
+class _MetricTable:
+    """The values of one metric as an array: (turns, measures), NaN where a measure does not apply to a turn."""
 
     def __init__(self, metric: Metrics, values: Values, turns: Sequence[ScoredTurn]) -> None:
         self.metric = metric
-        given = [values.get(turn.turn_id, {}) for turn in turns]
-        self.measures = list(dict.fromkeys(name for scores in given for name in scores))
-        rows = [[float(scores.get(name, nan)) for name in self.measures] for scores in given]
+        scores_by_turn = [values.get(turn.turn_id, {}) for turn in turns]
+        self.measures = list(dict.fromkeys(name for scores in scores_by_turn for name in scores))
+        rows = [[float(scores.get(name, nan)) for name in self.measures] for scores in scores_by_turn]
         self.values = np.array(rows, dtype=np.float64).reshape(len(turns), len(self.measures))
 
-    def over(self, turns: Sequence[int]) -> dict[str, float]:
-        """What the values of some turns come to."""
+    def score(self, turns: Sequence[int]) -> dict[str, float]:
+        """Compute the scores of some turns, given by their rows: measure -> score."""
         chosen = self.values[np.asarray(turns, dtype=np.int64)]
-        return self._conclude([_mean(chosen[:, column]) for column in range(len(self.measures))])
+        return self._conclude([_compute_mean(chosen[:, column]) for column in range(len(self.measures))])
 
-    def intervals(self, conversations: NDArray[np.int64], count: int) -> Iterator[tuple[str, tuple[float, float]]]:
-        """(measure, (low, high)) of each number that all turns come to."""
-        shown = list(self.over(range(len(self.values))))
-        if not shown:
+    def compute_intervals(
+        self, conversations: NDArray[np.int64], count: int
+    ) -> Iterator[tuple[str, tuple[float, float]]]:
+        """Yield (measure, (low, high)) for each score of all turns.
+
+        Args:
+            conversations: (turns,) the number of each turn's conversation, from 0.
+            count: how many conversations there are.
+        """
+        measures = list(self.score(range(len(self.values))))
+        if not measures:
             return
-        there = ~np.isnan(self.values)
+        applies = ~np.isnan(self.values)
         sums, sizes = (np.zeros((count, len(self.measures))) for _ in range(2))
-        np.add.at(sums, conversations, np.where(there, self.values, 0.0))
-        np.add.at(sizes, conversations, there)
+        np.add.at(sums, conversations, np.where(applies, self.values, 0.0))
+        np.add.at(sizes, conversations, applies)
 
-        def follow(draws: NDArray[np.float64]) -> NDArray[np.float64]:
-            concluded = [self._conclude(means) for means in draws.tolist()]
-            return np.array([[numbers.get(name, nan) for name in shown] for numbers in concluded])
+        def conclude(resamples: NDArray[np.float64]) -> NDArray[np.float64]:
+            concluded = [self._conclude(means) for means in resamples.tolist()]
+            return np.array([[scores.get(name, nan) for name in measures] for scores in concluded])
 
-        plain = type(self.metric).conclude is Metrics.conclude
-        bounds = intervals(sums, sizes, None if plain else follow)
-        yield from zip(shown, map(tuple, bounds.tolist()), strict=True)
+        scores_are_means = type(self.metric).conclude is Metrics.conclude
+        intervals = bootstrap_intervals(sums, sizes, None if scores_are_means else conclude)
+        yield from zip(measures, map(tuple, intervals.tolist()), strict=True)
 
     def _conclude(self, means: Iterable[float]) -> dict[str, float]:
+        """Let the metric compute its scores from the means of its measures; NaN is no mean."""
         known = {name: mean for name, mean in zip(self.measures, means, strict=True) if not isnan(mean)}
         return dict(self.metric.conclude(known)) if known else {}
 
 
-def _scored(record: TurnRecord, given: Sequence[Values]) -> ScoredTurn:
-    scores = {name: value for values in given for name, value in values.get(record.turn_id, {}).items()}
+def _score_turn(record: TurnRecord, values_of_metrics: Sequence[Values]) -> ScoredTurn:
+    """Collect the scores that all metrics gave to a turn."""
+    scores = {name: value for values in values_of_metrics for name, value in values.get(record.turn_id, {}).items()}
     return ScoredTurn(record.turn_id, record.conversation_id, record.domain, record.number, record.labels, scores)
 
 
-def _mean(column: NDArray[np.float64]) -> float:
-    """The mean of what is there, summed in order, so that it is the same in every place that adds it up."""
-    there = column[~np.isnan(column)].tolist()
-    return sum(there) / len(there) if there else nan
+def _compute_mean(column: NDArray[np.float64]) -> float:
+    """Compute the mean of the values that are not NaN. They are added in order, so that the sum has the same digits."""
+    values = column[~np.isnan(column)].tolist()
+    return sum(values) / len(values) if values else nan
 
 
-def _values(value: Any) -> list[Any]:
-    """The values of a label, each once: text, and numbers, which have an order."""
+def _list_label_values(value: Any) -> list[Any]:
+    """List the values of a label, each once: a whole number as it is, everything else as text."""
     if isinstance(value, int) and not isinstance(value, bool):
         return [value]
-    given = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
-    return [text for text in dict.fromkeys(map(str, given)) if text]
+    values = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
+    return [text for text in dict.fromkeys(map(str, values)) if text]

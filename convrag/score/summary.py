@@ -1,4 +1,4 @@
-"""What a run came to: means and counts, as data."""
+"""The summary of a run as data: scores, counts, usage and times."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.api.types import Report, RunSummary, Slice, TurnRecord, Usage
+from convrag.api.records import Report, RunSummary, Slice, TurnRecord, Usage
 from convrag.score.scoring import Scores
 
 OVERALL = "overall"
@@ -23,15 +23,15 @@ def summarize(
     seconds: float = 0.0,
     stopped: str = "",
 ) -> RunSummary:
-    """Count what happened, and say what the scores come to.
+    """Summarize a run.
 
     Args:
-        records: those of the run.
-        scores: what the metrics gave them. Means are over turns, so domains weigh by their turns.
-        reports: what plugins say about the run.
-        measuring: what metrics asked of language models, by metric.
-        seconds: duration of the run.
-        stopped: why it ended early, if it did.
+        records: the records of the run.
+        scores: the scores of its turns. Means are over turns, so a domain counts with the number of its turns.
+        reports: the reports on the run.
+        measuring: the metrics' calls of language models, by metric.
+        seconds: the duration of the run.
+        stopped: why the run ended early; empty if it did not.
     """
     turns: Counter[str] = Counter()
     usage: dict[str, Usage] = defaultdict(Usage)
@@ -42,9 +42,9 @@ def summarize(
         turns.update(f"fallback {stage}" for stage in record.fallbacks)
         for stage, spent in record.usage.items():
             usage[stage] += spent
-        for stage, took in record.timings.items():
-            timings[stage] += took
-    domains = {OVERALL: scores.overall(), **scores.by_domain()}
+        for stage, stage_seconds in record.timings.items():
+            timings[stage] += stage_seconds
+    domains = {OVERALL: scores.score_all(), **scores.score_domains()}
     return RunSummary(
         overall=domains[OVERALL].scores,
         domains={domain: part.scores for domain, part in domains.items() if domain != OVERALL},
@@ -57,13 +57,13 @@ def summarize(
         seconds=round(seconds, 3),
         reports={report.title: {"lines": report.lines, **report.numbers} for report in reports},
         stopped=stopped,
-        intervals=scores.intervals(),
-        slices=scores.slices(),
+        intervals=scores.compute_intervals(),
+        slices=scores.score_slices(),
     )
 
 
 def join_reports(reports: Iterable[Report]) -> list[Report]:
-    """Reports of one title as one: their lines (each once), numbers and files, in order."""
+    """Join reports with the same title: their lines (each once), numbers and files, in order."""
     joined: dict[str, Report] = {}
     for report in reports:
         before = joined.get(report.title, Report(report.title))
@@ -76,15 +76,15 @@ def join_reports(reports: Iterable[Report]) -> list[Report]:
     return list(joined.values())
 
 
-def score_lines(scores: Scores) -> Iterator[str]:
-    """A line of JSON for each turn that has scores: who it is, and its `scores` by measure."""
+def format_score_lines(scores: Scores) -> Iterator[str]:
+    """Yield a line of JSON for each scored turn: its ids, domain and position, and its `scores` by measure."""
     for turn in scores.turns:
-        who = {"turn_id": turn.turn_id, "conversation_id": turn.conversation_id, "domain": turn.domain}
-        yield json.dumps({**who, "turn": turn.number, "scores": turn.scores})
+        ids = {"turn_id": turn.turn_id, "conversation_id": turn.conversation_id, "domain": turn.domain}
+        yield json.dumps({**ids, "turn": turn.number, "scores": turn.scores})
 
 
 def read_summary(path: Path) -> RunSummary:
-    """A run's metrics.json. Raises DataError where it is none."""
+    """Read a run's metrics.json. Raises DataError if it is not valid."""
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
         row["usage"] = {stage: Usage(**usage) for stage, usage in row["usage"].items()}

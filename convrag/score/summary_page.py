@@ -1,4 +1,4 @@
-"""A run's summary as people read it: as a page of Markdown, and as a table and sentences on the terminal."""
+"""The summary of a run for people: a Markdown page, and a table and remarks for the terminal."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from collections.abc import Mapping
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from convrag.api.stages import OPTION_KEY
-from convrag.api.types import Run, RunSummary, Slice, Usage
+from convrag.api.groups import OPTION_KEY
+from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.summary import OVERALL
 
 if TYPE_CHECKING:
     from rich.table import Table
 
 
-def rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
-    """The table of scores: a heading, then a row for each measure, with a column for each domain and for all of them.
+def make_score_rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
+    """Make the heading and the rows of the table of scores: a row for each measure, a column for each domain.
 
-    Beside the latter stands its 95 % interval, where there is one.
+    Two more columns have the scores of all domains (if there are several) and their 95 % intervals (if there are any).
     """
     places = [*summary.domains, OVERALL] if len(summary.domains) > 1 else list(summary.domains)
     scores = {**summary.domains, OVERALL: summary.overall}
     counts = ["scored turns", *(str(summary.scored[place]) for place in places)]
-    body = [[measure, *(_number(scores[place], measure) for place in places)] for measure in summary.overall]
+    body = [[measure, *(_format_score(scores[place], measure) for place in places)] for measure in summary.overall]
     heading = ["", *places]
     if summary.intervals:
         heading.append("95 % interval")
         counts.append("")
-        body = [[*row, _interval(summary, row[0])] for row in body]
+        body = [[*row, _format_interval(summary, row[0])] for row in body]
     return heading, [counts, *body] if body else []
 
 
-def slice_rows(slices: Mapping[str, Slice]) -> list[list[str]]:
-    """The scores by turn position or by a label: a heading, then a row for each value, a column for each measure."""
+def make_slice_rows(slices: Mapping[str, Slice]) -> list[list[str]]:
+    """Make the table of scores by turn position or label: a heading, then a row for each value."""
     measures = list(dict.fromkeys(name for part in slices.values() for name in part.scores))
     body = [
-        [value, str(part.turns), *(_number(part.scores, measure) for measure in measures)]
+        [value, str(part.turns), *(_format_score(part.scores, measure) for measure in measures)]
         for value, part in slices.items()
     ]
     return [["", "scored turns", *measures], *body]
 
 
-def remarks(run: Run, summary: RunSummary) -> list[str]:
-    """What a reader must know beside the scores, in sentences."""
+def list_remarks(run: Run, summary: RunSummary) -> list[str]:
+    """List what a reader of the scores must know, in sentences: counts, failures, usage, reports and notes."""
     lines = [f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."]
     if summary.stopped:
         when = f" after {summary.turns} of {run.turns} turns" if summary.turns < run.turns else " with its turns done"
@@ -52,13 +52,13 @@ def remarks(run: Run, summary: RunSummary) -> list[str]:
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
-    lines.append(_calls(sum(summary.usage.values(), Usage())))
+    lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
     reported = [line for report in summary.reports.values() for line in report["lines"]]
     return [*lines, *reported, *run.notes]
 
 
-def _calls(total: Usage) -> str:
-    """What all calls took, in a sentence."""
+def _describe_usage(total: Usage) -> str:
+    """Describe the usage of all stages in a sentence."""
     cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
     parts = [
         f"Stage calls: {total.calls} made, {total.reused} reused",
@@ -71,69 +71,69 @@ def _calls(total: Usage) -> str:
     return f"{'; '.join(part for part in parts if part)}."
 
 
-def usage_rows(summary: RunSummary) -> list[list[str]]:
-    """What language models took, a row for each stage that asked one; a price that nobody knows is a question mark."""
+def make_usage_rows(summary: RunSummary) -> list[list[str]]:
+    """Make the table of LLM usage: a heading, then a row for each stage that called one; an unknown price is "?"."""
     heading = ["stage", "calls", "reused", "prompt tokens", "cached", "completion tokens", "cost USD", "spent USD"]
     body = []
     for stage, usage in summary.usage.items():
         if usage.prompt_tokens or usage.retries or usage.spent_usd:
-            money = [_money(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)]
+            costs = [_format_cost(value, usage.unpriced) for value in (usage.cost_usd, usage.spent_usd)]
             counts = [usage.calls, usage.reused, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens]
-            took = [f"{usage.seconds:.1f}", str(usage.retries)]
-            body.append([stage, *(f"{number:,}" for number in counts), *money, *took])
+            times = [f"{usage.seconds:.1f}", str(usage.retries)]
+            body.append([stage, *(f"{number:,}" for number in counts), *costs, *times])
     return [[*heading, "seconds", "retries"], *body] if body else []
 
 
-def markdown(run: Run, summary: RunSummary) -> str:
-    """The summary as a page: the scores, the remarks, the stages that were chosen and the time that they took."""
-    heading, body = rows(summary)
-    scores = _page_table([heading, *body]) if body else []
+def format_markdown(run: Run, summary: RunSummary) -> str:
+    """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with their times, slices."""
+    heading, body = make_score_rows(summary)
+    scores = _format_table([heading, *body]) if body else []
     chosen = [
-        f"* {group}: {node[OPTION_KEY]}{_time_of(group, summary)}"
+        f"* {group}: {node[OPTION_KEY]}{_format_time(group, summary)}"
         for group, node in run.config.items()
         if isinstance(node, Mapping) and OPTION_KEY in node
     ]
-    usage = _page_table(usage_rows(summary))
-    said = [f"* {line}" for line in remarks(run, summary)]
-    parts = [["# Summary of a run"], scores, said, usage, ["Stages:", "", *chosen]]
+    usage = _format_table(make_usage_rows(summary))
+    remarks = [f"* {line}" for line in list_remarks(run, summary)]
+    parts = [["# Summary of a run"], scores, remarks, usage, ["Stages:", "", *chosen]]
     for name, slices in summary.slices.items():
-        parts += [[f"## By {name.replace('_', ' ')}"], _page_table(slice_rows(slices))]
+        parts += [[f"## By {name.replace('_', ' ')}"], _format_table(make_slice_rows(slices))]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
-def _number(scores: Mapping[str, float], measure: str) -> str:
+def _format_score(scores: Mapping[str, float], measure: str) -> str:
     return f"{scores[measure]:.3f}" if measure in scores else ""
 
 
-def _interval(summary: RunSummary, measure: str) -> str:
+def _format_interval(summary: RunSummary, measure: str) -> str:
     low, high = summary.intervals.get(measure, (nan, nan))
     return "" if isnan(low) else f"{low:.3f} to {high:.3f}"
 
 
-def _money(value: float, unpriced: int) -> str:
+def _format_cost(value: float, unpriced: int) -> str:
     known = f"{value:.4f}" if value or not unpriced else ""
     return " + ".join(filter(None, [known, "?" if unpriced else ""]))
 
 
-def _page_table(lines: list[list[str]]) -> list[str]:
-    """Rows, the first of them the heading, as Markdown; nothing for none."""
-    ruled = [*lines[:1], ["---"] * len(lines[0]), *lines[1:]] if lines else []
+def _format_table(rows: list[list[str]]) -> list[str]:
+    """Format rows, of which the first is the heading, as lines of a Markdown table; no rows give no lines."""
+    ruled = [*rows[:1], ["---"] * len(rows[0]), *rows[1:]] if rows else []
     return [f"| {' | '.join(row)} |" for row in ruled]
 
 
-def _time_of(stage: str, summary: RunSummary) -> str:
-    took = summary.timings.get(stage)
-    return f" ({1000 * took / max(summary.turns, 1):.1f} ms a turn)" if took is not None else ""
+def _format_time(stage: str, summary: RunSummary) -> str:
+    seconds = summary.timings.get(stage)
+    return f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
 
 
-def table(summary: RunSummary) -> Table:
-    """The scores for a terminal."""
+def make_table(summary: RunSummary) -> Table:
+    """Make the table of scores for the terminal."""
     from rich.table import Table
 
-    heading, body = rows(summary)
-    result = Table()
+    heading, body = make_score_rows(summary)
+    table = Table()
     for index, name in enumerate(heading):
-        result.add_column(name, justify="left" if index == 0 else "right")
+        table.add_column(name, justify="left" if index == 0 else "right")
     for row in body:
-        result.add_row(*row)
-    return result
+        table.add_row(*row)
+    return table

@@ -1,18 +1,19 @@
-"""What plugins would otherwise each write.
+"""Functions and classes that many plugins need.
 
-* `prompts`: a Jinja template becomes messages.
-* `llm_rewriter`: a rewriter that asks an LLM once.
-* `structured_output`: JSON replies, read into a pydantic model.
-* `recording`: replies of an LLM in a file.
-* `sentences`: English text becomes sentences.
-* `citations`: an answer's citations are checked.
+* `prompts`: prompt templates in Jinja.
+* `llm_rewriter`: the base of rewriters that ask an LLM once.
+* `structured_output`: JSON replies of LLMs as pydantic models.
+* `recording`: replies of LLMs in a file, found again by their prompts.
+* `sentences`: the sentences of English texts.
+* `citations`: checks the citations of an answer.
 * `fusion`: reciprocal rank fusion.
-* `stemming`: English words without their endings.
+* `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.
 * `corpus`: the passages of a domain on disk.
-* `jsonl`: users' files, line by line.
-* `utterances`: MTRAG's mark of who speaks.
-* `lazy`: a value that is made at the first call.
-* `parallel`: one function over many items at once.
+* `jsonl`: users' JSONL files, line by line.
+* `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
+* `lazy`: values that are made at the first call.
+* `parallel`: calls a function for many items in parallel.
 * `progress`: progress bars.
+* `retry_after`: the HTTP header Retry-After.
 """

@@ -1,4 +1,4 @@
-"""Checks what an answer cites: `[1]`, `[1, 2]` and `[1][2]` must be numbers of passages that were shown."""
+"""Checks the citations of an answer: `[1]`, `[1, 2]` and `[1][2]` must be numbers of passages that were shown."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-# Code is matched first, and left alone: `items[0]` cites nothing.
+# Code is matched first and stays unchanged: `items[0]` is no citation.
 _CODE_OR_CITATION = re.compile(
     r"```.*?```|`[^`\n]*`|(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]", re.DOTALL
 )
 
 
 class CheckedCitations(NamedTuple):
-    """A text whose citations all exist, the ids that it cites in order of first mention, and how many it lost."""
+    """A text with valid citations only, the cited ids in order of first mention, and the number of those removed."""
 
     text: str
     citations: tuple[str, ...]
@@ -21,25 +21,25 @@ class CheckedCitations(NamedTuple):
 
 
 def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
-    """Remove the citations of numbers that no passage has.
+    """Remove citations of numbers that no passage has: "Yes [1, 9]." becomes "Yes [1]." if there is no passage 9.
 
     Args:
         text: an answer.
-        passages: number -> the id of its passage.
+        passages: number -> passage id.
     """
     cited: dict[str, None] = {}
     removed = 0
 
-    def known_only(match: re.Match[str]) -> str:
+    def keep_known(match: re.Match[str]) -> str:
         nonlocal removed
         if match["numbers"] is None:
             return match[0]
-        given = [int(number) for number in re.findall(r"\d+", match["numbers"])]
-        known = [number for number in given if number in passages]
+        cited_numbers = [int(number) for number in re.findall(r"\d+", match["numbers"])]
+        known = [number for number in cited_numbers if number in passages]
         cited.update((passages[number], None) for number in known)
-        removed += len(given) - len(known)
-        if len(known) == len(given):
+        removed += len(cited_numbers) - len(known)
+        if len(known) == len(cited_numbers):
             return match[0]
         return f"{match['gap']}[{', '.join(map(str, known))}]" if known else ""
 
-    return CheckedCitations(_CODE_OR_CITATION.sub(known_only, text).strip(), tuple(cited), removed)
+    return CheckedCitations(_CODE_OR_CITATION.sub(keep_known, text).strip(), tuple(cited), removed)

@@ -1,4 +1,4 @@
-"""The passages of a domain on disk, by position and by id: what every index needs beside its numbers."""
+"""The passages of a domain on disk, which an index finds by position or id."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from convrag.store.store import BATCH, Store
 
 
 class Corpus:
-    """Random access to the passages of one domain; they are copied to disk once per content, and never all in memory.
+    """The passages of one domain by position and by id. They are copied into the store once, and read from there.
 
     Raises:
-        UnknownName: the data set has no such domain.
+        UnknownName: the data set does not have this domain.
         ConfigError: the domain has no passages.
-        DataError: its file is broken.
+        DataError: the file of the corpus is not valid.
     """
 
     def __init__(self, dataset: Dataset, domain: str, store: Store) -> None:
@@ -29,7 +29,7 @@ class Corpus:
             raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
         self.fingerprint = dataset.corpus_fingerprint(domain)
-        folder = store.folder("corpora", self.fingerprint, lambda path: _copy(dataset, domain, path))
+        folder = store.folder("corpora", self.fingerprint, lambda path: _copy_passages(dataset, domain, path))
         self._connection = sqlite3.connect(
             f"file:{folder / 'passages.sqlite'}?mode=ro", uri=True, check_same_thread=False
         )
@@ -39,21 +39,22 @@ class Corpus:
         return int(self._select("SELECT count(*) FROM passages")[0][0])
 
     def __iter__(self) -> Iterator[Passage]:
-        """Stream all passages by position."""
+        """Yield all passages in the order of their positions."""
         start = 0
-        while batch := self.at(range(start, start + BATCH)):
+        while batch := self.get_by_position(range(start, start + BATCH)):
             yield from batch
             start += len(batch)
 
-    def at(self, positions: Sequence[int]) -> list[Passage]:
-        """The passages at these positions (from 0), in the order asked for; positions beyond the end are left out."""
+    def get_by_position(self, positions: Sequence[int]) -> list[Passage]:
+        """Return the passages at positions (from 0), in the given order; positions beyond the end are left out."""
         return self._find("position", [int(position) for position in positions])
 
-    def by_id(self, ids: Sequence[str]) -> list[Passage]:
-        """The passages with these ids, in the order asked for; unknown ids are left out."""
+    def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
+        """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
 
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:
+        """Find passages by the values of a column, in their order."""
         found: dict[int | str, Passage] = {}
         for start in range(0, len(keys), BATCH):
             batch = keys[start : start + BATCH]
@@ -67,14 +68,15 @@ class Corpus:
             return self._connection.execute(sql, tuple(values)).fetchall()
 
 
-def _copy(dataset: Dataset, domain: str, folder: Path) -> None:
+def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
+    """Copy the passages of a domain into a database in a folder."""
     connection = sqlite3.connect(folder / "passages.sqlite")
     try:
         connection.execute("CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, passage TEXT)")
         passages = track(dataset.corpus(domain), f"Reading passages of {domain}")
         count = connection.executemany(
             "INSERT INTO passages VALUES (?, ?, ?)",
-            ((position, passage.id, _dump(passage)) for position, passage in enumerate(passages)),
+            ((position, passage.id, _format_passage(passage)) for position, passage in enumerate(passages)),
         ).rowcount
         connection.commit()
     finally:
@@ -83,6 +85,6 @@ def _copy(dataset: Dataset, domain: str, folder: Path) -> None:
         raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it")
 
 
-def _dump(passage: Passage) -> str:
+def _format_passage(passage: Passage) -> str:
     fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
     return json.dumps(fields | {"metadata": dict(passage.metadata)}, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Rankings from several searches are fused into one by their ranks."""
+"""Reciprocal rank fusion of several rankings into one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ def reciprocal_rank_fusion(
     retriever of Elasticsearch computes the same, without weights. Sums are taken in the order of the rankings.
 
     Args:
-        rankings: ids, best first.
-        k: the constant of the formula, 0 or more; the larger, the less do the first ranks stand out. 60 in the paper.
+        rankings: lists of ids, best first.
+        k: the constant of the formula, 0 or more; the larger it is, the less the first ranks matter. 60 in the paper.
         weights: one for each ranking; None gives each the weight 1, as the paper does.
 
     Returns:
-        Id -> score, in the order in which the ids were first met, which is not that of the scores.
+        Id -> score, in the order in which ids first occur; sort it by score to get the fused ranking.
 
     Raises:
         ValueError: there are more or fewer weights than rankings.

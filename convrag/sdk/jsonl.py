@@ -1,4 +1,4 @@
-"""Users' files, one line at a time, plain or packed, so that each mistake has a place."""
+"""Reads users' JSONL files, plain or compressed, line by line, so that an error names its line."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth val
 
 
 class Line(NamedTuple):
-    """A line that is not blank, and where it stands (from 1)."""
+    """A line of a file that is not blank, with its number (from 1)."""
 
     path: Path
     number: int
     text: str
 
     def error(self, message: str) -> DataError:
-        """A DataError that names this place."""
+        """Make a DataError that names this line."""
         return DataError(message, path=self.path, line=self.number)
 
     def json(self) -> dict[str, Any]:
-        """The line as a JSON object. Raises DataError."""
+        """Parse the line as a JSON object. Raises DataError."""
         try:
             data = json.loads(self.text)
             if _SURROGATE.search(self.text):
@@ -50,23 +50,23 @@ class Line(NamedTuple):
 
 
 def json_type(value: Any) -> str:
-    """What a value out of JSON is, in words: for a message about one that should be something else."""
+    """Name the type of a JSON value ("a list") for a message about a value of the wrong type."""
     return _KINDS.get(type(value), "null")
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    r"""Stream the lines that are not blank, without line ends and byte order mark; they end at \n alone.
+    r"""Yield the lines that are not blank, without line ends and byte order mark. Only \n ends a line.
 
     Args:
-        path: a UTF-8 file; one that ends in .gz or .zip is unpacked while it is read.
+        path: a UTF-8 file; a .gz or .zip file is unpacked while it is read.
 
     Raises:
-        DataError: the file is missing, no archive of its kind, or not UTF-8.
+        DataError: the file is missing, cannot be unpacked, or is not UTF-8.
     """
     check_is_file(path)
     number = 0
     try:
-        with _opened(path) as file:
+        with _open_unpacked(path) as file:
             for number, raw in enumerate(file, 1):
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 if text.strip():
@@ -78,12 +78,12 @@ def read_lines(path: Path) -> Iterator[Line]:
 
 
 def read_lines_in(path: Path, *suffixes: str) -> Iterator[Line]:
-    """Stream the lines of a file, or of a folder's files with one of the suffixes (see `files`, `lines`)."""
+    """Yield the lines of a file, or of a folder's files with one of the suffixes (see `list_files`, `read_lines`)."""
     return chain.from_iterable(map(read_lines, list_files(path, *suffixes)))
 
 
 def check_is_file(path: Path) -> None:
-    """Raise DataError unless there is a file; a pipe is none, since no hash would tell what it held."""
+    """Raise DataError unless the path is a file. Pipes are refused, since their contents cannot be hashed."""
     if path.is_dir():
         raise DataError("this is a folder, where a file is needed", path=path)
     if not path.exists():
@@ -93,7 +93,7 @@ def check_is_file(path: Path) -> None:
 
 
 def list_files(path: Path, *suffixes: str) -> list[Path]:
-    """The file itself, or those of a folder with one of the suffixes, by name. Raises DataError where there is none."""
+    """List the path itself if it is a file, or a folder's files with one of the suffixes, by name. Raises DataError."""
     if path.is_file():
         return [path]
     if not path.is_dir():
@@ -104,15 +104,16 @@ def list_files(path: Path, *suffixes: str) -> list[Path]:
 
 
 def data_suffix(path: Path) -> str:
-    """The suffix of a file, or where it is packed, of what is in it."""
+    """Return the suffix of a file; of "runs.jsonl.gz", the suffix of the file inside, ".jsonl"."""
     return (path.with_suffix("") if path.suffix.lower() in _PACKED else path).suffix
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading; .zip and .gz files are unpacked."""
     kind = path.suffix.lower()
     if kind == ".zip":
-        with ZipFile(path) as archive, archive.open(_member(archive, path)) as file:
+        with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:
             yield io.BufferedReader(cast(io.RawIOBase, file), 1 << 16)
     elif kind == ".gz":
         with gzip.open(path) as file:
@@ -122,15 +123,15 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             yield file
 
 
-def _member(archive: ZipFile, path: Path) -> str:
-    """The one data file of an archive; what macOS and other packers add beside it does not count."""
+def _find_data_file(archive: ZipFile, path: Path) -> str:
+    """Find the data file of a .zip archive; hidden files and those that macOS adds are ignored. Raises DataError."""
     paths = [PurePosixPath(info.filename) for info in archive.infolist() if not info.is_dir()]
     visible = [each for each in paths if "__MACOSX" not in each.parts and not each.name.startswith(".")]
     named = [each for each in visible if each.name == path.stem]
     found = named or [each for each in visible if each.suffix.lower() == ".jsonl"]
     if len(found) != 1:
-        there = ", ".join(map(str, visible)) or "nothing"
+        contents = ", ".join(map(str, visible)) or "nothing"
         raise DataError(
-            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {there}", path=path
+            f"this archive must hold exactly one .jsonl file, or one named {path.stem}; it holds {contents}", path=path
         )
     return str(found[0])

@@ -1,4 +1,4 @@
-"""Values that are made at the first call, by whichever thread comes first; and what goes wrong with them."""
+"""Values that are made at the first call, once for all threads; and the errors of making them, for `check()`."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ T = TypeVar("T")
 
 
 class Lazy(Generic[T]):
-    """Makes a value once, however many threads ask for it. An error is not kept: the next call tries again.
+    """A value that is made at the first call and then kept, for all threads. After an error, the next call tries again.
 
         self._labels = Lazy(partial(read_labels, path))
 
     Args:
-        make: gives the value, which every call of this object then returns.
+        make: makes the value, which each call of this object returns.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -26,7 +26,7 @@ class Lazy(Generic[T]):
         self._made: list[T] = []
 
     def __call__(self) -> T:
-        """The value."""
+        """Return the value; make it at the first call."""
         with self._lock:
             if not self._made:
                 self._made.append(self._make())
@@ -34,7 +34,7 @@ class Lazy(Generic[T]):
 
 
 def collect_problems(*attempts: Callable[[], object]) -> list[str]:
-    """The messages of the attempts that fail, each message once: what a stage's `check()` has to say."""
+    """Call each of the functions, and return the messages of the ConvragErrors, each once, for a stage's `check()`."""
     messages: dict[str, None] = {}
     for attempt in attempts:
         try:

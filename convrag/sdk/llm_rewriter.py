@@ -1,4 +1,4 @@
-"""What rewriters that ask an LLM share: the prompt, the reply, and the way back to the question itself."""
+"""The base of rewriters that ask an LLM once: the prompt, cleaning the reply, and the fallback to the question."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
+from convrag.api.models import LLM
 from convrag.api.types import Question, Rewrite, Turn
 from convrag.sdk.prompts import PromptTemplate
 
@@ -21,17 +21,17 @@ _LABEL = re.compile(
 )
 _QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“"}
 
-LONGEST = 400
-"""Characters that a rewrite may have, unless the question is itself half as long: more is an answer or a lecture."""
+MAX_CHARACTERS = 400
+"""The longest rewrite, unless twice the question is longer. A longer reply is an answer or an explanation."""
 
 
 class LLMRewriter:
-    """Rewrites a question with one call of an LLM; where that comes to nothing, gives the question back and says why.
+    """Rewrites a question with one call of an LLM. If that fails, the rewrite is the question, with the reason.
 
     Args:
         llm: the language model.
         template: the prompt for the task "rewrite".
-        sampling: of the call (temperature, max_tokens, ...); None leaves a value to the llm.
+        sampling: parameters of the call (temperature, max_tokens, ...); for None, the llm's own value is used.
     """
 
     def __init__(self, llm: LLM, template: PromptTemplate, **sampling: Any) -> None:
@@ -40,12 +40,13 @@ class LLMRewriter:
         self.sampling = sampling
 
     def rewrite(self, question: Question, trace: Mapping[str, Any], **inputs: Any) -> Rewrite:
-        """Ask once.
+        """Ask the LLM for a rewrite.
 
         Args:
-            question: what is to stand alone.
-            trace: what the rewriter says of its choice; the prompt's hash and the model's name are added.
-            inputs: what the template and llm=extractive read beside `question`; `history` as `exchanges` gives it.
+            question: the question to rewrite.
+            trace: the trace of the rewriter; the prompt's hash and the model's name are added.
+            inputs: the inputs of the template besides `question`, which llm=extractive reads, too; `history` comes from
+                `format_exchanges`.
         """
         prompt = self.template.render(self.sampling, question=question.text, **inputs)
         trace = {**trace, "prompt": self.template.hash}
@@ -54,37 +55,38 @@ class LLMRewriter:
         except LLMError as error:
             return Rewrite.of(question.text, fallback=str(error), **trace)
         text = clean_reply(completion.text)
-        if reason := _useless(text, question.text):
+        if reason := _find_defect(text, question.text):
             return Rewrite.of(question.text, fallback=reason, **trace, reply=completion.text)
         return Rewrite.of(text, **trace, model=completion.model)
 
 
 def format_exchanges(turns: Iterable[Turn]) -> list[dict[str, str]]:
-    """Turns as a prompt's `history`: a `user` and an `assistant` text for each, in the order given."""
+    """Format turns as the `history` of a prompt: a `user` and an `assistant` text for each, in the given order."""
     return [{"user": turn.question, "assistant": turn.answer} for turn in turns]
 
 
-def _useless(text: str, question: str) -> str:
+def _find_defect(text: str, question: str) -> str:
+    """Say why a cleaned reply is no question; empty if it may be one."""
     if not text:
         return "the reply holds no question"
-    if len(text) > max(LONGEST, 2 * len(question)):
+    if len(text) > max(MAX_CHARACTERS, 2 * len(question)):
         return f"the reply is no question: it has {len(text)} characters"
     return ""
 
 
 def clean_reply(reply: str) -> str:
-    """The first line that is left without labels ("Standalone question:"), quotes, bold and fences; maybe none."""
+    """Return the first line of a reply that is not empty without labels ("Standalone question:"), quotes and markup."""
     for line in reply.splitlines():
         if line.strip().startswith("```"):
             continue
-        text = _unquoted(_LABEL.sub("", line.replace("**", "").strip()))
+        text = _strip_quotes(_LABEL.sub("", line.replace("**", "").strip()))
         if text:
             return text
     return ""
 
 
-def _unquoted(text: str) -> str:
-    """Without the quotation marks around the whole of it; those inside stay."""
+def _strip_quotes(text: str) -> str:
+    """Remove quotation marks around the whole text; those inside stay."""
     while len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1]:
         text = text[1:-1].strip()
     return text if text.strip("\"'`“”") else ""

@@ -8,17 +8,18 @@ from typing import Literal, TypeVar
 T = TypeVar("T")
 
 Order = Literal["retrieval", "stable", "ends"]
-"""Best first; earlier ones first, in their old order (a provider's prefix cache hits); the best first and last."""
+"""Best first; passages of earlier turns first, for a provider's prefix cache; the best first and last."""
 
 
-def arrange(items: Sequence[T], order: Order, places: Sequence[int | None]) -> list[T]:
-    """The same items in the order asked for.
+def arrange_items(items: Sequence[T], order: Order, places: Sequence[int | None]) -> list[T]:
+    """Arrange items in an order.
 
     Args:
-        items: best first.
-        order: `ends` puts the second-best last, and the worst in the middle, where models overlook most (Liu et al.,
-            Lost in the Middle, 2024).
-        places: for each item, the place at which the conversation first showed it; None for a new one.
+        items: the items, best first.
+        order: `retrieval` keeps their order. `stable` puts items of earlier turns first, in their old order. `ends`
+            puts the second-best item last and the worst in the middle, which models overlook most (Liu et al., Lost in
+            the Middle, 2024).
+        places: for each item, the place at which the conversation first showed it; None for a new item.
     """
     if order == "ends":
         return [*items[::2], *reversed(items[1::2])]

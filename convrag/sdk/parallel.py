@@ -1,4 +1,4 @@
-"""One function over many items at once: for what waits, as calls of a language model do."""
+"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM calls do."""
 
 from __future__ import annotations
 
@@ -22,44 +22,45 @@ def map_parallel(
 ) -> Iterator[R]:
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
-    Usage counts for the stage that asks (see `convrag.store.usage`); replies are noted in the order of the items, so
-    that a recording is the same every time. The first error ends it all, as soon as the calls under way are through.
+    The usage of the calls counts for the stage that calls this function (see `convrag.store.usage`). Replies are added
+    in the order of the items, so that a recording is the same every time. After the first error no more calls begin; it
+    is raised when the calls in progress have ended.
 
     Args:
-        call: is called from several threads.
-        items: are taken as they are needed.
-        description: stands beside the bar.
-        total: how many items there are, where that is known.
-        workers: calls at once; a language model has a limit of its own besides.
+        call: the function, which is called from several threads.
+        items: the items; they are taken as they are needed.
+        description: the text beside the progress bar.
+        total: the number of items, if known.
+        workers: the number of calls at a time; the llm may have a lower limit of its own.
     """
     pool = ThreadPoolExecutor(workers, thread_name_prefix="side")
     waiting: deque[tuple[Future[R], UsageMeter]] = deque()
-    asking = current_meter()
+    caller = current_meter()
 
-    def measured(item: T, meter: UsageMeter) -> R:
-        with meter.stage("call"):
+    def call_measured(item: T, meter: UsageMeter) -> R:
+        with meter.measure_stage("call"):
             return call(item)
 
-    def pass_on(meter: UsageMeter) -> None:
-        if asking:
-            asking[0].merge(asking[1], meter)
+    def add_to_caller(meter: UsageMeter) -> None:
+        if caller:
+            caller[0].merge(caller[1], meter)
 
-    def first() -> R:
+    def finish_oldest() -> R:
         future, meter = waiting.popleft()
         try:
             return future.result()
         finally:
-            pass_on(meter)
+            add_to_caller(meter)
 
     try:
         for item in track(items, description, total):
             meter = UsageMeter()
-            waiting.append((pool.submit(copy_context().run, measured, item, meter), meter))
+            waiting.append((pool.submit(copy_context().run, call_measured, item, meter), meter))
             if len(waiting) >= 2 * workers:
-                yield first()
+                yield finish_oldest()
         while waiting:
-            yield first()
+            yield finish_oldest()
     finally:
         pool.shutdown(cancel_futures=True)
         for _, meter in waiting:
-            pass_on(meter)
+            add_to_caller(meter)

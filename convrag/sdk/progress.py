@@ -1,4 +1,4 @@
-"""Progress bars on a terminal; silence elsewhere."""
+"""Progress bars, shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Of the grid that this process works on: how many cells come before the one at hand, and how many there are.
 _cells: tuple[int, int] | None = None
+"""The numbers of finished and of all cells of the grid that this process runs; None if it runs no grid."""
+
 _hidden = False
 
 
 @contextmanager
 def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
-    """What happens meanwhile is the run of a cell.
+    """Show the progress of a grid beside the bar of each run in the block.
 
     Args:
-        done: how many cells of the grid come before it.
-        total: all cells.
-        alone: whether no other process shows bars on this terminal; otherwise none are shown.
+        done: the number of cells of the grid before this run.
+        total: the number of all cells.
+        alone: whether this is the only process that shows bars on the terminal; if not, no bars are shown.
     """
     global _cells, _hidden
     _cells, _hidden = (done, total), not alone
@@ -34,8 +35,8 @@ def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
         _cells, _hidden = None, False
 
 
-def progress_bar() -> Progress | None:
-    """A progress display on standard error, not yet started; None where nobody would see it."""
+def make_progress() -> Progress | None:
+    """Make a progress display on standard error, not yet started; None if that is not a terminal or bars are hidden."""
     if _hidden or not sys.stderr.isatty():
         return None
     from rich.console import Console
@@ -46,8 +47,8 @@ def progress_bar() -> Progress | None:
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items, showing how far we are; for work that a user would wonder about (an index, a download)."""
-    if (display := progress_bar()) is None:
+    """Yield the items and show a progress bar, for work that takes a while: an index, a download."""
+    if (display := make_progress()) is None:
         yield from items
         return
     with display:
@@ -56,11 +57,11 @@ def track(items: Iterable[T], description: str, total: int | None = None) -> Ite
 
 @contextmanager
 def turn_progress(total: int) -> Iterator[Callable[[], None]]:
-    """A function to call after each turn of a run; in a grid, a second bar says how far all cells are.
+    """Show the progress of a run; yields a function to call after each turn.
 
-    What the grid has left to do is reckoned by the pace of this cell.
+    In a grid, a second bar shows the progress of all cells. Its remaining time is estimated from the pace of this run.
     """
-    if (display := progress_bar()) is None:
+    if (display := make_progress()) is None:
         yield lambda: None
         return
     rows = []
@@ -75,3 +76,17 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
 
     with display:
         yield advance
+
+
+@contextmanager
+def hide_transformers_bars() -> Iterator[None]:
+    """Switch off the progress bars of transformers, which it draws for local files and without a terminal, too."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

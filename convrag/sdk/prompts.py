@@ -1,4 +1,4 @@
-"""Prompts are files: a Jinja template whose `<|system|>`, `<|user|>`, `<|assistant|>` lines divide it into messages."""
+"""Prompt templates: Jinja files that `<|system|>`, `<|user|>` and `<|assistant|>` lines divide into messages."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
 
 class PromptTemplate:
-    """One task's prompt, read from a plugin's package or from a file of the user's.
+    """The template of a task's prompt, read from a plugin's package or from a user's file.
 
     Args:
-        task: what the prompt asks for ("rewrite"); the template is `<task>.jinja` in the package.
+        task: the name of the task ("rewrite"); the template is `<task>.jinja` in the package.
         package: the package that holds the template.
-        path: a file to use instead.
+        path: a file to read instead.
 
     Raises:
-        DataError: the file is missing, or is no template, naming the line.
+        DataError: the file is missing, or its template is not valid; the message names the line.
     """
 
     def __init__(self, task: str, *, package: str, path: Path | None = None) -> None:
@@ -40,16 +40,17 @@ class PromptTemplate:
 
     @property
     def hash(self) -> str:
-        """Identifies the wording."""
+        """A hash of the template."""
         return blake2b(self.source.encode(), digest_size=8).hexdigest()
 
     def render(self, sampling: dict[str, Any] | None = None, **inputs: Any) -> Prompt:
-        """Fill in the inputs. The template was divided before, so no input can open a message of its own."""
+        """Fill in the inputs. Messages are divided in the template, so no input can begin a new message."""
         messages = tuple(Message(role, template.render(**inputs).strip()) for role, template in self.messages)
-        given = {name: value for name, value in (sampling or {}).items() if value is not None}
-        return Prompt(self.task, messages, inputs, given)
+        sampling = {name: value for name, value in (sampling or {}).items() if value is not None}
+        return Prompt(self.task, messages, inputs, sampling)
 
     def _compile(self) -> list[tuple[Role, Template]]:
+        """Divide the template into messages and compile each. Raises DataError, naming the line."""
         from jinja2 import StrictUndefined, TemplateSyntaxError
         from jinja2.sandbox import SandboxedEnvironment
 

@@ -1,7 +1,7 @@
-"""Replies of language models in a file: a line of JSON for each, found again by the prompt and the attempt.
+"""Recordings: replies of language models in a JSONL file, found again by their prompts.
 
-The prompt itself is not in it, so that a recording is small; its hash is, and its ends, for people who look. Which
-model replied does not matter, and nothing of convrag's own version does.
+A line has a hash of the prompt and the attempt, the reply, and an excerpt of the prompt for readers. The whole prompt
+is left out, so that recordings are small. The hash does not depend on the model or on the version of convrag.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
-_SHOWN = 60  # characters of either end of a prompt
+_SHOWN = 60  # characters at the beginning and the end of a prompt
 
 
-def key_of(prompt: Prompt) -> str:
-    """A hash of messages, sampling and attempt. It must never change: recordings are kept in repositories."""
+def compute_prompt_key(prompt: Prompt) -> str:
+    """Hash messages, sampling and attempt. The hash must never change, since recordings are kept in repositories."""
     messages = [[message.role, message.content] for message in prompt.messages]
-    asked = [messages, dict(prompt.sampling), prompt.attempt]
-    plain = json.dumps(asked, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    request = [messages, dict(prompt.sampling), prompt.attempt]
+    plain = json.dumps(request, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
     return blake2b(plain.encode(), digest_size=16).hexdigest()
 
 
-def ends_of(prompt: Prompt) -> str:
-    """How the last message of a prompt begins and ends, for people."""
+def make_excerpt(prompt: Prompt) -> str:
+    """Return the beginning and the end of a prompt's last message, for readers."""
     text = " ".join(prompt.messages[-1].content.split()) if prompt.messages else ""
     return text if len(text) <= 2 * _SHOWN else f"{text[:_SHOWN]} ... {text[-_SHOWN:]}"
 
 
-def to_line(prompt: Prompt, completion: Completion) -> str:
-    """One line of a recording: without what a call took at the time, so that it is the same whenever it was made."""
-    row = {"key": key_of(prompt), "task": prompt.task, "prompt": ends_of(prompt)}
+def format_reply(prompt: Prompt, completion: Completion) -> str:
+    """Format a reply as a line of a recording. Time and cost are left out, so that the line is the same every time."""
+    row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
     return json.dumps(row | {name: getattr(completion, name) for name in _KEPT}, ensure_ascii=False)
 
 
-def read(path: Path) -> dict[str, Completion]:
-    """Key -> reply, which costs nothing now. Raises DataError, naming the line, for what is no recording."""
+def read_recording(path: Path) -> dict[str, Completion]:
+    """Read a recording: key -> reply, with a cost of 0. Raises DataError, naming the line, if it is not valid."""
     replies: dict[str, Completion] = {}
     for line in read_lines(path):
-        key, completion = _reply(line)
+        key, completion = _parse_reply(line)
         if key in replies:
             raise line.error(f"the prompt {key} has a reply already")
         replies[key] = completion
@@ -51,7 +51,7 @@ def read(path: Path) -> dict[str, Completion]:
     return replies
 
 
-def _reply(line: Line) -> tuple[str, Completion]:
+def _parse_reply(line: Line) -> tuple[str, Completion]:
     row = line.json()
     try:
         key = row["key"]

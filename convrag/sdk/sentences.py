@@ -1,4 +1,4 @@
-"""English text becomes sentences, as places in it or as texts (pysbd)."""
+"""Splits English text into sentences with pysbd, as spans of the text or as texts."""
 
 from __future__ import annotations
 
@@ -8,52 +8,55 @@ from functools import lru_cache
 
 _CITATION = re.compile(r"[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _LINE = re.compile(r"[^\r\n]+")
-_SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: a mark that stands alone
+_SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
 _CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each sentence in order, without white space around it.
+def find_sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Find the (start, end) of each sentence in order, without white space around it.
 
-    A line break ends a sentence, and so does a mark with space on both sides, as in tokenised text, even within quotes.
-    What has no letter (the number of a list's item) belongs to what follows.
+    A line break ends a sentence. So does a punctuation mark with space on both sides, as in tokenised text, even within
+    quotes. A part without letters, such as the number of a list item, belongs to the next sentence.
     """
     from pysbd import Segmenter
 
-    segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
+    segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
     spans: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         if line[0].strip():
-            found = _in_line(text, line.start(), line.end(), [str(part) for part in segmenter.segment(line[0])])
-            cut = (part for span in found for part in _unspaced(text, *span))
-            spans += _with_letters(text, _closed(text, cut))
+            parts = [str(part) for part in segmenter.segment(line[0])]
+            located = _locate_parts(text, line.start(), line.end(), parts)
+            divided = (part for span in located for part in _split_at_spaced_marks(text, *span))
+            spans += _join_without_letters(text, _move_closing_quotes(text, divided))
     return spans
 
 
-def first_sentence(text: str) -> str:
-    """The first sentence of a text, or nothing."""
-    return next((text[start:end] for start, end in sentence_spans(text)), "")
+def get_first_sentence(text: str) -> str:
+    """Return the first sentence of a text; empty if it has none."""
+    return next((text[start:end] for start, end in find_sentence_spans(text)), "")
 
 
 @lru_cache(maxsize=4096)
-def sentences(text: str) -> tuple[str, ...]:
-    """The sentences of a text in order, each on one line; numbers in square brackets, which would look like citations
-    of ours, are left out. A line break ends a sentence: it stands behind titles and the items of lists.
+def split_sentences(text: str) -> tuple[str, ...]:
+    """Split a text into its sentences, each without line breaks.
+
+    Numbers in square brackets are removed: in a prompt they would look like citations of its passages. A line break
+    ends a sentence, since titles and list items often have no punctuation mark at their end.
     """
     from pysbd import Segmenter
 
-    segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
-    lines = (" ".join(line.split()) for line in without_citations(text).splitlines())
+    segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
+    lines = (" ".join(line.split()) for line in remove_citations(text).splitlines())
     return tuple(stripped for line in lines if line for part in segmenter.segment(line) if (stripped := part.strip()))
 
 
-def without_citations(text: str) -> str:
-    """A text without numbers in square brackets."""
+def remove_citations(text: str) -> str:
+    """Remove numbers in square brackets from a text."""
     return _CITATION.sub("", text)
 
 
-def _in_line(text: str, start: int, end: int, parts: list[str]) -> Iterator[tuple[int, int]]:
-    """Find the parts of a line again; should the segmenter have changed one, it and what follows are one sentence."""
+def _locate_parts(text: str, start: int, end: int, parts: list[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of a line's parts. If the segmenter has changed a part, the rest of the line is one sentence."""
     position = start
     for part in parts:
         found = text.find(part.strip(), position, end)
@@ -67,27 +70,27 @@ def _in_line(text: str, start: int, end: int, parts: list[str]) -> Iterator[tupl
         yield found, found + len(rest)
 
 
-def _unspaced(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut where a mark stands alone."""
+def _split_at_spaced_marks(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Split a span after each punctuation mark that has space on both sides."""
     for gap in _SPACED_END.finditer(text, start, end):
         yield start, gap.start()
         start = gap.end()
     yield start, end
 
 
-def _closed(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Put a quotation mark that closes the sentence before back to it."""
-    found: list[tuple[int, int]] = []
+def _move_closing_quotes(text: str, spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Move a closing quotation mark at the beginning of a sentence to the end of the sentence before."""
+    moved: list[tuple[int, int]] = []
     for start, end in spans:
-        if found and (quote := _CLOSING.match(text, start, end)):
-            found[-1] = found[-1][0], start + len(quote[0].rstrip())
+        if moved and (quote := _CLOSING.match(text, start, end)):
+            moved[-1] = moved[-1][0], start + len(quote[0].rstrip())
             start = quote.end()
-        found.append((start, end))
-    return found
+        moved.append((start, end))
+    return moved
 
 
-def _with_letters(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Join each span without a letter to the next."""
+def _join_without_letters(text: str, spans: list[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Join each span without letters to the next span."""
     first: int | None = None
     for start, end in spans:
         if any(character.isalpha() for character in text[start:end]):

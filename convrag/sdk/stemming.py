@@ -1,4 +1,4 @@
-"""English stems: what inflected forms of a word have in common, so that they compare equal."""
+"""Stems of English words, which are equal for the inflected forms of a word."""
 
 from __future__ import annotations
 
@@ -6,21 +6,20 @@ import threading
 from collections.abc import Sequence
 
 _thread = threading.local()
-"""A stemmer keeps state while it works, so that two threads must not share one: each has its own."""
+"""Holds a stemmer for each thread, since stemmers are not thread-safe."""
 
 
 def stem_words(words: Sequence[str]) -> list[str]:
-    """The stem of each word, in order: "whistles" and "whistling" are both "whistl".
+    """Stem words: "whistles" and "whistling" both become "whistl".
 
-    The stems are those of the English Snowball stemmer (Porter 2), through PyStemmer, which is imported at the first
-    call. May be called from any thread.
+    Uses the English Snowball stemmer (Porter 2) of PyStemmer, which is imported at the first call. Thread-safe.
 
     Args:
-        words: n words in lower case; a capital letter hides a suffix from the stemmer. Numbers and words of other
-            scripts stay as they are.
+        words: n words in lower case; the stemmer does not know suffixes in capitals. Numbers and words in other scripts
+            do not change.
 
     Returns:
-        n stems. They are for comparing, and often no words themselves.
+        n stems, in the order of the words. Stems are for comparison and often are no words.
     """
     if not hasattr(_thread, "stemmer"):
         import Stemmer

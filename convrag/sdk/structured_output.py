@@ -1,4 +1,4 @@
-"""Structured replies: JSON as language models write it, read into a pydantic model."""
+"""JSON replies of language models, read as pydantic models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.api.errors import LLMError
-from convrag.api.stages import LLM
+from convrag.api.models import LLM
 from convrag.api.types import Message, Prompt
 
 if TYPE_CHECKING:
@@ -19,15 +19,17 @@ if TYPE_CHECKING:
 else:
     M = TypeVar("M")
 
-AGAIN = "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that was asked for."
-"""What a model is told whose reply could not be read."""
+RETRY_MESSAGE = (
+    "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that was asked for."
+)
+"""The message to a model whose reply could not be read."""
 
 _OPENING = re.compile(r"[{\[]")
-_SHOWN = 200  # characters of a reply that a message repeats
+_SHOWN = 200  # characters of a reply in an error message
 
 
 class UnreadableReply(LLMError):
-    """A reply that is not the JSON that was asked for; `text` is the reply, `complaint` what is wrong with it."""
+    """A reply does not have the JSON that was asked for; `text` is the reply, `complaint` says what is wrong."""
 
     def __init__(self, complaint: str, text: str) -> None:
         self.complaint = complaint
@@ -36,50 +38,54 @@ class UnreadableReply(LLMError):
 
 
 def read_json(text: str, model: type[M]) -> M:
-    """The JSON in a reply, as an instance of `model`; of several values that fit, the last.
+    """Read the JSON in a reply as an instance of `model`. If several values fit, the last one is read.
 
-    Fences, words before and after, trailing commas, single quotes, comments and missing ends are forgiven; a reply that
-    was cut off is read as far as it goes. Raises UnreadableReply.
+    Markdown fences, words before and after, trailing commas, single quotes and comments are accepted. A reply that was
+    cut off is read as far as it goes. Raises UnreadableReply.
     """
     complaint = ""
-    for value in _values(text):
+    for value in _find_candidates(text):
         try:
             return model.model_validate(value)
         except ValueError as error:  # pydantic's ValidationError is one
-            complaint = complaint or _summary(error)
+            complaint = complaint or _describe_error(error)
     raise UnreadableReply(complaint or "there is no JSON in it", text)
 
 
 def ask_json(llm: LLM, prompt: Prompt, model: type[M]) -> M:
-    """Ask for JSON, and once more where the reply cannot be read, with the reply and what is wrong with it.
+    """Ask an LLM for JSON. If the reply cannot be read, ask once more, telling the LLM what is wrong with it.
 
-    Raises LLMError: UnreadableReply where the second reply is no better. What to do then is the stage's own affair.
+    Raises:
+        UnreadableReply: the second reply cannot be read either.
+        LLMError: the LLM gave no reply.
     """
     reply = llm.complete(prompt).text
     try:
         return read_json(reply, model)
     except UnreadableReply as error:
         complaint = error.complaint
-    said = (Message("assistant", reply), Message("user", AGAIN.format(complaint=complaint)))
-    again = replace(prompt, messages=(*prompt.messages, *said), attempt=prompt.attempt + 1)
+    retry = (Message("assistant", reply), Message("user", RETRY_MESSAGE.format(complaint=complaint)))
+    again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
     return read_json(llm.complete(again).text, model)
 
 
-def _values(text: str) -> Iterator[Any]:
-    """What may be meant, the likeliest first: whole values, the last first (what comes before is a draft or an
-    example); then what can be made of broken ones; then what stands inside those.
+def _find_candidates(text: str) -> Iterator[Any]:
+    """Yield the JSON values that may be meant, the most likely first.
+
+    Valid values come first, the last of them before the others, which may be drafts or examples; then repaired ones;
+    then values inside of broken ones.
     """
-    whole, broken = _outermost(text)
+    whole, broken = _find_outermost_values(text)
     yield from reversed(whole)
-    yield from _repaired(reversed(broken))
+    yield from _repair_values(reversed(broken))
     for part in reversed(broken):
-        inner_whole, inner_broken = _outermost(part[1:])
+        inner_whole, inner_broken = _find_outermost_values(part[1:])
         yield from reversed(inner_whole)
-        yield from _repaired(reversed(inner_broken))
+        yield from _repair_values(reversed(inner_broken))
 
 
-def _outermost(text: str) -> tuple[list[Any], list[str]]:
-    """The JSON values of a text that stand in no other, and the bracketed parts that are none."""
+def _find_outermost_values(text: str) -> tuple[list[Any], list[str]]:
+    """Find the JSON objects and lists that are not inside others, and the bracketed parts that are not valid JSON."""
     decoder = json.JSONDecoder()
     whole: list[Any] = []
     broken: list[str] = []
@@ -90,14 +96,14 @@ def _outermost(text: str) -> tuple[list[Any], list[str]]:
             value, end = decoder.raw_decode(text, start)
             whole.append(value)
         except (ValueError, RecursionError):
-            end = _closing(text, start)
+            end = _find_closing_bracket(text, start)
             broken.append(text[start:end])
         place = _OPENING.search(text, end)
     return whole, broken
 
 
-def _closing(text: str, start: int) -> int:
-    """Where the bracket at `start` is closed again, by counting brackets; the end of the text where it is not."""
+def _find_closing_bracket(text: str, start: int) -> int:
+    """Find the end of the part that the bracket at `start` opens; the end of the text if it is not closed."""
     depth = 0
     for place in re.finditer(r"[{}\[\]]", text[start:]):
         depth += 1 if place[0] in "{[" else -1
@@ -106,7 +112,8 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def _repaired(parts: Iterable[str]) -> Iterator[Any]:
+def _repair_values(parts: Iterable[str]) -> Iterator[Any]:
+    """Yield the objects and lists that json_repair makes of broken JSON."""
     from json_repair import repair_json
 
     for part in parts:
@@ -118,11 +125,11 @@ def _repaired(parts: Iterable[str]) -> Iterator[Any]:
             yield value
 
 
-def _summary(error: ValueError) -> str:
-    """What pydantic has against a value, in one line."""
+def _describe_error(error: ValueError) -> str:
+    """Describe the errors that pydantic found in a value, in one line."""
     errors = getattr(error, "errors", None)
     if errors is None:
         return str(error)
-    found = errors(include_url=False, include_input=False)
-    places = (f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in found[:3])
+    details = errors(include_url=False, include_input=False)
+    places = (f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in details[:3])
     return "; ".join(places)

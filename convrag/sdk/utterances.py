@@ -1,4 +1,4 @@
-"""MTRAG's mark of who speaks, in files of queries and rewrites: lines that begin with `|user|: `."""
+"""Texts in MTRAG's files of queries and rewrites, in which each of the user's utterances begins with `|user|: `."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ USER = "|user|: "
 _USER = re.compile(r"^\|user\|:[ \t]?", re.MULTILINE)
 
 
-def utterances(text: str) -> list[str]:
-    """What the user says in a text whose lines are marked, oldest first; a text without marks is one utterance."""
+def split_utterances(text: str) -> list[str]:
+    """Split a text at the prefixes into utterances, oldest first; a text without a prefix is one utterance."""
     parts = [part.rstrip("\r\n") for part in _USER.split(text)]
     return parts[1:] or parts
 
 
-def last_utterance(text: str) -> str:
-    """The newest of them, without white space around it."""
-    return utterances(text)[-1].strip()
+def get_last_utterance(text: str) -> str:
+    """Return the newest utterance of a text, without white space around it."""
+    return split_utterances(text)[-1].strip()

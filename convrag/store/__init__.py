@@ -1,10 +1,11 @@
-"""What is computed once.
+"""The results of stages on disk, each computed once, and the usage of the calls that computed them.
 
 * `store`: values and folders on disk, by key.
-* `remember`: puts the store between a stage and its callers.
-* `fingerprint`: the identity of a stage, under which its results are kept.
-* `locks`: one computation of a key at a time, across threads and processes.
-* `atomic`: files appear whole or not at all.
+* `remember`: stage methods that look for their results in the store first.
+* `codecs`: results as bytes.
+* `fingerprint`: hashes of stages, files and source code, of which keys are made.
+* `locks`: locks by key, across threads and processes.
+* `atomic`: files that are written whole or not at all.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
-* `streaming`: the pieces of a reply on their way to a listener.
+* `streaming`: the pieces of an LLM's reply on their way to a listener.
 """

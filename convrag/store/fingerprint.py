@@ -1,4 +1,4 @@
-"""Fingerprints: what makes two stages the same stage, so that their results can stand for each other."""
+"""Hashes of stages, files and source code. Stages with the same fingerprint give the same results."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 
 _SOURCES = {".py", ".jinja", ".txt", ".json", ".yaml"}
 
 
 def digest(value: Any) -> str:
-    """A hash of plain data, dataclasses and stages that is the same in every process."""
-    plain = json.dumps(value, sort_keys=True, default=_plain, ensure_ascii=False, separators=(",", ":"))
+    """Hash plain data, dataclasses and stages; the hash is the same in every process."""
+    plain = json.dumps(value, sort_keys=True, default=_to_plain, ensure_ascii=False, separators=(",", ":"))
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
-def fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str:
-    """Identity of a built stage.
+def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str:
+    """Compute the fingerprint of a stage from all that bears on its results.
 
     Args:
         stage: the stage object.
         option: the name under which it was registered.
-        parameters: those that bear on results, injected stages among them (they count with their own fingerprints).
+        parameters: the parameters that bear on results. Injected stages count with their fingerprints.
     """
     cls = type(stage)
     name = f"{cls.__module__}.{cls.__qualname__}"
@@ -39,33 +39,35 @@ def fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str
 
 @cache
 def source_hash(module: str) -> str:
-    """A hash of the source and templates of the package that a module belongs to, or of a single-file module."""
+    """Hash the source and templates of the package that a module belongs to, or the file of a single-file module."""
     package = module.partition(".")[0]
-    found = sys.modules.get(package)
-    if found is None or not getattr(found, "__file__", None):
-        return ""  # defined at a prompt or in a notebook: nothing to read
-    if not hasattr(found, "__path__"):
-        return _hash([Path(str(found.__file__))])
+    loaded = sys.modules.get(package)
+    if loaded is None or not getattr(loaded, "__file__", None):
+        return ""  # defined at a prompt or in a notebook: there is no source file
+    if not hasattr(loaded, "__path__"):
+        return _hash_files([Path(str(loaded.__file__))])
     root = Path(str(resources.files(package)))
-    return _hash(sorted(path for path in root.rglob("*") if path.suffix in _SOURCES and path.is_file()))
+    return _hash_files(sorted(path for path in root.rglob("*") if path.suffix in _SOURCES and path.is_file()))
 
 
 def file_hash(path: Path) -> str:
-    """A hash of a file's bytes; of a missing file, empty."""
-    return _hash([path], names=False) if path.is_file() else ""
+    """Hash the bytes of a file; the hash of a missing file is empty."""
+    return _hash_files([path], names=False) if path.is_file() else ""
 
 
-def _hash(paths: list[Path], *, names: bool = True) -> str:
-    digests = blake2b(digest_size=16)
+def _hash_files(paths: list[Path], *, names: bool = True) -> str:
+    """Hash the bytes of files, one after the other, with their names unless `names` is False."""
+    total = blake2b(digest_size=16)
     for path in paths:
-        digests.update(path.name.encode() if names else b"")
+        total.update(path.name.encode() if names else b"")
         with path.open("rb") as file:
             while block := file.read(1 << 20):
-                digests.update(block)
-    return digests.hexdigest()
+                total.update(block)
+    return total.hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
+    """Convert what `json` cannot write: stages, dataclasses and mappings as data, everything else as text."""
     if isinstance(value, Stage):
         return value.fingerprint
     if is_dataclass(value) and not isinstance(value, type):

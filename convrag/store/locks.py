@@ -1,4 +1,4 @@
-"""Who is computing what just now: locks by key, across the threads of this process and across processes."""
+"""Locks by key, across the threads of this process and across processes: one of them computes, the others wait."""
 
 from __future__ import annotations
 
@@ -17,70 +17,79 @@ except ImportError:  # Windows: only the threads of one process wait for each ot
 
 
 class KeyLocks:
-    """The keys that are held below a folder. There is one of it per folder and process: see `locks_of`."""
+    """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object per folder."""
 
     def __init__(self, folder: Path) -> None:
         self._guard = threading.Lock()
-        self._held: dict[str, tuple[threading.Lock, int]] = {}
-        # Kept open for good: the system drops all of a process's locks on a file as soon as it closes it anywhere.
+        self._thread_locks: dict[str, tuple[threading.Lock, int]] = {}
+        """Key -> its lock, and the number of threads that have it or wait for it."""
+        # Never closed: closing the file anywhere in the process drops all of the process's locks on it.
         self._file = os.open(folder / "claims.lock", os.O_RDWR | os.O_CREAT)
 
     @contextmanager
-    def hold(self, keys: Iterable[str]) -> Iterator[None]:
-        """Hold the keys, waiting for each; in sorted order, so that two callers cannot wait for each other."""
-        with ExitStack() as held:
+    def lock_keys(self, keys: Iterable[str]) -> Iterator[None]:
+        """Lock the keys during the block, waiting for each of them.
+
+        They are locked in sorted order, so that two callers cannot wait for each other.
+        """
+        with ExitStack() as locked:
             for key in sorted(set(keys)):
-                held.enter_context(self._in_process(key))
-                held.enter_context(self._across_processes(key))
+                locked.enter_context(self._lock_for_threads(key))
+                locked.enter_context(self._lock_for_processes(key))
             yield
 
     @contextmanager
-    def _in_process(self, key: str) -> Iterator[None]:
+    def _lock_for_threads(self, key: str) -> Iterator[None]:
+        """Lock a key against the other threads of this process."""
         with self._guard:
-            lock, users = self._held.get(key, (threading.Lock(), 0))
-            self._held[key] = (lock, users + 1)
+            lock, users = self._thread_locks.get(key, (threading.Lock(), 0))
+            self._thread_locks[key] = (lock, users + 1)
         try:
             with lock:
                 yield
         finally:
             with self._guard:
-                lock, users = self._held.pop(key)
+                lock, users = self._thread_locks.pop(key)
                 if users > 1:
-                    self._held[key] = (lock, users - 1)
+                    self._thread_locks[key] = (lock, users - 1)
 
     @contextmanager
-    def _across_processes(self, key: str) -> Iterator[None]:
-        """Lock one byte of one file, at an offset that stands for the key: a killed process lets go of it by itself."""
+    def _lock_for_processes(self, key: str) -> Iterator[None]:
+        """Lock a key against other processes: one byte of the lock file, at an offset that is a hash of the key.
+
+        The system releases the locks of a process that is killed.
+        """
         if not fcntl:
             yield
             return
         offset = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
-        self._lock(fcntl.F_WRLCK, offset)
+        self._set_byte_lock(fcntl.F_WRLCK, offset)
         try:
             yield
         finally:
-            self._lock(fcntl.F_UNLCK, offset)
+            self._set_byte_lock(fcntl.F_UNLCK, offset)
 
-    def _lock(self, kind: int, offset: int) -> None:
-        """Lock or unlock a byte for this open file; the older kind of lock knows processes, and no threads in them.
+    def _set_byte_lock(self, kind: int, offset: int) -> None:
+        """Lock or unlock a byte of the lock file, for this open file (OFD lock) or else for this process (POSIX lock).
 
-        With the older one, two processes whose threads hold what the other wants look like a deadlock to the system.
+        POSIX locks do not tell threads apart. If threads of two processes wait for each other's keys, the system may
+        report a deadlock that is none.
         """
         if hasattr(fcntl, "F_OFD_SETLKW"):
             wanted = struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0)  # struct flock
             fcntl.fcntl(self._file, fcntl.F_OFD_SETLKW, wanted)
             return
-        with suppress(OSError):  # a supposed deadlock: going on without the lock costs at most a call made twice
+        with suppress(OSError):  # without the lock, at worst two processes compute the same result
             fcntl.lockf(self._file, fcntl.LOCK_EX if kind == fcntl.F_WRLCK else fcntl.LOCK_UN, 1, offset)
 
 
-_known: dict[Path, KeyLocks] = {}
-_knowing = threading.Lock()  # functools.cache may call twice when two threads come first
+_locks: dict[Path, KeyLocks] = {}
+_locks_guard = threading.Lock()  # functools.cache could make two objects if two threads call it at the same time
 
 
-def locks_of(folder: Path) -> KeyLocks:
-    """The claims of a folder in this process."""
-    with _knowing:
-        if folder not in _known:
-            _known[folder] = KeyLocks(folder)
-        return _known[folder]
+def get_locks(folder: Path) -> KeyLocks:
+    """Return the locks of a folder in this process."""
+    with _locks_guard:
+        if folder not in _locks:
+            _locks[folder] = KeyLocks(folder)
+        return _locks[folder]

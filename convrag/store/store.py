@@ -1,4 +1,4 @@
-"""One content-addressed store on disk: bytes under keys, and folders under keys."""
+"""The store on disk: values (bytes) and folders under keys, which are hashes of all that determines them."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import locks_of
+from convrag.store.locks import get_locks
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
 
 BATCH = 500
-"""How many values one statement may name: SQLite's smallest limit is 999."""
+"""Values in one SQL statement; the lowest limit that SQLite is built with is 999."""
 
 
 class Store:
     """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
 
-    Nothing is made on disk before it is used. Methods raise ConfigError where the folder cannot be used.
+    Files are created at the first use. Methods raise ConfigError where the folder cannot be used.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
-        self._opened: _Opened | None = None
+        self._connection: _Connection | None = None
 
     def open(self) -> None:
-        """Make the folder and the database, where they are not there. Raises ConfigError where they cannot be used."""
-        self._connected()
+        """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
+        self._connect()
 
-    def _connected(self) -> _Opened:
-        """The connection of this process: SQLite wants one of its own for a process that was forked off."""
-        if self._opened is not None and self._opened.owner == os.getpid():
-            return self._opened
+    def _connect(self) -> _Connection:
+        """Return the connection of this process; a forked process needs a new one, as SQLite demands."""
+        if self._connection is not None and self._connection.process == os.getpid():
+            return self._connection
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._opened = _open(self.path / FILE)
-            return self._opened
+            self._connection = _open_database(self.path / FILE)
+            return self._connection
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
             ) from error
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
-        """The values of those keys that have one."""
-        return {key: value for key, (value, _) in self.get_timed(keys).items()}
+        """Return key -> value. Keys without a value are absent."""
+        return {key: value for key, (value, _) in self.get_with_seconds(keys).items()}
 
-    def get_timed(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
-        """The same, each with the seconds that it took to compute: 0 where nobody knows."""
+    def get_with_seconds(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
+        """Return key -> (value, seconds it took to compute, 0 if not known). Keys without a value are absent."""
         wanted = list(keys)
         found: dict[str, tuple[bytes, float]] = {}
         for start in range(0, len(wanted), BATCH):
@@ -64,12 +64,12 @@ class Store:
         return found
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
-        """Keep values under their keys, each whole or not at all.
+        """Store values under their keys, each whole or not at all.
 
         Args:
-            kind: what they are, for people who look.
+            kind: names the kind of value, such as "LiteLLM.complete", for statistics.
             entries: the values by key.
-            seconds: what each of them took to compute, where that is known.
+            seconds: the time that computing each of them took; 0 if not known.
         """
         rows = [(key, kind, value, seconds) for key, value in entries.items()]
         for start in range(0, len(rows), BATCH // 4):
@@ -80,18 +80,18 @@ class Store:
                 [field for row in batch for field in row],
             )
 
-    def last_row(self) -> int:
-        """Where the store stands now; see `gained`."""
+    def get_last_row(self) -> int:
+        """Return the row number of the newest entry; see `count_entries_since`."""
         ((_, last),) = self._execute("SELECT '', coalesce(max(rowid), 0) FROM entries")
         return int(last)
 
-    def count_since(self, since: int) -> dict[str, int]:
-        """How many entries came since a mark, from whichever process, by kind."""
-        found = self._execute("SELECT kind, count(*) FROM entries WHERE rowid > ? GROUP BY kind ORDER BY kind", [since])
-        return {kind: int(count) for kind, count in found}
+    def count_entries_since(self, row: int) -> dict[str, int]:
+        """Count by kind the entries that any process has added after a row (see `get_last_row`)."""
+        counts = self._execute("SELECT kind, count(*) FROM entries WHERE rowid > ? GROUP BY kind ORDER BY kind", [row])
+        return {kind: int(count) for kind, count in counts}
 
     def folder(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
-        """The folder of a key, built once by `build(empty folder)`; it appears whole or not at all."""
+        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder."""
         self.open()
         folder = self.path / kind / key
         if folder.exists():
@@ -99,7 +99,7 @@ class Store:
         with self.lock([f"{kind}/{key}"]):
             if not folder.exists():
                 unfinished = folder.with_name(f"{key}.unfinished")
-                shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed: we hold the claim
+                shutil.rmtree(unfinished, ignore_errors=True)  # left by a process that was killed: we hold the lock
                 unfinished.mkdir(parents=True)
                 try:
                     build(unfinished)
@@ -110,31 +110,34 @@ class Store:
         return folder
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
-        """Hold keys while computing their values; waits for whoever holds one, in this process or in another.
+        """Lock keys while their values are computed; waits while another thread or process has locked one of them.
 
-        The holder must look into the store again: the value may be there by now.
+        Look into the store again in the block: another thread or process may have put the value there meanwhile.
         """
         self.open()
-        return locks_of(self.path).hold(keys)
+        return get_locks(self.path).lock_keys(keys)
 
     def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
-        """One statement, which is a transaction of its own: one of several would stay open while its thread waits for
-        the interpreter. With a connection for each of 64 threads, a tenth of the time went into waiting for each other.
+        """Execute one statement as a transaction and return its rows.
+
+        Transactions of several statements would stay open while their thread waits for the interpreter. One connection
+        serves all threads: with one for each of 64 threads, a tenth of the time was spent waiting for database locks.
         """
-        opened = self._connected()
+        opened = self._connect()
         with opened.lock:
             return opened.connection.execute(sql, values).fetchall()
 
 
-class _Opened(NamedTuple):
-    """A connection with the process that made it; one thread at a time may use it."""
+class _Connection(NamedTuple):
+    """A connection to the database with the id of its process and the lock that a thread needs to use it."""
 
-    owner: int
+    process: int
     lock: threading.Lock
     connection: sqlite3.Connection
 
 
-def _open(file: Path) -> _Opened:
+def _open_database(file: Path) -> _Connection:
+    """Open the database, and create its table unless it exists."""
     connection = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=NORMAL")
@@ -142,6 +145,6 @@ def _open(file: Path) -> _Opened:
         "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL, "
         "seconds REAL NOT NULL DEFAULT 0)"
     )
-    with suppress(sqlite3.OperationalError):  # it has that column, unless it was made before there was one
+    with suppress(sqlite3.OperationalError):  # the column exists, unless an early version made the table
         connection.execute("ALTER TABLE entries ADD COLUMN seconds REAL NOT NULL DEFAULT 0")
-    return _Opened(os.getpid(), threading.Lock(), connection)
+    return _Connection(os.getpid(), threading.Lock(), connection)

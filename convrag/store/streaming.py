@@ -1,4 +1,4 @@
-"""Pieces of an answer on their way to whoever listens, while the stages between know nothing of it."""
+"""Streaming: an LLM passes the pieces of its reply to a listener, without the help of the stages between them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listen
 
 
 @contextmanager
-def listening(listener: Callable[[str], None] | None) -> Iterator[None]:
-    """Hand the pieces of what an LLM writes in this thread meanwhile to `listener`; None listens to nothing."""
+def listen_with(listener: Callable[[str], None] | None) -> Iterator[None]:
+    """Pass the replies that LLMs give in this thread during the block to `listener`, in pieces; None turns this off."""
     token = _listener.set(listener)
     try:
         yield
@@ -25,26 +25,29 @@ def listening(listener: Callable[[str], None] | None) -> Iterator[None]:
 
 
 def current_listener() -> Callable[[str], None] | None:
-    """Who listens in this thread. An LLM that can stream calls it with each piece of its reply, in order."""
+    """Return the listener of this thread. An LLM that streams calls it with each piece of its reply, in order."""
     return _listener.get()
 
 
 class Stream(Generic[T]):
-    """Iterates over the pieces of an answer while the turn that makes it goes on; `record` is what comes of it.
+    """The pieces of an answer, to iterate over while a thread makes it, and the `record` of the turn.
+
+        for piece in Stream(lambda listener: pipeline.turn("id", "What is BERT?", listener=listener)):
+            print(piece, end="")
 
     Args:
-        turn: makes the answer, calling its argument with each piece.
+        answer: makes the answer and returns the record; it calls its argument with each piece.
     """
 
-    def __init__(self, turn: Callable[[Callable[[str], None]], T]) -> None:
+    def __init__(self, answer: Callable[[Callable[[str], None]], T]) -> None:
         self._pieces: SimpleQueue[str | None] = SimpleQueue()
-        self._outcome: list[T] = []
+        self._records: list[T] = []
         self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(turn,), name="stream", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(answer,), name="stream", daemon=True)
         self._thread.start()
 
     def __iter__(self) -> Iterator[str]:
-        """The pieces, in order, once. Raises what the turn raised."""
+        """Yield the pieces in order, once. Raises what the turn raised."""
         while (piece := self._pieces.get()) is not None:
             yield piece
         self._thread.join()
@@ -53,15 +56,15 @@ class Stream(Generic[T]):
 
     @property
     def record(self) -> T:
-        """What the turn came to; waits for its end. Raises what the turn raised."""
+        """The record of the turn; waits for its end. Raises what the turn raised."""
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._outcome[0]
+        return self._records[0]
 
-    def _run(self, turn: Callable[[Callable[[str], None]], T]) -> None:
+    def _run(self, answer: Callable[[Callable[[str], None]], T]) -> None:
         try:
-            self._outcome.append(turn(self._pieces.put))
+            self._records.append(answer(self._pieces.put))
         except BaseException as error:
             self._error = error
         finally:

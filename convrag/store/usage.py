@@ -1,4 +1,4 @@
-"""Measures a turn: the seconds of each stage, and the calls that are made or reused on its behalf."""
+"""The usage of a turn: the seconds of each stage, and the calls that are made or reused for it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from convrag.api.types import Completion, Prompt, Usage
+from convrag.api.records import Usage
+from convrag.api.types import Completion, Prompt
 
 _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 
 
 class UsageMeter:
-    """Collects for one turn. `timings` and `usage` are keyed by stage; `replies` are those of the llm."""
+    """Measures one turn. `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts with LLM replies."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # a stage may ask from several threads
@@ -28,14 +29,14 @@ class UsageMeter:
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
     def merge(self, name: str, other: UsageMeter) -> None:
-        """What another meter collected, whatever for, counts as a stage's."""
+        """Add all usage and replies of another meter to a stage; timings are not added."""
         for usage in other.usage.values():
             self.add(name, usage)
         self.replies.extend(other.replies)
 
     @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage; what it calls meanwhile in this thread counts as its own."""
+    def measure_stage(self, name: str) -> Iterator[None]:
+        """Time a stage during the block; calls that this thread makes meanwhile count as the stage's usage."""
         token = _current.set((self, name))
         start = time.perf_counter()
         try:
@@ -46,7 +47,7 @@ class UsageMeter:
 
 
 def current_meter() -> tuple[UsageMeter, str] | None:
-    """The meter and the stage for which is counted in this thread, if a turn is being measured."""
+    """Return the meter of this thread and the stage that is being measured; None if no turn is."""
     return _current.get()
 
 
@@ -58,6 +59,6 @@ def add_usage(usage: Usage) -> None:
 
 
 def add_reply(prompt: Prompt, completion: Completion) -> None:
-    """Keep a prompt with its reply for the record of the turn that is being measured in this thread, if any."""
+    """Add a prompt with its reply to the turn that is being measured in this thread, if any."""
     if current := current_meter():
         current[0].replies.append((prompt, completion))

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from omegaconf import DictConfig
 
-from convrag.api.stages import GROUPS, OPTION_KEY
-from convrag.api.types import Cell
+from convrag.api.groups import GROUPS, OPTION_KEY
+from convrag.api.records import Cell
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
@@ -43,7 +43,7 @@ def read_experiment(config: DictConfig) -> Experiment | None:
         key: value for key, value in wiring.config.items() if key not in GROUPS and key not in _OPERATIONAL_SETTINGS
     }
     groups = frozenset(place.partition(".")[0] for place in wiring.stages)
-    return Experiment(digest([wiring.fingerprints(), settings]), groups)
+    return Experiment(digest([wiring.collect_fingerprints(), settings]), groups)
 
 
 def mark_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]) -> list[Cell]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TextIO
 
 from convrag.api.errors import ConvragError
-from convrag.store.locks import locks_of
+from convrag.store.locks import get_locks
 from convrag.sweep.sweep_file import read_json, this_process
 
 try:
@@ -62,7 +62,7 @@ def hold_cell(folder: Path) -> Iterator[None]:
     """Hold the folder of a cell, waiting for a process that holds it."""
     with ExitStack() as held:
         try:
-            held.enter_context(locks_of(folder.parent).hold([folder.name]))
+            held.enter_context(get_locks(folder.parent).lock_keys([folder.name]))
         except OSError as error:
             _warn(folder, error)
         yield

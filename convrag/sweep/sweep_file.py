@@ -10,7 +10,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from convrag.api.types import Cell, Sweep
+from convrag.api.records import Cell, Sweep
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 

@@ -1,13 +1,23 @@
-"""Contracts for plugin authors: subclass one in your tests, say how to make your stage, and pytest checks the rest.
+"""Contracts for the tests of plugins: subclass one, say how to make your stage, and pytest checks the rest.
 
-from convrag.testing import RewriterContract
+    from convrag.testing import RewriterContract
 
-class TestGentleRewriter(RewriterContract):
-    def make(self):
-        return GentleRewriter(strength=2)
+    class TestGentleRewriter(RewriterContract):
+        def make(self):
+            return GentleRewriter(strength=2)
 
-The stages here stand in for what a stage needs: RecordedLLM, LetterEmbedder, TinyDataset. pytest has them as fixtures
-wherever convrag is installed: convrag_llm, convrag_store, convrag_corpus, convrag_conversation, convrag_dataset.
+If your stage needs other stages, give it RecordedLLM, LetterEmbedder or TinyDataset. Wherever convrag is installed,
+pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_conversation, convrag_dataset.
+
+* `stage`: the contract of all stages.
+* `searching`: contracts of rewriters, retrievers and rankers.
+* `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
+* `texts`: contracts of embedders and clusterers.
+* `running`: contracts of data sets, metrics, trackers and tasks.
+* `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
+* `stage_variants`: a stage with one parameter changed.
+* `network`: blocks network access and lists the attempts.
+* `imports`: finds heavy libraries that a module imports.
 """
 
 from convrag.testing.answering import (
@@ -18,7 +28,7 @@ from convrag.testing.answering import (
     SummarizerContract,
 )
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
-from convrag.testing.samples import RecordedLLM, TinyDataset, ask, conversation, passages, question
+from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
 from convrag.testing.searching import RankerContract, RetrieverContract, RewriterContract
 from convrag.testing.stage import StageContract
 from convrag.testing.texts import ClustererContract, EmbedderContract, LetterEmbedder
@@ -42,8 +52,8 @@ __all__ = [
     "TaskContract",
     "TinyDataset",
     "TrackerContract",
-    "ask",
     "conversation",
+    "make_prompt",
     "passages",
     "question",
 ]

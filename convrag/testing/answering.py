@@ -1,4 +1,4 @@
-"""Contracts of the stages that make an answer."""
+"""Contracts of the stages that answer: LLMs, contexts, generators, detectors and summarizers."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import Any
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Nugget, Passage, Prompt
-from convrag.store.streaming import listening
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, ask, odd_passages, passages, question
+from convrag.store.streaming import listen_with
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, make_prompt, odd_passages, passages, question
 from convrag.testing.stage import StageContract
 
 
-def evidence(*shown: Passage) -> Evidence:
-    """Passages, the sample ones unless given, numbered from 1."""
+def make_evidence(*shown: Passage) -> Evidence:
+    """Make evidence of passages, numbered from 1; without arguments, of the sample passages."""
     chosen = shown or tuple(passages())
     return Evidence(tuple(EvidenceItem(n, passage, passage.content) for n, passage in enumerate(chosen, 1)))
 
 
 class LLMContract(StageContract):
-    """A prompt in, a completion out."""
+    """An LLM replies to prompts."""
 
     group = "llm"
 
     def prompt(self) -> Prompt:
-        """A prompt that the model can answer."""
-        return ask("How hot should green tea be?")
+        """Make a prompt that the model can answer."""
+        return make_prompt("How hot should green tea be?")
 
     def call(self, stage: Any) -> Any:
         return stage.complete(self.prompt()).text
@@ -37,11 +37,11 @@ class LLMContract(StageContract):
         assert completion.text.strip()
 
     def test_odd_prompts_are_answered_or_refused(self) -> None:
-        """Refusing is to raise LLMError, which those who ask expect."""
+        """To refuse a prompt is to raise LLMError, which stages that call an LLM handle."""
         stage = self.make()
         for text in (*ODD_TEXTS, *BLANK_TEXTS):
             with suppress(LLMError):
-                assert isinstance(stage.complete(ask(text)), Completion)
+                assert isinstance(stage.complete(make_prompt(text)), Completion)
 
     def test_it_counts_tokens(self) -> None:
         stage = self.make()
@@ -50,32 +50,32 @@ class LLMContract(StageContract):
         assert all(stage.count_tokens(text) > 0 for text in ODD_TEXTS)
 
     def test_the_request_tells_prompts_apart(self) -> None:
-        """A remembered reply is found again by it."""
+        """The key of a remembered reply is made of the request."""
         stage = self.make()
-        assert stage.request(ask("one?")) != stage.request(ask("two?"))
-        assert stage.request(ask("one?")) == stage.request(ask("one?"))
-        json.dumps(stage.request(ask("one?")))
+        assert stage.request(make_prompt("one?")) != stage.request(make_prompt("two?"))
+        assert stage.request(make_prompt("one?")) == stage.request(make_prompt("one?"))
+        json.dumps(stage.request(make_prompt("one?")))
 
     def test_the_pieces_make_up_the_reply(self) -> None:
         stage = self.make()
         pieces: list[str] = []
-        with listening(pieces.append):
+        with listen_with(pieces.append):
             text = stage.complete(self.prompt()).text
-        assert not pieces or stage.streams, "it streams, so its class says `streams = True`"
+        assert not pieces or stage.streams, "it streams: set `streams = True` in the class"
         assert not stage.streams or "".join(pieces).strip() == text.strip()
 
 
 class ContextContract(StageContract):
-    """Passages in, numbered evidence out."""
+    """A context makes numbered evidence of passages."""
 
     group = "context"
 
     def call(self, stage: Any) -> Any:
-        return self.show(stage, passages())
+        return self.assemble(stage, passages())
 
-    def show(self, stage: Any, found: list[Passage]) -> list[tuple[int, str, str]]:
-        """Number, passage id and text of the evidence that is made of passages, best first."""
-        hits = [Hit(passage, 4.0 - n) for n, passage in enumerate(found)]
+    def assemble(self, stage: Any, retrieved: list[Passage]) -> list[tuple[int, str, str]]:
+        """Let the stage make evidence of passages, best first, and return (number, passage id, text) of each item."""
+        hits = [Hit(passage, 4.0 - n) for n, passage in enumerate(retrieved)]
         return [(item.number, item.passage.id, item.text) for item in stage.assemble(question(), hits, []).items]
 
     def test_numbers_are_unique(self) -> None:
@@ -85,28 +85,29 @@ class ContextContract(StageContract):
 
     def test_only_what_was_found_is_shown(self) -> None:
         stage = self.make()
-        for found in (passages()[:1], passages(), odd_passages()):
-            assert {shown for _, shown, _ in self.show(stage, found)} <= {passage.id for passage in found}
+        for retrieved in (passages()[:1], passages(), odd_passages()):
+            shown = {passage_id for _, passage_id, _ in self.assemble(stage, retrieved)}
+            assert shown <= {passage.id for passage in retrieved}
 
     def test_nothing_found_is_no_evidence(self) -> None:
         assert self.make().assemble(question(), [], []).items == ()
 
     def test_no_hint_without_the_text(self) -> None:
-        """With no earlier messages there is nothing that a hint could point at."""
+        """Without earlier messages there is no full text that a hint could point to."""
         hits = [Hit(passage, 1.0) for passage in passages()]
         assert not any(item.hint for item in self.make().assemble(question(), hits, []).items)
 
 
 class GeneratorContract(StageContract):
-    """A question and evidence in, an answer out."""
+    """A generator answers questions from evidence."""
 
     group = "generator"
 
     def call(self, stage: Any) -> Any:
-        return stage.generate(question(), evidence()).text
+        return stage.generate(question(), make_evidence()).text
 
     def test_it_answers(self) -> None:
-        answer = self.make().generate(question(), evidence())
+        answer = self.make().generate(question(), make_evidence())
         assert isinstance(answer, Answer)
         assert isinstance(answer.text, str)
 
@@ -114,7 +115,7 @@ class GeneratorContract(StageContract):
         stage = self.make()
         for shown in (passages(), passages()[:1]):
             known = {passage.id for passage in shown}
-            citations = stage.generate(question(), evidence(*shown)).citations
+            citations = stage.generate(question(), make_evidence(*shown)).citations
             assert set(citations) <= known
             assert len(citations) == len(set(citations))
 
@@ -124,11 +125,11 @@ class GeneratorContract(StageContract):
     def test_odd_texts_do_no_harm(self) -> None:
         stage = self.make()
         for text in (*ODD_TEXTS, *BLANK_TEXTS):
-            assert isinstance(stage.generate(question(text), evidence(Passage("odd", text))).text, str)
+            assert isinstance(stage.generate(question(text), make_evidence(Passage("odd", text))).text, str)
 
 
 class DetectorContract(StageContract):
-    """A query and a passage in, nuggets with true offsets out."""
+    """A detector finds nuggets in passages, with correct offsets."""
 
     group = "detector"
 
@@ -138,19 +139,20 @@ class DetectorContract(StageContract):
     def test_nuggets_stand_in_the_passage(self) -> None:
         stage = self.make()
         for passage in [*passages(), Passage("lines", "One kettle.\n\nAnother\tkettle.")]:
-            self._check(stage, "kettle", passage)
+            self._check_nuggets(stage, "kettle", passage)
 
     def test_odd_passages_do_no_harm(self) -> None:
         stage = self.make()
         for passage in odd_passages():
             if passage.text:
-                self._check(stage, "kettle", passage)
-            self._check(stage, passage.text, passages()[0])
+                self._check_nuggets(stage, "kettle", passage)
+            self._check_nuggets(stage, passage.text, passages()[0])
 
     def test_nothing_is_in_an_empty_passage(self) -> None:
         assert list(self.make().detect("kettle", Passage("empty", ""))) == []
 
-    def _check(self, stage: Any, query: str, passage: Passage) -> None:
+    def _check_nuggets(self, stage: Any, query: str, passage: Passage) -> None:
+        """Check the nuggets of a passage: their texts, their offsets and their order."""
         nuggets = stage.detect(query, passage)
         for nugget in nuggets:
             assert nugget.text == passage.text[nugget.start : nugget.end] != ""
@@ -160,7 +162,7 @@ class DetectorContract(StageContract):
 
 
 class SummarizerContract(StageContract):
-    """Nuggets in, a sentence out."""
+    """A summarizer makes a sentence of nuggets."""
 
     group = "summarizer"
 
@@ -168,7 +170,7 @@ class SummarizerContract(StageContract):
         return stage.summarize("Why does a kettle whistle?", self.nuggets(), 35)
 
     def nuggets(self) -> list[Nugget]:
-        """Two nuggets about kettles."""
+        """Make two nuggets about kettles."""
         return [Nugget(TEXTS[n], f"tea-{n + 1}", 0, len(TEXTS[n])) for n in (0, 2)]
 
     def test_it_keeps_the_budget(self) -> None:

@@ -1,4 +1,4 @@
-"""What importing a module costs: found out in a process of its own."""
+"""Finds the heavy libraries that a module imports, by importing it in a new process."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ HEAVY = frozenset(
         "umap",
     }
 )
-"""Libraries that take so long to import that no module of a plugin may do so when it is imported."""
+"""Libraries that take long to import. Modules of plugins import them inside functions, not at the top."""
 
 _CODE = "import sys; import {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
 
 
 @cache
-def heavy_imports(module: str) -> tuple[str, ...]:
-    """Those of HEAVY that a new Python has imported after importing a module. Raises ImportError where that fails."""
+def find_heavy_imports(module: str) -> tuple[str, ...]:
+    """Find the libraries of HEAVY that are imported with a module. Raises ImportError if the import fails."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-c", _CODE.format(module=module)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Contracts of the stages around the turns."""
+"""Contracts of the stages around the turns: data sets, metrics, trackers and tasks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from unittest import SkipTest
 import pluggy
 
 from convrag.api import hookspecs
-from convrag.api.types import Hit, Passage, Run, RunSummary, TurnRecord
+from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
 
 
-def records() -> list[TurnRecord]:
-    """Two turns, of which the second failed."""
+def make_records() -> list[TurnRecord]:
+    """Make the records of two turns, of which the second failed."""
     hits = tuple(Hit(passage, 1.0 / n) for n, passage in enumerate(passages(), 1))
     return [
         TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?", hits=hits),
@@ -30,25 +31,30 @@ def records() -> list[TurnRecord]:
 
 
 class DatasetContract(StageContract):
-    """Conversations with unique ids, in a fixed order."""
+    """A data set has conversations with unique ids, in a fixed order."""
 
     group = "dataset"
 
     def call(self, stage: Any) -> Any:
-        return [(script.id, script.domain, len(script.turns)) for script in stage.conversations()]
+        return [
+            (conversation.id, conversation.domain, len(conversation.turns)) for conversation in stage.conversations()
+        ]
 
     def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
-        scripts = list(self.make().conversations())
-        turns = [turn.id for script in scripts for turn in script.turns]
-        assert len({script.id for script in scripts}) == len(scripts) > 0
+        conversations = list(self.make().conversations())
+        turns = [turn.id for conversation in conversations for turn in conversation.turns]
+        assert len({each.id for each in conversations}) == len(conversations) > 0
         assert len(set(turns)) == len(turns)
-        assert all(script.turns and all(turn.question.strip() for turn in script.turns) for script in scripts)
+        assert all(
+            conversation.turns and all(turn.question.strip() for turn in conversation.turns)
+            for conversation in conversations
+        )
 
     def test_domains_and_judgements_name_what_is_there(self) -> None:
         stage = self.make()
-        scripts = list(stage.conversations())
-        assert {script.domain for script in scripts} <= set(stage.domains())
-        assert set(stage.qrels()) <= {turn.id for script in scripts for turn in script.turns}
+        conversations = list(stage.conversations())
+        assert {conversation.domain for conversation in conversations} <= set(stage.domains())
+        assert set(stage.qrels()) <= {turn.id for conversation in conversations for turn in conversation.turns}
 
     def test_passages_have_ids_of_their_own(self) -> None:
         stage = self.make()
@@ -65,13 +71,13 @@ class DatasetContract(StageContract):
 
 
 class MetricsContract(StageContract):
-    """Records in, numbers per turn out."""
+    """A metric measures turns."""
 
     group = "metrics"
 
     def records(self) -> list[TurnRecord]:
-        """Two turns, of which the second failed."""
-        return records()
+        """Make the records of two turns, of which the second failed."""
+        return make_records()
 
     def call(self, stage: Any) -> Any:
         return {turn: dict(scores) for turn, scores in stage.measure(self.records()).items()}
@@ -92,36 +98,37 @@ class MetricsContract(StageContract):
 
 
 class TrackerContract(StageContract):
-    """An observer of runs."""
+    """A tracker observes runs."""
 
     group = "tracker"
 
     def test_its_hooks_are_hooks(self) -> None:
-        """A misspelt name, or one without `@hookimpl`, would never be called."""
+        """A method with a misspelt name, or without `@hookimpl`, would never be called."""
         stage = self.make()
-        manager = self._manager(stage)
-        unknown = [hook.name for hook in _hooks(manager) if not hook.has_spec()]
-        assert not unknown, f"{', '.join(unknown)} is no hook of convrag.hookspecs"
+        manager = self._make_manager(stage)
+        unknown = [hook.name for hook in _list_hooks(manager) if not hook.has_spec()]
+        assert not unknown, f"{', '.join(unknown)} is no hook of convrag.api.hookspecs"
         named = {name for name in dir(stage) if name.startswith("convrag_") and callable(getattr(stage, name))}
-        unmarked = sorted(named - {hook.name for hook in _hooks(manager)})
+        unmarked = sorted(named - {hook.name for hook in _list_hooks(manager)})
         assert not unmarked, f"mark {', '.join(unmarked)} with @convrag.hookimpl"
 
     def test_it_follows_a_run_to_its_end(self) -> None:
-        with run_folder() as folder:
-            run, hook = Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2), self._manager(self.make()).hook
+        with make_run_folder() as folder:
+            run, hook = Run(folder, {"rewriter": {"_option_": "none"}}, 1, 2), self._make_manager(self.make()).hook
             hook.convrag_run_started(run=run)
-            for record in records():
+            for record in make_records():
                 hook.convrag_turn_finished(run=run, record=record)
             summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 1}, 2, 1, {}, {}, {}, 0.1)
             hook.convrag_run_finished(run=run, summary=summary)
 
     def test_it_follows_a_run_that_fails(self) -> None:
-        with run_folder() as folder:
-            run, hook = Run(folder, {}, 1, 2), self._manager(self.make()).hook
+        with make_run_folder() as folder:
+            run, hook = Run(folder, {}, 1, 2), self._make_manager(self.make()).hook
             hook.convrag_run_started(run=run)
             hook.convrag_run_failed(run=run, error="the disk is full")
 
-    def _manager(self, stage: Any) -> pluggy.PluginManager:
+    def _make_manager(self, stage: Any) -> pluggy.PluginManager:
+        """Make a plugin manager with which the tracker is registered."""
         manager = pluggy.PluginManager("convrag")
         manager.add_hookspecs(hookspecs)
         manager.register(stage)
@@ -129,23 +136,23 @@ class TrackerContract(StageContract):
 
 
 class TaskContract(StageContract):
-    """Something that the command can do. Where `overrides` is given, it is done with that configuration."""
+    """A task of the command. If `overrides` is set, the task is executed with that configuration."""
 
     group = "task"
     overrides: tuple[str, ...] | None = None
-    """The rest of a command line that the task can work with, such as ("limit=1",)."""
+    """Overrides of a configuration with which the task can be executed, such as ("limit=1",)."""
 
     def test_it_ends_with_a_status(self) -> None:
         if self.overrides is None:
-            raise SkipTest("say what the rest of the command line may be: overrides = ()")
-        with run_folder() as folder:
+            raise SkipTest("set the overrides with which the task can be executed: overrides = ()")
+        with make_run_folder() as folder:
             status = self.make().execute(compose("tracker=none", *self.overrides), folder)
         assert status in (0, 1), f"execute() returns an exit status, and this is {status!r}"
 
 
 @contextmanager
-def run_folder() -> Iterator[Path]:
-    """An empty folder for a run, in a working folder of its own."""
+def make_run_folder() -> Iterator[Path]:
+    """Make an empty folder for a run, in a temporary folder that is the working folder during the block."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -156,7 +163,7 @@ def run_folder() -> Iterator[Path]:
             os.chdir(before)
 
 
-def _hooks(manager: pluggy.PluginManager) -> list[Any]:
-    """The hooks that are implemented."""
+def _list_hooks(manager: pluggy.PluginManager) -> list[Any]:
+    """List the hooks that are implemented."""
     hooks = [hook for name, hook in vars(manager.hook).items() if name.startswith("convrag_")]
     return [hook for hook in hooks if hook.get_hookimpls()]

@@ -1,4 +1,4 @@
-"""A few passages, a conversation, a data set and a language model: enough to try a stage on."""
+"""Samples for tests of stages: passages, a conversation, a prompt, a data set and an LLM with recorded replies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping
 
 from convrag.api.errors import LLMError
-from convrag.api.stages import LLM, Dataset
+from convrag.api.models import LLM
+from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Conversation, Message, Passage, Prompt, Question, Turn
 
 TEXTS = (
@@ -18,30 +19,30 @@ TEXTS = (
 
 ODD_TEXTS = (
     "お茶は何度？ Ça va 🙂?",
-    "👩‍👩‍👧 \U0001f3f4\U000e0067\U000e0062\U000e007f kettle",  # one sign for the reader, several for the computer
+    "👩‍👩‍👧 \U0001f3f4\U000e0067\U000e0062\U000e007f kettle",  # one visible sign of several code points
     "כמה חם צריך להיות התה? \u202eeel kettle\u202c",  # from right to left
     "The\u0301 a\u0300 la menthe, Ångström and A\u030angstro\u0308m",  # letters with combining marks
     "zero\u200bwidth and\u00a0hard spaces\ttabs\nlines\r\n",
     "nul \x00 and bell \x07 kettle",
 )
-"""Texts that are harder to handle than they look."""
+"""Texts with characters that are hard to handle."""
 
 BLANK_TEXTS = ("", " ", "\n", "?!", "...")
-"""Texts without a word."""
+"""Texts without words."""
 
 
 def passages() -> list[Passage]:
-    """Four short passages, one of them not in English."""
+    """Make four short passages, one of them not in English."""
     return [Passage(f"tea-{number}", text, title="Tea") for number, text in enumerate(TEXTS, 1)]
 
 
 def odd_passages() -> list[Passage]:
-    """Passages that are empty, blank, or harder to handle than they look."""
+    """Make passages that are empty, blank, or hard to handle."""
     return [Passage(f"odd-{number}", text) for number, text in enumerate([*ODD_TEXTS, *BLANK_TEXTS], 1)]
 
 
 def conversation() -> Conversation:
-    """Three turns about tea, with answers."""
+    """Make a conversation of three turns about tea, with answers."""
     first, second, third, _ = passages()
     return Conversation(
         "tea",
@@ -54,40 +55,40 @@ def conversation() -> Conversation:
 
 
 def question(text: str = "Is copper better?", turns: int = 2) -> Question:
-    """A question after so many turns of the sample conversation."""
+    """Make a question after some turns of the sample conversation."""
     history = conversation().turns[:turns]
     return Question(text, "tea", f"tea<::>{turns + 1}", number=turns + 1, history=history)
 
 
-def ask(text: str = "What is tea?") -> Prompt:
-    """A prompt that answers a question from one passage, in messages and in named inputs."""
+def make_prompt(text: str = "What is tea?") -> Prompt:
+    """Make a prompt to answer a question from one passage, with messages and named inputs."""
     evidence = [{"number": 1, "title": "Tea", "text": TEXTS[1]}]
     inputs = {"question": text, "history": [], "evidence": evidence}
     return Prompt("answer", (Message("user", f"[1] {TEXTS[1]}\n\n{text}"),), inputs)
 
 
 class TinyDataset(Dataset):
-    """The sample conversation over the sample passages, with a judgement for each turn."""
+    """A data set of the sample conversation and the sample passages, with a relevance judgement for each turn."""
 
     def conversations(self) -> Iterator[Conversation]:
-        """The one conversation."""
+        """Yield the sample conversation."""
         yield conversation()
 
     def corpus(self, domain: str) -> Iterator[Passage]:
-        """The four passages."""
+        """Yield the sample passages."""
         return iter(passages())
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
-        """For each turn, the passage that its answer rests on."""
+        """Return the passage of each turn's answer as relevant."""
         return {turn.id: {passage.id: 1 for passage in turn.passages} for turn in conversation().turns}
 
 
 class RecordedLLM(LLM):
-    """Gives replies that were written down before, and keeps the prompts that it was asked (`prompts`).
+    """An LLM with recorded replies; `prompts` keeps the prompts that it got.
 
     Args:
-        replies: a text that the last message of a prompt must hold -> the reply; the first that fits is given. The
-            empty text fits every prompt.
+        replies: a text -> the reply to prompts whose last message contains the text. The first text that fits counts;
+            the empty text fits every prompt.
     """
 
     def __init__(self, *, replies: dict[str, str]) -> None:
@@ -96,16 +97,16 @@ class RecordedLLM(LLM):
         self._lock = threading.Lock()
 
     def complete(self, prompt: Prompt) -> Completion:
-        """The reply, which costs nothing. Raises LLMError where none was written down for this prompt."""
+        """Return the recorded reply, with a cost of 0. Raises LLMError if no text fits the prompt."""
         with self._lock:
             self.prompts.append(prompt)
-        asked = prompt.messages[-1].content if prompt.messages else ""
+        message = prompt.messages[-1].content if prompt.messages else ""
         for part, reply in self.replies.items():
-            if part in asked:
-                tokens = self.count_tokens(asked), self.count_tokens(reply)
+            if part in message:
+                tokens = self.count_tokens(message), self.count_tokens(reply)
                 return Completion(reply, *tokens, cost_usd=0.0, model="recorded")
-        raise LLMError(f"no reply was recorded for a prompt that ends with {asked[-80:]!r}", model="recorded")
+        raise LLMError(f"no reply was recorded for a prompt that ends with {message[-80:]!r}", model="recorded")
 
     def count_tokens(self, text: str) -> int:
-        """Words."""
+        """Count words."""
         return len(text.split())

@@ -1,4 +1,4 @@
-"""Contracts of the stages that find passages."""
+"""Contracts of the stages that search: rewriters, retrievers and rankers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from convrag.testing.stage import StageContract
 
 
 class RewriterContract(StageContract):
-    """A question in, at least one standalone query out."""
+    """A rewriter makes at least one standalone query of a question."""
 
     group = "rewriter"
 
@@ -29,7 +29,7 @@ class RewriterContract(StageContract):
         assert self.make().rewrite(question(turns=0)).text.strip()
 
     def test_an_earlier_turn_may_have_failed(self) -> None:
-        """Then it has no answer, and no passages."""
+        """A failed turn has no answer and no passages."""
         asked = replace(question(turns=0), history=(Turn("tea<::>1", "Why does a kettle whistle?"),), number=2)
         assert self.make().rewrite(asked).text.strip()
 
@@ -43,7 +43,7 @@ class RewriterContract(StageContract):
             assert self.make().rewrite(replace(question(text), history=history, number=2)).text.strip()
 
     def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
-        """What a stage keeps in `question.scratch` must be rebuildable from the history."""
+        """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
         kept: dict[object, dict[str, Any]] = {}
         stage = self.make()
         for turns in range(3):
@@ -52,7 +52,7 @@ class RewriterContract(StageContract):
 
 
 class RetrieverContract(StageContract):
-    """Queries in, at most k passages out, best first. `make` indexes convrag.testing.passages()."""
+    """A retriever finds at most k passages for queries, best first. Let `make` index convrag.testing.passages()."""
 
     group = "retriever"
     domain = "default"
@@ -67,7 +67,7 @@ class RetrieverContract(StageContract):
 
     def test_the_best_come_first(self) -> None:
         hits = self.search(self.make(), "copper kettle")
-        assert hits, "nothing was found for words that stand in the passages"
+        assert hits, "nothing was found for words of the passages"
         assert all(isinstance(hit, Hit) for hit in hits)
         assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
 
@@ -89,7 +89,7 @@ class RetrieverContract(StageContract):
 
 
 class RankerContract(StageContract):
-    """A query and n texts in, n scores out."""
+    """A ranker scores n texts for a query."""
 
     group = "ranker"
 

@@ -1,4 +1,4 @@
-"""What every stage promises."""
+"""The contract of all stages."""
 
 from __future__ import annotations
 
@@ -8,34 +8,35 @@ from typing import Any
 from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
-from convrag.api.stages import GROUPS, Stage, options_group
+from convrag.api.groups import GROUPS, options_group
+from convrag.api.stage import Stage
 from convrag.registry.description import parse_argument_texts
 from convrag.registry.option import Option
-from convrag.testing.imports import heavy_imports
-from convrag.testing.making import Making
-from convrag.testing.offline import without_network
+from convrag.testing.imports import find_heavy_imports
+from convrag.testing.network import block_network
+from convrag.testing.stage_variants import StageVariants
 
 
 class StageContract:
-    """Subclasses name the `group` and the call that is tried; a plugin's test class implements `make`."""
+    """The tests of all stages. Subclasses set the `group` and `call`; a plugin's test class implements `make`."""
 
     group: str
     network = False
-    """Whether it is the stage's business to ask a server; in its tests that is one on this machine."""
+    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
 
     def make(self) -> Any:
-        """A fresh stage to test, made by calling its class."""
+        """Make a new stage to test by calling its class."""
         raise NotImplementedError("implement make() in your test class: return a fresh stage")
 
     def call(self, stage: Any) -> Any:
-        """One ordinary use of the stage, giving something that can be compared with ==."""
+        """Use the stage once in the ordinary way; return a result that can be compared with ==."""
         return list(stage.check())
 
     def test_it_is_a_stage_of_its_group(self) -> None:
         assert isinstance(self.make(), GROUPS[self.group])
 
     def test_it_says_what_it_is(self) -> None:
-        """The first line of the docstring stands in --help."""
+        """The first line of the docstring is shown by --help."""
         doc = inspect.getdoc(type(self.make())) or ""
         own = doc != "" and doc != inspect.getdoc(GROUPS[self.group])
         assert own, "give the class a docstring of its own"
@@ -45,26 +46,26 @@ class StageContract:
     def test_it_explains_its_parameters(self) -> None:
         """Each has a line under `Args:`, which task=plugins shows."""
         option = self.option()
-        told = parse_argument_texts(option.cls)
-        untold = [name for name in option.configurable if not told.get(name)]
-        assert not untold, f"explain under Args: in the docstring: {', '.join(untold)}"
+        texts = parse_argument_texts(option.cls)
+        unexplained = [name for name in option.configurable if not texts.get(name)]
+        assert not unexplained, f"explain under Args: in the docstring: {', '.join(unexplained)}"
 
     def test_it_becomes_an_option(self) -> None:
-        """Its constructor's signature must translate into a typed schema, each parameter with a default or required."""
+        """A typed schema can be made of its constructor's signature."""
         option = self.option()
         assert option.schema is not None
         untyped = [name for name, parameter in option.parameters.items() if parameter.type is Any]
         assert not untyped, f"annotate {', '.join(untyped)}"
         kinds = {parameter.kind for parameter in inspect.signature(option.cls).parameters.values()}
         unnamed = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-        assert not kinds & unnamed, "the constructor takes parameters by name, and each has a name"
+        assert not kinds & unnamed, "let the constructor take named parameters only: no *args, no **kwargs"
 
     def test_its_module_is_light(self) -> None:
-        """Importing it, as every start of the command does, must not import large libraries."""
+        """Every start of the command may import it, so it must not import heavy libraries."""
         cls = type(self.make())
         if cls.__module__ == type(self).__module__:
-            raise SkipTest("the class is defined beside its test")
-        heavy = heavy_imports(cls.__module__)
+            raise SkipTest("the class is defined in the test's module")
+        heavy = find_heavy_imports(cls.__module__)
         assert not heavy, f"{cls.__module__} imports {', '.join(heavy)}: do so inside methods"
 
     def test_nothing_is_missing(self) -> None:
@@ -83,35 +84,39 @@ class StageContract:
             raise SkipTest("it is not deterministic in one thread either")
         with ThreadPoolExecutor(8) as pool:
             for result in pool.map(lambda _: self.call(stage), range(32)):
-                assert result == expected, "threads disturb each other: keep what belongs to a call in local names"
+                assert result == expected, "threads disturb each other: keep the data of a call in local variables"
 
     def test_it_stays_offline(self) -> None:
-        """What works today without a server must not depend on one tomorrow."""
-        with without_network(this_machine=self.network) as asked:
+        """A stage must not depend on a server unless it says so: `network = True`."""
+        with block_network(allow_loopback=self.network) as hosts:
             self.call(self.make())
-        assert not asked, f"it asked {', '.join(asked)}"
+        assert not hosts, f"it tried to reach {', '.join(hosts)}"
 
     def test_its_fingerprint_follows_its_parameters(self) -> None:
-        """Results are remembered under it: what bears on them must be in it, and be the same each time."""
-        making = Making(self.make, self.option())
-        assert making.fingerprint() == making.fingerprint(), "contents() gives something else each time"
-        for name, changed in making.changes():
-            if not making.parameter(name).operational:
-                assert making.fingerprint(**changed) != making.fingerprint(), f"{name} is not in the fingerprint"
+        """Results are kept under the fingerprint: all that they depend on must be in it, and be the same each time."""
+        variants = StageVariants(self.make, self.option())
+        fingerprint = variants.compute_fingerprint()
+        assert variants.compute_fingerprint() == fingerprint, "content_hash() returns something else each time"
+        for name, changed in variants.find_changes():
+            if not variants.get_parameter(name).operational:
+                assert variants.compute_fingerprint(**changed) != fingerprint, f"{name} is not in the fingerprint"
 
     def test_operational_parameters_change_no_result(self) -> None:
-        """They are not in the fingerprint, so results with another value would be taken for the same."""
-        making = Making(self.make, self.option())
-        operational = [(name, changed) for name, changed in making.changes() if making.parameter(name).operational]
+        """They are not in the fingerprint, so results of stages with other values are taken for equal."""
+        variants = StageVariants(self.make, self.option())
+        changes = list(variants.find_changes())
+        operational = [(name, changed) for name, changed in changes if variants.get_parameter(name).operational]
         expected = self.call(self.make()) if operational else None
         for name, changed in operational:
             try:
-                result = self.call(making.stage(**changed))
+                result = self.call(variants.build(**changed))
             except ConvragError:
-                continue  # a value that cannot be
+                continue  # the value is not valid
             assert result == expected, f"{name} is marked operational, and changes the result"
 
     def option(self) -> Option:
-        """The option that the kernel would make of the stage's class."""
+        """Make an option of the stage's class."""
         cls: type[Stage] = type(self.make())
-        return Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
+        option = Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
+        vars(option)["cls"] = cls  # unchecked: whether the group would refuse it is a test of its own
+        return option

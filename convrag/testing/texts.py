@@ -1,16 +1,16 @@
-"""Contracts of the stages that look at texts as such."""
+"""Contracts of the stages that represent texts: embedders and clusterers."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from convrag.api.stages import Embedder
+from convrag.api.models import Embedder
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
 from convrag.testing.stage import StageContract
 
 
 class EmbedderContract(StageContract):
-    """n texts in, n unit rows out."""
+    """An embedder makes n unit vectors of n texts."""
 
     group = "embedder"
 
@@ -38,7 +38,7 @@ class EmbedderContract(StageContract):
 
         rows = self.make().embed([*ODD_TEXTS, *BLANK_TEXTS])
         assert len(rows) == len(ODD_TEXTS) + len(BLANK_TEXTS)
-        assert np.isfinite(rows).all(), "a row holds what is no number"
+        assert np.isfinite(rows).all(), "a row has a value that is no finite number"
 
     def test_a_row_does_not_depend_on_its_neighbours(self) -> None:
         import numpy as np
@@ -49,12 +49,12 @@ class EmbedderContract(StageContract):
 
 
 class ClustererContract(StageContract):
-    """n texts in, n labels out: 0, 1, ... and -1 for outliers."""
+    """A clusterer gives n texts n labels: 0, 1, ... and -1 for outliers."""
 
     group = "clusterer"
 
     def embedder(self) -> Embedder:
-        """The embedder that the clusterer is given; this one counts letters."""
+        """Make the embedder for the clusterer; this one counts letters."""
         return LetterEmbedder()
 
     def call(self, stage: Any) -> Any:
@@ -70,7 +70,7 @@ class ClustererContract(StageContract):
             assert np.issubdtype(labels.dtype, np.integer)
 
     def test_labels_count_from_0(self) -> None:
-        """And -1 is an outlier; none is left out."""
+        """No label is left out; -1 is an outlier."""
         stage = self.make()
         for n in (1, 4, 12):
             labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder()).tolist()
@@ -87,10 +87,10 @@ class ClustererContract(StageContract):
 
 
 class LetterEmbedder(Embedder):
-    """Counts the letters of a text: enough to tell texts apart, and needs nothing."""
+    """An embedder for tests, which counts the letters of a text."""
 
     def embed(self, texts: Any, *, query: bool = False) -> Any:
-        """Unit rows of 26 columns; zero where a text has no letter from a to z."""
+        """Embed texts as (n, 26) unit vectors; a text without letters from a to z gives zeros."""
         import numpy as np
 
         counts = [[text.lower().count(chr(letter)) for letter in range(97, 123)] for text in texts]

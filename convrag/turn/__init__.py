@@ -1,9 +1,9 @@
-"""One turn.
+"""One turn of a conversation, from the question to the answer.
 
-* `pipeline`: conversations are asked and answered.
-* `turn`: a question on its way through the stages.
-* `session`: the state of one conversation, and where many are held.
-* `wiring`: a configuration becomes stages.
-* `stage_pool`: equal stages are one object in a process.
-* `logs`: how log records look on the terminal.
+* `pipeline`: answers the questions of conversations.
+* `turn`: takes one question through the stages.
+* `session`: the state of a conversation, and the conversations of a pipeline.
+* `wiring`: builds the stages of a configuration.
+* `stage_pool`: the stages of a process; equal ones are one object.
+* `logs`: the format of log records on the terminal, and warnings without repetition.
 """

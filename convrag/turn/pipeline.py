@@ -1,4 +1,4 @@
-"""Stages put together: conversations are asked and answered through a Pipeline."""
+"""The pipeline of stages that answers the questions of conversations."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from convrag.api.errors import UnknownName
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Question, Rewrite, TurnRecord
+from convrag.api.types import Question, Rewrite
 from convrag.config.compose import compose, settings_of
 from convrag.config.settings import Settings
 from convrag.store.streaming import Stream
-from convrag.turn.logs import WarnOnce
+from convrag.turn.logs import FailureLog
 from convrag.turn.session import Conversations, Session, to_turn
-from convrag.turn.turn import Listener, Plan, Stages, TurnInProgress
+from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions
 from convrag.turn.wiring import Wiring
 
 
@@ -24,14 +25,14 @@ class Pipeline:
         record = chat.turn("my-conversation", "What is BERT?")
 
     Args:
-        rewriter: makes the question stand alone.
-        retriever: finds passages.
-        reranker: puts them in a better order.
-        context: decides what of them the model sees.
-        generator: answers.
-        settings: how many passages to retrieve and to show.
+        rewriter: rewrites the question as standalone queries.
+        retriever: finds passages for them.
+        reranker: reorders the passages.
+        context: chooses the passages that the model sees.
+        generator: answers the question.
+        settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
-        conversations: where they are held; by default all of them in memory.
+        conversations: keeps the conversations; by default all of them in memory.
     """
 
     def __init__(
@@ -50,30 +51,30 @@ class Pipeline:
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
-        self._warnings = WarnOnce()
+        self._failures = FailureLog()
 
     @classmethod
     def compose(cls, *overrides: str, conversations: Conversations | None = None) -> Pipeline:
-        """The pipeline that the command would run with these overrides, checked and ready.
+        """Make the pipeline that the command would run with these overrides, checked and prepared.
 
         Args:
-            overrides: as on the command line.
-            conversations: where they are held; `Conversations(folder)` keeps them on disk.
+            overrides: overrides as on the command line.
+            conversations: keeps the conversations; `Conversations(folder)` keeps them on disk.
 
         Raises:
-            ConfigError: something cannot be chosen or set.
-            NotReady: something is missing: a key, a file, an extra.
+            ConfigError: an override is not valid.
+            NotReady: a key, a file or an extra is missing.
         """
         config = compose(*overrides)
         wiring = Wiring(config)
-        pipeline = cls.wired(wiring, settings_of(config), conversations)
+        pipeline = cls.from_wiring(wiring, settings_of(config), conversations)
         wiring.check()
         wiring.prepare()
         return pipeline
 
     @classmethod
-    def wired(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
-        """The pipeline of a wiring, not yet checked."""
+    def from_wiring(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
+        """Make the pipeline of a wiring, not yet checked."""
         stages = {group: wiring.get(group) for group in Stages._fields}
         domains = wiring.get("dataset").domains()
         return cls(**stages, settings=settings, domains=domains, conversations=conversations)
@@ -91,51 +92,51 @@ class Pipeline:
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
-        A turn that fails is a record with an `error`; the conversation goes on.
+        A turn that fails gives a record with an `error`; the conversation goes on.
 
         Args:
-            conversation_id: any name; equal names share their history.
-            text: what the user says.
-            domain: the corpus that a new conversation is about; needed where there is more than one.
-            query: what to search for, instead of a rewrite of `text`.
-            top_k: passages to retrieve in this turn, and to show; otherwise as in the settings.
-            generate: whether to answer; without, the turn ends with its evidence.
-            listener: is called with the pieces of the answer as they come.
+            conversation_id: any name; the same name continues the same conversation.
+            text: the user's utterance.
+            domain: the corpus that a new conversation is about; needed if there is more than one.
+            query: a search query to use instead of a rewrite of `text`.
+            top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
+            generate: whether to generate an answer; if not, the turn ends with its evidence.
+            listener: is called with each piece of the answer as soon as it is there.
         """
-        conversation = self._open(conversation_id, domain)
-        plan = Plan(query=query, top_k=top_k, generate=generate, listener=listener)
+        conversation = self._open_conversation(conversation_id, domain)
+        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener)
         with conversation.lock:
-            record = self.answer(self._question(conversation, text), plan)
-            conversation.add(to_turn(record))
+            record = self.answer(self._make_question(conversation, text), options)
+            conversation.add_turn(to_turn(record))
             self.conversations.save(conversation)
         return record
 
     def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[TurnRecord]:
-        """As `turn`, but to be iterated over: the pieces of the answer as they come; then it has the `record`."""
+        """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`."""
         return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
 
     def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
-        """What the next turn of a conversation would search for. The conversation stays as it is."""
-        conversation = self._open(conversation_id, domain)
+        """Rewrite a question as the next turn of a conversation would. The conversation does not change."""
+        conversation = self._open_conversation(conversation_id, domain)
         with conversation.lock:
-            return self._turn(self._question(conversation, text), Plan()).rewrite()
+            return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
-        """Forget a conversation; an unknown id is nothing to forget."""
+        """Delete a conversation; an unknown id has no effect."""
         self.conversations.reset(conversation_id)
 
-    def answer(self, question: Question, plan: Plan | None = None) -> TurnRecord:
-        """Answer one question from its own history, keeping nothing. Raises RunStopped, and nothing else."""
-        return self._turn(question, plan or Plan()).run()
+    def answer(self, question: Question, options: TurnOptions | None = None) -> TurnRecord:
+        """Answer one question with the history that it has; no conversation is kept. Raises RunStopped only."""
+        return self._start_turn(question, options or TurnOptions()).run()
 
-    def _turn(self, question: Question, plan: Plan) -> TurnInProgress:
-        return TurnInProgress(question, self.stages, self.settings, self._warnings, plan)
+    def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
+        return TurnInProgress(question, self.stages, self.settings, self._failures, options)
 
-    def _question(self, conversation: Session, text: str) -> Question:
-        return conversation.question(text, blind=self.settings.history == "none")
+    def _make_question(self, conversation: Session, text: str) -> Question:
+        return conversation.make_question(text, hide_history=self.settings.history == "none")
 
-    def _open(self, conversation_id: str, domain: str | None) -> Session:
-        """The conversation of that id, be it new. Raises UnknownName for a domain that is not there, or not said."""
+    def _open_conversation(self, conversation_id: str, domain: str | None) -> Session:
+        """Return the conversation with an id, or start one. Raises UnknownName for a missing or unknown domain."""
         if known := self.conversations.get(conversation_id):
             return known
         if domain is None and len(self.domains) == 1:

@@ -1,4 +1,4 @@
-"""The stages of this process: equal ones are one object, whichever run asks for them."""
+"""The stages of this process. Equal stages are one object, which all runs share."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 from weakref import WeakSet
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import Stage
+from convrag.api.stage import Stage
 from convrag.registry.option import Option
-from convrag.store.fingerprint import digest, file_hash, fingerprint
+from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.remember import remember
 from convrag.store.store import Store
 
 LIMIT = 64
-"""Stages that outlive their run: enough for a grid's cells to share, few enough for memory."""
+"""The number of stages that are kept after their run: enough for the runs of a grid to share, few enough for memory."""
 
 
 class StagePool:
-    """The stages of this process. One that is configured, and reads, like one that is there already is the same one."""
+    """The stages of this process. Two stages are the same object if their class, configuration and files are equal."""
 
     def __init__(self) -> None:
         self._stages: OrderedDict[str, Stage] = OrderedDict()
@@ -31,13 +31,13 @@ class StagePool:
     def get(
         self, option: Option, values: dict[str, Any], injected: dict[str, Stage | None], store: Store, place: str
     ) -> Stage:
-        """The stage of that option with those values and injected stages; built where there is none yet.
+        """Return the stage of an option with these parameters and injected stages; build it unless the pool has it.
 
         Args:
-            option: what to build.
-            values: its checked parameters.
-            injected: the stages that it is given, by parameter.
-            store: keeps its results.
+            option: the option to build.
+            values: its plain parameters, checked.
+            injected: the stages for its other parameters, by name.
+            store: keeps the results of the stage.
             place: where it was chosen ("rewriter.embedder"), for messages.
 
         Raises:
@@ -48,11 +48,11 @@ class StagePool:
             try:
                 stage = option.cls(**values, **injected, **stores)
             except ImportError as error:
-                absent = option.missing_extra(place)
-                raise absent or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
+                missing = option.missing_extra(place)
+                raise missing or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             except (TypeError, ValueError) as error:
                 raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            stage.fingerprint = fingerprint_of(option, values, injected, stage)
+            stage.fingerprint = fingerprint_stage(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
                 remember(stage, store)
@@ -63,7 +63,7 @@ class StagePool:
             return self._stages[key]
 
     def prepare(self, stage: Stage) -> None:
-        """Prepare a stage, once."""
+        """Prepare a stage, unless that has been done."""
         with self._lock:
             if stage not in self._prepared:
                 stage.prepare()
@@ -73,21 +73,21 @@ class StagePool:
 pool = StagePool()
 
 
-def fingerprint_of(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
-    """The fingerprint of a stage.
+def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+    """Compute the fingerprint of a stage that was built from an option.
 
     Args:
-        option: what it is.
-        values: its plain parameters.
-        injected: the stages that it was given.
-        stage: itself, as built.
+        option: the option.
+        values: the plain parameters.
+        injected: the stages that were given for the other parameters, by name.
+        stage: the stage.
     """
-    return fingerprint(stage, option.name, {**_result_parameters(option, values, stage), **injected})
+    return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **injected})
 
 
-def _result_parameters(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
-    """The parameters that bear on results; a file counts by its contents, wherever it lies."""
-    bearing = {name: value for name, value in values.items() if not option.parameters[name].operational}
+def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
+    """Select the parameters that bear on results. A file counts with the hash of its contents, not with its path."""
+    selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
-        return {name: value for name, value in bearing.items() if not isinstance(value, Path)}
-    return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in bearing.items()}
+        return {name: value for name, value in selected.items() if not isinstance(value, Path)}
+    return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in selected.items()}

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite, TurnRecord
+from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
 from convrag.config.settings import Settings
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
-from convrag.turn.logs import WarnOnce
+from convrag.turn.logs import FailureLog
 
 Listener = Callable[[str], None]
 
@@ -28,8 +29,8 @@ class Stages(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is particular to one turn: see `Pipeline.turn`."""
+class TurnOptions:
+    """The options of one turn; `Pipeline.turn` explains them."""
 
     query: str | None = None
     top_k: int | None = None
@@ -39,13 +40,13 @@ class Plan:
 
 @dataclass
 class TurnInProgress:
-    """A question on its way through the stages, and what has come of it so far."""
+    """A turn in progress: its question, the stages, and their results so far."""
 
     question: Question
     stages: Stages
     settings: Settings
-    warnings: WarnOnce
-    plan: Plan = Plan()
+    failures: FailureLog
+    options: TurnOptions = TurnOptions()
     meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
     hits: tuple[Hit, ...] = ()
@@ -56,29 +57,29 @@ class TurnInProgress:
     error: str = ""
 
     def run(self) -> TurnRecord:
-        """Go through all stages. One that fails without a fallback ends the turn. Raises RunStopped, nothing else."""
+        """Run all stages. A stage that fails without a fallback ends the turn. Raises RunStopped only."""
         steps = (self.rewrite, self.retrieve, self.rerank, self.assemble, self.generate)
         for stage, step in zip(Stages._fields, steps, strict=True):
             try:
-                with self.meter.stage(stage):
+                with self.meter.measure_stage(stage):
                     step()
             except RunStopped:
                 raise
             except Exception as error:
-                self.error = f"{stage}: {self._reason(error, stage)}"
+                self.error = f"{stage}: {self._log_failure(error, stage)}"
                 break
-        return self.record()
+        return self.make_record()
 
     def rewrite(self) -> Rewrite:
-        """Make the question stand alone; where that fails, it is searched for as it is."""
+        """Rewrite the question as standalone queries; if that fails, the question is the query."""
         try:
-            rewrite = self._rewritten()
+            rewrite = self._make_rewrite()
             if not any(query.text.strip() for query in rewrite.queries):
                 rewrite = Rewrite.of(self.question.text, fallback="the rewriter gave no query")
         except RunStopped:
             raise
         except Exception as error:
-            rewrite = Rewrite.of(self.question.text, fallback=self._reason(error, "rewriter"))
+            rewrite = Rewrite.of(self.question.text, fallback=self._log_failure(error, "rewriter"))
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
         self.question = replace(self.question, standalone=self.queries[0].text)
@@ -88,38 +89,38 @@ class TurnInProgress:
         return replace(rewrite, queries=self.queries)
 
     def retrieve(self) -> None:
-        """Find passages."""
-        self.hits = tuple(self.stages.retriever.retrieve(self.queries, self.plan.top_k or self.settings.top_k))
+        """Retrieve passages for the queries."""
+        self.hits = tuple(self.stages.retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k))
 
     def rerank(self) -> None:
-        """Put them in a better order; where that fails, the order stays."""
+        """Rerank the passages; if that fails, they keep their order."""
         try:
-            self.hits = rerank(self.stages.reranker, self.queries[0].text, self.hits)
+            self.hits = rerank_hits(self.stages.reranker, self.queries[0].text, self.hits)
         except RunStopped:
             raise
         except Exception as error:
-            self.fallbacks["reranker"] = self._reason(error, "reranker")
+            self.fallbacks["reranker"] = self._log_failure(error, "reranker")
 
     def assemble(self) -> None:
-        """Decide what the model sees."""
-        hits = self.hits[: self.plan.top_k or self.settings.top_n]
+        """Choose the passages that the model sees."""
+        hits = self.hits[: self.options.top_k or self.settings.top_n]
         messages = self.stages.generator.messages(self.question)
         self.evidence = self.stages.context.assemble(self.question, hits, messages)
         self.trace["context"] = dict(self.evidence.trace)
 
     def generate(self) -> None:
-        """Answer, letting who listens hear it."""
-        if not self.plan.generate:
+        """Generate the answer. The listener gets it in pieces if the generator streams, else as a whole."""
+        if not self.options.generate:
             return
-        generator, listener = self.stages.generator, self.plan.listener
-        with listening(listener if generator.streams else None):
+        generator, listener = self.stages.generator, self.options.listener
+        with listen_with(listener if generator.streams else None):
             self.answer = generator.generate(self.question, self.evidence)
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
 
-    def record(self) -> TurnRecord:
-        """What has come of it so far."""
+    def make_record(self) -> TurnRecord:
+        """Make the record of the turn from the results so far."""
         question = self.question
         return TurnRecord(
             conversation_id=question.conversation_id,
@@ -139,21 +140,21 @@ class TurnInProgress:
             replies=tuple(self.meter.replies),
         )
 
-    def _rewritten(self) -> Rewrite:
-        if self.plan.query is not None:
-            return Rewrite.of(self.plan.query, edited=True)
+    def _make_rewrite(self) -> Rewrite:
+        if self.options.query is not None:
+            return Rewrite.of(self.options.query, edited=True)
         return self.stages.rewriter.rewrite(self.question)
 
-    def _reason(self, error: Exception, stage: str) -> str:
-        """Why a stage failed, in one line; what was not to be expected leaves its traceback in the log."""
+    def _log_failure(self, error: Exception, stage: str) -> str:
+        """Log the failure of a stage, and return its reason in one line."""
         known = isinstance(error, ConvragError)
         reason = str(error) if known else f"{type(error).__name__}: {error}"
-        self.warnings.warn(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
+        self.failures.log_failure(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
         return reason
 
 
-def rerank(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """The hits by the ranker's scores; one that scores all the same leaves their order and their scores alone."""
+def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
+    """Sort hits by the ranker's scores. If all scores are equal, the hits keep their order and their own scores."""
     scores = [float(score) for score in ranker.score(query, [hit.passage.content for hit in hits])]
     if len(scores) != len(hits):
         raise ConvragError(f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts")

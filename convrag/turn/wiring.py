@@ -1,4 +1,4 @@
-"""A configuration becomes stages: chosen by group, injected by annotation, fingerprinted, tied to the store."""
+"""Builds the stages of a configuration, and injects into each stage the other stages that its constructor asks for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
-from convrag.api.stages import OPTION_KEY, Stage
-from convrag.api.types import Report, TurnRecord
+from convrag.api.groups import OPTION_KEY
+from convrag.api.records import Report, TurnRecord
+from convrag.api.stage import Stage
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
@@ -22,10 +23,10 @@ log = logging.getLogger(__name__)
 
 
 class Wiring:
-    """Builds the stages of one configuration; equal stages are shared by all configurations of this process.
+    """The stages of one configuration. Equal stages are shared by all configurations of this process.
 
     Args:
-        config: as composed (see convrag.config.compose).
+        config: the configuration (see convrag.config.compose).
     """
 
     def __init__(self, config: DictConfig) -> None:
@@ -35,15 +36,15 @@ class Wiring:
         self.registry = plugins.load().registry
         self.store = Store(self.config["store"]["path"])
         self.stages: dict[str, Stage] = {}
-        """Everything built so far by its place ("rewriter", "rewriter.embedder"), what is injected first."""
+        """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
         self._building: list[str] = []
 
     def get(self, group: str) -> Any:
-        """The run's stage of a group (an instance of `GROUPS[group]`), built at the first call.
+        """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.
 
         Raises:
-            ConfigError: none is chosen, or it cannot be built.
+            ConfigError: no option is chosen, or the stage cannot be built.
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
@@ -52,7 +53,7 @@ class Wiring:
         return self.stages[group]
 
     def get_all(self, group: str) -> dict[str, Any]:
-        """All chosen options of a group that allows several, by name."""
+        """Return the stages of a group that allows several options, by name. Raises ConfigError."""
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
             raise ConfigError(
@@ -65,67 +66,73 @@ class Wiring:
         }
 
     def check(self) -> None:
-        """Ask every built stage what is missing, and open the store. Raises NotReady with all of it; ConfigError."""
+        """Open the store and check every built stage. Raises NotReady with all problems; ConfigError for the store."""
         self.store.open()
-        found = [(place, problem) for place, _ in self._distinct() for problem in self.problems(place)]
-        if found:
-            first = {problem: place for place, problem in reversed(found)}  # what two stages miss is said once
-            raise NotReady([f"{self.chosen(place)}: {problem}" for problem, place in reversed(first.items())])
+        problems = [(place, problem) for place, _ in self._list_distinct() for problem in self.find_problems(place)]
+        if problems:
+            first = {problem: place for place, problem in reversed(problems)}  # the same message appears once
+            raise NotReady([f"{self.describe_choice(place)}: {problem}" for problem, place in reversed(first.items())])
 
-    def problems(self, place: str) -> list[str]:
-        """What is missing for the stage that was built at a place: libraries, or else what its own check finds."""
+    def find_problems(self, place: str) -> list[str]:
+        """Return messages about missing libraries of the stage at a place, or else those of its own check."""
         stage = self.stages[place]
-        absent = missing_extra(stage.requires, "it")
-        return [str(absent)] if absent else list(stage.check())
+        missing = missing_extra(stage.requires, "it")
+        return [str(missing)] if missing else list(stage.check())
 
     def prepare(self) -> None:
-        """Let every built stage do what would delay the first turn."""
-        for _, stage in self._distinct():
+        """Prepare every built stage: load models, build indexes."""
+        for _, stage in self._list_distinct():
             pool.prepare(stage)
 
-    def fingerprints(self) -> dict[str, str]:
-        """Place -> fingerprint of every built stage."""
+    def collect_fingerprints(self) -> dict[str, str]:
+        """Return place -> fingerprint of every built stage."""
         return {place: stage.fingerprint for place, stage in self.stages.items()}
 
-    def notes(self) -> list[str]:
-        """What the built stages want the reader of a summary to know."""
-        said = [(place, stage.note()) for place, stage in self._distinct()]
-        return [f"{self.chosen(place)}: {note}" for place, note in said if note]
+    def collect_notes(self) -> list[str]:
+        """Return the notes of the built stages for readers of the summary (see `Stage.note`)."""
+        notes = [(place, stage.note()) for place, stage in self._list_distinct()]
+        return [f"{self.describe_choice(place)}: {note}" for place, note in notes if note]
 
-    def chosen(self, place: str) -> str:
-        """A place of a built stage with its option: "rewriter=mmr"."""
+    def describe_choice(self, place: str) -> str:
+        """Return the place of a built stage with its option: "rewriter=mmr"."""
         return f"{place}={self._options[place]}"
 
-    def prompts(self) -> dict[str, str]:
-        """Place and task ("rewriter.rewrite") -> the template of each prompt that a built stage holds."""
+    def collect_prompts(self) -> dict[str, str]:
+        """Return place and task ("rewriter.rewrite") -> template, for each prompt of the built stages."""
         return {
             f"{place}.{prompt.task}": prompt.source
-            for place, stage in self._distinct()
+            for place, stage in self._list_distinct()
             for prompt in stage.prompt_templates
         }
 
-    def reports(self, records: Iterable[TurnRecord]) -> list[Report]:
-        """What the built stages have to say about a run's records; one that fails costs a warning."""
-        found = []
-        for place, stage in self._distinct():
+    def collect_reports(self, records: Iterable[TurnRecord]) -> list[Report]:
+        """Return the reports of the built stages on a run; a stage that fails to report causes a warning."""
+        reports = []
+        for place, stage in self._list_distinct():
             try:
                 report = stage.report(records)
             except Exception as error:
                 log.warning(
-                    "%s failed to report: %s: %s", self.chosen(place), type(error).__name__, error, exc_info=error
+                    "%s failed to report: %s: %s",
+                    self.describe_choice(place),
+                    type(error).__name__,
+                    error,
+                    exc_info=error,
                 )
                 continue
             if report is not None:
-                found.append(report)
-        return found
+                reports.append(report)
+        return reports
 
-    def _distinct(self) -> list[tuple[str, Stage]]:
+    def _list_distinct(self) -> list[tuple[str, Stage]]:
+        """List the built stages, each with the first of its places."""
         seen: dict[int, tuple[str, Stage]] = {}
         for place, stage in self.stages.items():
             seen.setdefault(id(stage), (place, stage))
         return list(seen.values())
 
     def _build(self, node: Mapping[str, Any], group: str, place: str) -> Stage:
+        """Build the stage that a configuration node describes, after the stages that are injected into it."""
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
@@ -144,6 +151,7 @@ class Wiring:
         return self.stages[place]
 
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
+        """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's."""
         group, inner = parameter.group, f"{place}.{parameter.name}"
         if isinstance(given, Mapping):
             return self._build(given, group, inner)

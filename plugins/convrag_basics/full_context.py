@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from convrag import Context, Evidence, EvidenceItem, Hit, Message, Question, Turn
-from convrag.sdk.ordering import Order, arrange
+from convrag.sdk.ordering import Order, arrange_items
 
 
 class FullContext(Context):
@@ -24,7 +24,7 @@ class FullContext(Context):
         distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}  # the best-ranked copy is set last
         ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
         old = _first_positions(question.history) if self.order == "stable" else {}
-        ordered = arrange(ranked, self.order, [old.get(passage.id) for passage in ranked])
+        ordered = arrange_items(ranked, self.order, [old.get(passage.id) for passage in ranked])
         items = tuple(EvidenceItem(number, passage, passage.content) for number, passage in enumerate(ordered, start=1))
         return Evidence(items, {"repeated": len(hits) - len(items)})
 

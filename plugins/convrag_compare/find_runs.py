@@ -12,7 +12,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag import ConfigError
-from convrag.api.stages import OPTION_KEY
+from convrag.api.groups import OPTION_KEY
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 

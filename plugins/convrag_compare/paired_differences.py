@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.score.bootstrap import intervals
+from convrag.score.bootstrap import bootstrap_intervals
 from convrag_compare.run_result import Scores
 from convrag_compare.significance import compute_sign_flip_p, is_exact
 
@@ -74,7 +74,7 @@ def estimate_mean_intervals(runs: Sequence[Scores], measure: str, domain: str = 
     columns = [sum_by_conversation(scores, measure, rows, domain) for scores in runs]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     scored = sizes.sum(axis=1) > 0  # conversations without this measure and domain are never drawn
-    return [(float(low), float(high)) for low, high in intervals(sums[scored], sizes[scored])]
+    return [(float(low), float(high)) for low, high in bootstrap_intervals(sums[scored], sizes[scored])]
 
 
 def subtract_scores(one: Scores, other: Scores, measure: str) -> Scores:
@@ -105,7 +105,7 @@ def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Di
         return [None] * len(differences)
     columns = [sum_by_conversation(scores, measure, rows) for scores in differences]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
-    bounds, p_values, exact = intervals(sums, sizes), compute_sign_flip_p(sums), is_exact(sums)
+    bounds, p_values, exact = bootstrap_intervals(sums, sizes), compute_sign_flip_p(sums), is_exact(sums)
     return [
         Difference(
             mean=float(sums[:, k].sum() / sizes[:, k].sum()),

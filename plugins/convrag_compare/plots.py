@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 from convrag_compare.leaderboard import Leaderboard
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
 
     with rc_context(STYLE):
         for name, make in _list_figures(board):
-            with replacing(folder / f"{name}.png", "wb") as file:
+            with open_atomically(folder / f"{name}.png", "wb") as file:
                 make().savefig(file, format="png")
     return []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
-from convrag.api.stages import GROUPS, OPTION_KEY
+from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag_compare.factors import find_baseline
 from convrag_compare.report import TITLE, compare_runs, make_terminal_table
 from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, parse_overrides, read_run_result
@@ -27,7 +27,7 @@ def check_baseline(sweep: Sweep) -> list[str]:
 
 def mark_store(sweep: Sweep) -> None:
     """Note where the store stands now, so that the report can count what the grid adds to it."""
-    _store_marks[sweep.id] = _open_store(sweep).last_row()
+    _store_marks[sweep.id] = _open_store(sweep).get_last_row()
 
 
 def report_on(sweep: Sweep) -> Report | None:
@@ -94,7 +94,11 @@ def _count_stored(sweep: Sweep) -> dict[str, int] | None:
     if (mark := _store_marks.pop(sweep.id, None)) is None:
         return None
     methods = _list_remembered_methods()
-    return {kind: n for kind, n in _open_store(sweep).count_since(mark).items() if kind.rpartition(".")[2] in methods}
+    return {
+        kind: n
+        for kind, n in _open_store(sweep).count_entries_since(mark).items()
+        if kind.rpartition(".")[2] in methods
+    }
 
 
 def _list_remembered_methods() -> set[str]:

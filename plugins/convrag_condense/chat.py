@@ -23,7 +23,7 @@ from convrag import (
 )
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.store.streaming import current_listener, listening
+from convrag.store.streaming import current_listener, listen_with
 from convrag_condense.chat_history import TOKENS_PER_MESSAGE, ChatHistory, Exchange, select_exchanges
 from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
@@ -154,7 +154,7 @@ class ChatGenerator(Generator):
         meta_responses = 0
         for attempt in range(2):
             pieces = MetaResponseFilter(current_listener() or _ignore_piece)
-            with listening(pieces if current_listener() else None):
+            with listen_with(pieces if current_listener() else None):
                 completion = self.llm.complete(replace(prompt, attempt=attempt))
             is_meta = is_meta_response(completion.text)
             meta_responses += is_meta

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convrag import Conversation, DataError, Turn
-from convrag.sdk.utterances import utterances
+from convrag.sdk.utterances import split_utterances
 from convrag_datasets.json_rows import read_json_rows
 from convrag_datasets.turns import TurnRow, group_turns, split_turn_id
 
@@ -32,7 +32,7 @@ def read_queries(path: Path, domain: str, *, with_history: bool = False) -> tupl
 def _read_turns(path: Path, domain: str, with_history: bool) -> Iterator[TurnRow]:
     for row in read_json_rows(path):
         turn_id = row.require_text("_id")
-        *earlier, question = utterances(row.require_text("text"))
+        *earlier, question = split_utterances(row.require_text("text"))
         if not question.strip():
             raise row.error("the question is empty")
         conversation_id, number = split_turn_id(turn_id) or (turn_id, 1)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question, Report, TurnRecord
-from convrag.sdk.ordering import Order, arrange
+from convrag.sdk.ordering import Order, arrange_items
 from convrag_dedup.deduplication import DeduplicatedTurn, deduplicate, first_by_id, format_block, normalise_id
 from convrag_dedup.lookup import HintFinder
 from convrag_dedup.report import report_deduplication
@@ -81,7 +81,7 @@ class DedupContext(Context):
             lambda key: passages[key].content if passages[key].text.strip() else "",
         )
         shown = list(turn.shown.items())
-        ordered = arrange(shown, self.order, [earlier.position(passages[key]) for key, _ in shown])
+        ordered = arrange_items(shown, self.order, [earlier.position(passages[key]) for key, _ in shown])
         hinted = set(turn.hinted)
         items = tuple(
             EvidenceItem(number, passages[key], text, key in hinted)

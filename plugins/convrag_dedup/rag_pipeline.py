@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
 from convrag.turn.session import to_turn
-from convrag.turn.turn import Plan
+from convrag.turn.turn import TurnOptions
 from convrag_dedup.deduplication import join_context
 from convrag_dedup.inference_config import InferenceConfig, quote_override
 from convrag_dedup.stats import ConversationStats, pooled_stats
@@ -108,15 +108,15 @@ class RAGPipeline:
         text = _text_of(query)
         deduplicate = enable_deduplication and self.use_ragboost
         pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
-        plan = Plan(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
+        options = TurnOptions(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
         with self._lock(conversation_id):
             conversation = self.conversations.open(conversation_id, "default")
             with conversation.lock:
-                record = pipeline.answer(conversation.question(text), plan)
+                record = pipeline.answer(conversation.make_question(text), options)
                 if record.error:
                     raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
                 stats = self._stats.add_turn(conversation, record.evidence.trace)
-                conversation.add(to_turn(record))
+                conversation.add_turn(to_turn(record))
                 try:
                     self.conversations.save(conversation)
                 except BaseException:

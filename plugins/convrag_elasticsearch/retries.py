@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from convrag.sdk.retry_after import parse_retry_after
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -75,21 +75,13 @@ def backoff_seconds(attempt: int, retry_after: float | None = None) -> float:
     return wait + random.random() * INITIAL_BACKOFF
 
 
-def parse_retry_after(outcome: Any) -> float | None:
+def read_retry_after(outcome: Any) -> float | None:
     """Read the Retry-After header, a number or a date, of a reply or an error: seconds; None where there is none."""
     headers: Any = getattr(getattr(outcome, "meta", None), "headers", None)
-    value = str((headers or {}).get("retry-after") or "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
-        return None
+    return parse_retry_after(str((headers or {}).get("retry-after") or ""))
 
 
 def _wait_seconds(state: RetryCallState) -> float:
     outcome = state.outcome
     assert outcome is not None
-    return backoff_seconds(state.attempt_number, parse_retry_after(outcome.exception() or outcome.result()))
+    return backoff_seconds(state.attempt_number, read_retry_after(outcome.exception() or outcome.result()))

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
-from convrag.sdk.sentences import first_sentence
+from convrag.sdk.sentences import get_first_sentence
 
 _TAG = re.compile(r"<\s*(/?)\s*IN\s*>", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
@@ -31,7 +31,7 @@ def read_tagged_texts(reply: str) -> list[str]:
     for index in opened:
         start = tags[index].end()
         end = tags[index + 1].start() if index + 1 < len(tags) else len(reply)
-        sentence = first_sentence(reply[start:end])
+        sentence = get_first_sentence(reply[start:end])
         spans.append((start, start + reply[start:end].find(sentence) + len(sentence)))
     texts = (_TAG.sub("", reply[start:end]).strip() for start, end in keep_outermost(spans))
     return [text for text in texts if text]

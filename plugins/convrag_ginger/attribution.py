@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
-from convrag.sdk.sentences import without_citations
+from convrag.sdk.sentences import remove_citations
 from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_words, stem_content_words
 
 
@@ -141,7 +141,7 @@ def add_citations(sentence: str, passages: Iterable[str], numbers: Mapping[str, 
 
 
 def _on_one_line(text: str) -> str:
-    return " ".join(without_citations(text).split())
+    return " ".join(remove_citations(text).split())
 
 
 def _words_only(text: str) -> str:

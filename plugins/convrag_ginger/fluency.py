@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from convrag import LLM, LLMError, PromptTemplate
-from convrag.sdk.sentences import first_sentence
+from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.attribution import Attributor, CitedSentence
 from convrag_ginger.length_limit import LengthLimit, count_words
 from convrag_ginger.summarizer import clean_sentence
@@ -73,7 +73,7 @@ class FluencyEditor:
 
         The old sentence where the new wording has too many words, is several sentences, or loses its support.
         """
-        if text == old.text or count_words([text]) > words or first_sentence(text) != text:
+        if text == old.text or count_words([text]) > words or get_first_sentence(text) != text:
             return old
         new = self.attributor.attribute(text, old.cluster, old.nuggets)
         return replace(new, passages=old.passages) if new.supported or not old.supported else old

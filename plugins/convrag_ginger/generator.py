@@ -25,7 +25,7 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag.sdk.sentences import first_sentence
+from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
 from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
@@ -198,7 +198,7 @@ class GingerGenerator(Generator):
                 break
             representatives = [merged.nugget for merged in clusters[index].nuggets]
             summary = self.summarizer.summarize(query, representatives, self.words)
-            text = truncate_sentence(first_sentence(summary), self.words)
+            text = truncate_sentence(get_first_sentence(summary), self.words)
             if not text or text in sentences:
                 continue
             if count_words([*sentences, text]) > self.limit.words:

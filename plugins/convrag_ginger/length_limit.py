@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag import ConfigError
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
@@ -16,7 +16,7 @@ _MOST_WORDS = 400
 _CLAUSE_END = re.compile(r"[,;:](?=\s)")
 _CITATIONS = r"\s*(?:\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]\s*)+"  # one or more, with the white space around them
 _LEADING_CITATIONS = re.compile(_CITATIONS)
-# Inline code is matched first and left alone, as in convrag.citations: `items[0]` holds no citation.
+# Inline code is matched first and left alone, as in convrag.sdk.citations: `items[0]` holds no citation.
 _CODE_OR_CITATIONS = re.compile(rf"`[^`\n]*`|(?P<citations>{_CITATIONS})")
 
 
@@ -85,7 +85,7 @@ def join_sentences(sentences: Iterable[str]) -> str:
 def _split_sentences(text: str) -> list[str]:
     """The sentences of a text; citations at the beginning of one belong to the one before."""
     found: list[str] = []
-    for start, end in sentence_spans(text):
+    for start, end in find_sentence_spans(text):
         sentence = text[start:end]
         cited = _LEADING_CITATIONS.match(sentence)
         if cited and found:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
 
 log = logging.getLogger(__name__)
@@ -104,7 +104,7 @@ def split_passage(text: str, max_tokens: int, count_tokens: Callable[[str], int]
     parts: list[tuple[int, int]] = []
     size = 0
     pieces = (
-        piece for span in sentence_spans(text) for piece in _split_sentence(text, *span, max_tokens, count_tokens)
+        piece for span in find_sentence_spans(text) for piece in _split_sentence(text, *span, max_tokens, count_tokens)
     )
     for start, end in pieces:
         tokens = count_tokens(text[start:end])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag import ConfigError, Detector, Nugget, Passage
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_ginger.tokens import stem_content_words
 
 
@@ -48,7 +48,7 @@ class SentencesDetector(Detector):
         in_title = wanted.intersection(stem_content_words(passage.title))
         in_previous: frozenset[str] = frozenset()
         scored: list[tuple[float, Nugget]] = []
-        for start, end in sentence_spans(passage.text):
+        for start, end in find_sentence_spans(passage.text):
             text = passage.text[start:end]
             shared = wanted.intersection(stem_content_words(text))
             if shared and text != passage.title and len(text.split()) >= self.least_words:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from convrag import LLM, Nugget, PromptTemplate, Summarizer
-from convrag.sdk.sentences import first_sentence, without_citations
+from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag_ginger.length_limit import truncate_sentence
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
@@ -47,12 +47,12 @@ class LlmSummarizer(Summarizer):
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
         """One call of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
-        texts = [" ".join(without_citations(nugget.text).split()) for nugget in nuggets]
+        texts = [" ".join(remove_citations(nugget.text).split()) for nugget in nuggets]
         if not texts:
             return ""
         prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)
-        sentence = first_sentence(clean_sentence(self.llm.complete(prompt).text))
-        return truncate_sentence(sentence or first_sentence(texts[0]), words)
+        sentence = get_first_sentence(clean_sentence(self.llm.complete(prompt).text))
+        return truncate_sentence(sentence or get_first_sentence(texts[0]), words)
 
 
 def clean_sentence(reply: str) -> str:
@@ -63,6 +63,6 @@ def clean_sentence(reply: str) -> str:
             continue
         if quoted := _QUOTED.match(text):
             text = quoted["inner"]
-        if text := without_citations(text).strip():
+        if text := remove_citations(text).strip():
             return text
     return ""

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from convrag import DataError, Passage, Task
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.parallel import map_parallel
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 
 _FIELD_NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
@@ -70,7 +70,7 @@ class DetectNuggetsTask(Task):
             return {"turn_id": query.id, "query": query.query, "passages": len(passages), "nuggets": nuggets}
 
         found = 0
-        with replacing(output) as file:
+        with open_atomically(output) as file:
             for row in map_parallel(detect, queries, "nuggets", total=len(queries), workers=settings.workers):
                 found += len(row["nuggets"])
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")

@@ -77,7 +77,7 @@ class References:
         with self._lock:
             if domain not in self._corpora:
                 self._corpora[domain] = Corpus(self._dataset, domain, self._store)
-        return self._corpora[domain].by_id(sorted(relevant, key=lambda name: (-relevant[name], name)))
+        return self._corpora[domain].get_by_id(sorted(relevant, key=lambda name: (-relevant[name], name)))
 
 
 class _Contents(NamedTuple):

@@ -34,9 +34,9 @@ class ScoreNuggetsTask(Task):
         from rich.console import Console
 
         from convrag import TurnRecord
-        from convrag.api.stages import OPTION_KEY
-        from convrag.run.runner import evaluate
-        from convrag.score.summary_page import remarks, table
+        from convrag.api.groups import OPTION_KEY
+        from convrag.run.runner import evaluate_records
+        from convrag.score.summary_page import list_remarks, make_table
         from convrag_judging.nugget_files import read_nugget_labels
 
         turns = read_nugget_labels(self.judgements)
@@ -45,9 +45,9 @@ class ScoreNuggetsTask(Task):
         with open_dict(config):
             config.metrics = {"nuggets": chosen}
         records = [TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "") for turn_id in turns]
-        this, summary = evaluate(config, folder, records)
+        run, summary = evaluate_records(config, folder, records)
         console = Console()
-        console.print(table(summary))
-        for line in [*remarks(this, summary), f"Results: {this.folder}"]:
+        console.print(make_table(summary))
+        for line in [*list_remarks(run, summary), f"Results: {run.folder}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import Task
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.registry import plugins
 from convrag_kit.doctor_findings import Finding, print_findings
 

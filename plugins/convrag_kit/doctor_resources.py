@@ -11,7 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from convrag import ConvragError
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.variants import variants_of
 from convrag.registry import plugins
 from convrag.registry.extras import is_installed
@@ -28,7 +28,7 @@ def check_keys(stages: ConfiguredStages) -> Iterator[Finding]:
     readers: dict[str, list[str]] = defaultdict(list)
     for place, name, value in stages.text_parameters():
         if name.endswith("_env"):
-            readers[value].append(stages.wiring.chosen(place))
+            readers[value].append(stages.wiring.describe_choice(place))
     for variant in (variant for group in GROUPS for variant in variants_of(group)):
         for name, value in variant.values.items():
             if name.endswith("_env") and isinstance(value, str):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from convrag import ConvragError
-from convrag.api.stages import SEVERAL
+from convrag.api.groups import SEVERAL
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
 from convrag_kit.doctor_findings import Finding
@@ -44,9 +44,9 @@ class ConfiguredStages:
         """A line for each stage, also for one that only another stage needs."""
         yield from (Finding("fail", group, message) for group, message in self.build_errors.items())
         for place, problems in self.problems.items():
-            yield from (Finding("fail", self.wiring.chosen(place), problem) for problem in problems)
+            yield from (Finding("fail", self.wiring.describe_choice(place), problem) for problem in problems)
             if not problems:
-                yield Finding("ok", self.wiring.chosen(place))
+                yield Finding("ok", self.wiring.describe_choice(place))
 
     def text_parameters(self) -> Iterator[TextParameter]:
         """The parameters of these stages whose values are texts."""
@@ -60,7 +60,7 @@ class ConfiguredStages:
 
     def _find_problems(self, place: str) -> list[str]:
         try:
-            return self.wiring.problems(place)
+            return self.wiring.find_problems(place)
         except ConvragError as error:
             return [str(error)]
         except Exception as error:  # a mistake in a plugin's check() must not end the report

@@ -8,7 +8,7 @@ from importlib import metadata
 from typing import Any, Literal
 
 from convrag import ConvragError, PluginError, __version__
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option

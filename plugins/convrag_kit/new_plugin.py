@@ -10,7 +10,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag_kit.plugin_names import check_option, check_package, check_stage, make_class_name, make_distribution_name
 from convrag_kit.stage_templates import STAGE_TEMPLATES
 

@@ -9,7 +9,7 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from convrag import ConfigError, UnknownName
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 from convrag.config.compose import variants
 from convrag.registry import plugins
 from convrag_kit.stage_templates import STAGE_TEMPLATES

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from email.utils import parsedate_to_datetime
 from typing import Any
+
+from convrag.sdk.retry_after import parse_retry_after
 
 
 def read_status(error: BaseException) -> int | None:
@@ -16,17 +16,8 @@ def read_status(error: BaseException) -> int | None:
 def read_retry_after(error: BaseException | None) -> float | None:
     """Seconds until the server wants to be asked again, from the header Retry-After.
 
-    Its value is a number of seconds or an HTTP date (RFC 9110, 10.2.3). None where the error has no such header, or one
-    that is neither.
+    None where the error has no such header, or one that is neither a number nor a date.
     """
     response = getattr(error, "response", None)
     headers: Any = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
-    value = str((headers or {}).get("retry-after") or "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None
+    return parse_retry_after(str((headers or {}).get("retry-after") or ""))

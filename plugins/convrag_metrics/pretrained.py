@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from convrag import ConvragError
 from convrag.registry.extras import is_installed
+from convrag.sdk.progress import hide_transformers_bars
 
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 """Module -> the extra that installs it."""
@@ -46,7 +46,7 @@ def load_pretrained(name: str, model_class: Any, device: str) -> tuple[Any, Any]
     from transformers import AutoTokenizer
 
     try:
-        with _hide_progress_bars():
+        with hide_transformers_bars():
             tokenizer = AutoTokenizer.from_pretrained(name, local_files_only=True)
             model = model_class.from_pretrained(name, local_files_only=True).to(device).eval()
     except Exception as error:  # the libraries raise exceptions of many classes
@@ -59,17 +59,3 @@ def find_max_length(tokenizer: Any, config: Any) -> int:
     positions = getattr(config, "max_position_embeddings", None) or tokenizer.model_max_length
     reserved = config.pad_token_id + 1 if config.model_type in _ROBERTA else 0
     return int(min(tokenizer.model_max_length, positions - reserved))
-
-
-@contextmanager
-def _hide_progress_bars() -> Iterator[None]:
-    """Switch off the library's own progress bars, which it draws where there is no terminal too."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()

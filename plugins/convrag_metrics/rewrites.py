@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag import DataError, Embedder, Metrics, TurnRecord
 from convrag.sdk.jsonl import read_lines_in
-from convrag.sdk.utterances import last_utterance
+from convrag.sdk.utterances import get_last_utterance
 from convrag.store.fingerprint import file_hash
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
@@ -101,7 +101,7 @@ def read_reference_rewrites(path: Path) -> dict[str, str]:
             raise line.error('this must be {"_id": turn, "text": rewrite}, both of them strings')
         if turn_id in rewrites:
             raise line.error(f"the turn {turn_id!r} occurs twice")
-        rewrites[turn_id] = last_utterance(text)
+        rewrites[turn_id] = get_last_utterance(text)
     return rewrites
 
 

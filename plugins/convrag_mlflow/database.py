@@ -9,7 +9,7 @@ from pathlib import Path
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
 from convrag import Store
-from convrag.store.locks import locks_of
+from convrag.store.locks import get_locks
 
 _SQLITE = "sqlite:///"
 
@@ -42,7 +42,7 @@ def exclusive_database(uri: str, artifacts: Path | None, store: Store) -> Iterat
             yield
         return
     artifacts.mkdir(parents=True, exist_ok=True)
-    with locks_of(artifacts).hold([uri]):
+    with get_locks(artifacts).lock_keys([uri]):
         path = Path(uri.removeprefix(_SQLITE))
         if not path.exists():
             _create_database(path, artifacts)
@@ -53,6 +53,6 @@ def _create_database(path: Path, artifacts: Path) -> None:
     """Create it under another name, and rename it when it is complete."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     for leftover in path.parent.glob(f"{unfinished.name}*"):
-        leftover.unlink()  # of a process that was killed: we hold the claim
+        leftover.unlink()  # of a process that was killed: we hold the lock
     SqlAlchemyStore(f"{_SQLITE}{unfinished}", artifacts.as_uri()).engine.dispose()
     unfinished.rename(path)

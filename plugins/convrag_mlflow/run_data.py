@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import RunSummary, Sweep, Usage
-from convrag.api.stages import GROUPS
+from convrag.api.groups import GROUPS
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 from convrag import Turn
-from convrag.sdk.sentences import sentences
+from convrag.sdk.sentences import split_sentences
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
@@ -45,7 +45,7 @@ def extract_sentences(turns: Iterable[Turn], min_words: int, answers: MutableMap
     found: dict[str, Sentence] = {}
     for number, turn in enumerate(turns, start=1):
         if turn.answer not in answers:
-            answers[turn.answer] = [text for text in sentences(turn.answer) if not is_filler(text)]
+            answers[turn.answer] = [text for text in split_sentences(turn.answer) if not is_filler(text)]
         utterance = " ".join(turn.question.split())
         for speaker, texts in (("user", [utterance]), ("agent", answers[turn.answer])):
             for text in texts:

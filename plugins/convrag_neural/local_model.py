@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from convrag import ConfigError, ConvragError, Stage
+from convrag.sdk.progress import hide_transformers_bars
 from convrag_neural.model_files import find_local_folder, find_model_problem, hash_model_files, is_local
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class LocalModelStage(Stage, Generic[M]):
 
     def _try_loading(self) -> M:
         try:
-            with _hidden_progress_bars() if is_local(self.model) else nullcontext():
+            with hide_transformers_bars() if is_local(self.model) else nullcontext():
                 return self._load_model(str(find_local_folder(self.model) or self.model))
         except ConvragError:
             raise
@@ -92,17 +93,3 @@ def score_distinct(texts: Sequence[str], score: Callable[[list[str]], NDArray[np
     distinct = list(dict.fromkeys(texts))
     scores = dict(zip(distinct, score(distinct).tolist(), strict=True))
     return np.array([scores[text] for text in texts], dtype=np.float64)
-
-
-@contextmanager
-def _hidden_progress_bars() -> Iterator[None]:
-    """Hide the libraries' progress bars: loading local files takes a moment, and the bars would stay in the output."""
-    from transformers.utils import logging
-
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()

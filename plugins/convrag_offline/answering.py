@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from convrag.sdk.sentences import sentences
+from convrag.sdk.sentences import split_sentences
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.rewriting import Exchange, find_missing_words
 from convrag_offline.tokens import stem_content_words
@@ -54,7 +54,7 @@ def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: set[
     for item in evidence:
         if wanted.isdisjoint(stem_content_words(item["text"])):
             continue
-        for position, text in enumerate(sentences(item["text"])):
+        for position, text in enumerate(split_sentences(item["text"])):
             stems = frozenset(stem_content_words(text) & wanted)
             if stems and len(text.split()) >= MIN_WORDS and text != item.get("title"):
                 found.setdefault(text, _Sentence(int(item["number"]), position, text, stems))

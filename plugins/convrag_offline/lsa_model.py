@@ -85,7 +85,7 @@ def _sample_texts(corpora: Sequence[Corpus], stride: int) -> Iterator[str]:
     for corpus in corpora:
         positions = range(0, len(corpus), stride)
         for start in range(0, len(positions), _BATCH):
-            yield from (passage.content for passage in corpus.at(positions[start : start + _BATCH]))
+            yield from (passage.content for passage in corpus.get_by_position(positions[start : start + _BATCH]))
 
 
 def _vectorizer(vocabulary: dict[str, int] | None = None) -> TfidfVectorizer:

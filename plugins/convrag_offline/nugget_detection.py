@@ -6,7 +6,7 @@ of the sentence before count for half, since a sentence often continues what was
 
 from __future__ import annotations
 
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_offline.answering import MIN_WORDS
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.tokens import stem_content_words
@@ -25,7 +25,7 @@ def tag_nuggets(question: str, passage: str, frequencies: DocumentFrequencies, t
     in_previous: set[str] = set()
     copied: list[str] = []
     position = 0
-    for start, end in sentence_spans(passage):
+    for start, end in find_sentence_spans(passage):
         text = passage[start:end]
         shared = stem_content_words(text) & weights.keys()
         nearby = ((in_title | in_previous) & weights.keys()) - shared

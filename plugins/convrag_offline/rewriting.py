@@ -22,7 +22,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from convrag.sdk.sentences import without_citations
+from convrag.sdk.sentences import remove_citations
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.tokens import ANAPHORS, find_content_words, find_words, is_content_word
 
@@ -107,7 +107,7 @@ def _find_candidates(history: Sequence[Exchange]) -> dict[str, _Candidate]:
 
 def _find_new_words(text: str, known_sentences: set[str]) -> dict[str, str]:
     """Stem -> first form of the content words in sentences that are not known yet; adds these to the known ones."""
-    sentences = [part.strip() for part in _SENTENCE_END.split(without_citations(text))]
+    sentences = [part.strip() for part in _SENTENCE_END.split(remove_citations(text))]
     new = [sentence for sentence in dict.fromkeys(sentences) if sentence not in known_sentences]
     known_sentences.update(new)
     first: dict[str, str] = {}

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from convrag.sdk.sentences import sentences
+from convrag.sdk.sentences import split_sentences
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.tokens import stem_content_words
 
@@ -30,7 +30,7 @@ def summarize(question: str, nuggets: Sequence[str], words: int, frequencies: Do
     covers, then the number of its content words, then which comes first.
     """
     weights = frequencies.weigh_question(stem_content_words(question))
-    found = dict.fromkeys(sentence for nugget in nuggets for sentence in sentences(nugget))
+    found = dict.fromkeys(sentence for nugget in nuggets for sentence in split_sentences(nugget))
     quotes = [_quote(text, words, weights, position) for position, text in enumerate(found)]
     quotes.sort(key=lambda q: (-q.complete, -q.has_end_mark, -q.score, -q.content_words, q.position))
     return quotes[0].text if quotes else ""

@@ -29,7 +29,7 @@ class ReplayLLM(LLM):
 
     def __init__(self, *, path: Path) -> None:
         self.path = path
-        self._replies = Lazy(partial(recording.read, path))
+        self._replies = Lazy(partial(recording.read_recording, path))
 
     def check(self) -> Iterable[str]:
         """Whether the recording can be read."""
@@ -45,11 +45,11 @@ class ReplayLLM(LLM):
 
     def complete(self, prompt: Prompt) -> Completion:
         """The recorded reply, which costs nothing now. Raises LLMError where there is none."""
-        if (found := self._replies().get(recording.key_of(prompt))) is None:
+        if (found := self._replies().get(recording.compute_prompt_key(prompt))) is None:
             raise LLMError(
                 f"{self.path} has no reply to this prompt (task {prompt.task!r}, attempt {prompt.attempt}): "
-                f"{recording.ends_of(prompt)!r}. It was recorded with other questions, passages, prompts or sampling: "
-                "record again (task=record)",
+                f"{recording.make_excerpt(prompt)!r}. It was recorded with other questions, passages, prompts or "
+                "sampling: record again (task=record)",
                 provider="convrag",
                 model="replay",
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag import DataError, Passage
 from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
-from convrag.sdk.utterances import last_utterance
+from convrag.sdk.utterances import get_last_utterance
 from convrag.store.fingerprint import digest, file_hash
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
@@ -102,7 +102,7 @@ def read_rewrites(path: Path) -> dict[str, str]:
             raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
         if first := places.get(turn_id):
             raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
-        rewrites[turn_id] = last_utterance(text)
+        rewrites[turn_id] = get_last_utterance(text)
         places[turn_id] = line._replace(text="")
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)

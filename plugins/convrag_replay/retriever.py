@@ -69,7 +69,7 @@ class RunRetriever(Retriever):
         recorded = self._rankings().passages
         missing = [passage_id for passage_id in ids if passage_id not in recorded]
         corpus = self._open_corpus(domain) if missing else None
-        found = corpus.by_id(missing) if corpus is not None else []
+        found = corpus.get_by_id(missing) if corpus is not None else []
         return {passage.id: passage for passage in found} | {id_: recorded[id_] for id_ in ids if id_ in recorded}
 
     def _is_any_in_corpora(self, ids: frozenset[str]) -> bool:

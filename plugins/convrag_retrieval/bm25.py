@@ -88,7 +88,7 @@ class BM25Retriever(Retriever):
             return []
         corpus, index = self._domains.get(searched[0].domain)
         best = index.search([query.text for query in searched], [query.weight for query in searched], k)
-        passages = corpus.at([position for position, _ in best])
+        passages = corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:

@@ -88,7 +88,7 @@ class DenseRetriever(Retriever):
             return []
         index = self._domains.get(queries[0].domain)
         best = index.search(vector, k)
-        passages = index.corpus.at([position for position, _ in best])
+        passages = index.corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:

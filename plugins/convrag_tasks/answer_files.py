@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from convrag import DataError, Hit, Passage
 from convrag.sdk.jsonl import Line, read_lines_in
-from convrag.sdk.utterances import last_utterance
+from convrag.sdk.utterances import get_last_utterance
 
 _FORMS = (
     'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
@@ -57,7 +57,7 @@ def _parse(line: Line) -> tuple[str, PredictedAnswer]:
             _get_text(row, "answer", line), "", _read_contexts(row, line)
         )
     if "agent_response" in row:
-        query = last_utterance(_get_text(row, "text", line))
+        query = get_last_utterance(_get_text(row, "text", line))
         return _get_text(row, "_id", line), PredictedAnswer(_get_text(row, "agent_response", line), query, None)
     raise line.error(f"this is no answer: a line is {_FORMS}")
 

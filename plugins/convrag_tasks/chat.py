@@ -60,7 +60,7 @@ class ChatTask(Task):
 
         wiring = Wiring(config)
         conversations = Conversations(wiring.store.path / "conversations")
-        pipeline = Pipeline.wired(wiring, settings_of(config), conversations)
+        pipeline = Pipeline.from_wiring(wiring, settings_of(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()

@@ -57,8 +57,8 @@ class EvaluateTask(Task):
         from rich.console import Console
 
         from convrag.config.compose import settings_of
-        from convrag.run.runner import evaluate
-        from convrag.score.summary_page import remarks, table
+        from convrag.run.runner import evaluate_records
+        from convrag.score.summary_page import list_remarks, make_table
         from convrag.turn.wiring import Wiring
 
         if self.run is None and self.answers is None and self.records is None:
@@ -69,11 +69,11 @@ class EvaluateTask(Task):
             records, notes = self._read_run(self.records, dataset)
         else:
             records, notes = self._read_files(dataset, settings.limit, settings.top_n)
-        this, summary = evaluate(config, folder, records, notes)
+        run, summary = evaluate_records(config, folder, records, notes)
         console = Console()
         if summary.overall:
-            console.print(table(summary))
-        for line in [*remarks(this, summary), f"Results: {this.folder}"]:
+            console.print(make_table(summary))
+        for line in [*list_remarks(run, summary), f"Results: {run.folder}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return int(bool(summary.stopped))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Dataset, Task
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 
 if TYPE_CHECKING:
     from convrag_tasks.dataset_turns import DatasetTurn
@@ -75,9 +75,9 @@ class ExportTask(Task):
         records = read_run_records(self.records)
         remarks = [f"{len(records)} turns of {self.records}."]
         if self.format == "trec":
-            from convrag.run.writers import trec_lines
+            from convrag.run.writers import format_trec_lines
 
-            return [line for record in records for line in trec_lines(record)], remarks
+            return [line for record in records for line in format_trec_lines(record)], remarks
         if self.format == "csv":
             from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
@@ -112,7 +112,7 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
     """Write a file whole, or not at all. Raises ConfigError where it cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as file:
+        with open_atomically(path) as file:
             file.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error

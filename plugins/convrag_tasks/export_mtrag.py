@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from convrag import Hit, TurnRecord
-from convrag.run.writers import strictly_falling
+from convrag.run.writers import break_ties
 from convrag_tasks.dataset_turns import DatasetTurn
 
 LIMIT = 10
@@ -68,7 +68,7 @@ def _make_contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) ->
     else:
         scores = {hit.passage.id: hit.score for hit in record.hits}
         shown = [Hit(item.passage, scores.get(item.passage.id, 0.0)) for item in record.evidence.items]
-    scored = zip(shown[:LIMIT], strictly_falling(shown), strict=False)
+    scored = zip(shown[:LIMIT], break_ties(shown), strict=False)
     return [
         {
             "document_id": hit.passage.id,

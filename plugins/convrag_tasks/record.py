@@ -10,8 +10,8 @@ from typing import IO
 from omegaconf import DictConfig
 
 from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
-from convrag.sdk.recording import key_of, to_line
-from convrag.store.atomic import replacing
+from convrag.sdk.recording import compute_prompt_key, format_reply
+from convrag.store.atomic import open_atomically
 
 
 class RecordTask(Task):
@@ -30,19 +30,19 @@ class RecordTask(Task):
         """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
         from rich.console import Console
 
-        from convrag.run.runner import run
-        from convrag.score.summary_page import remarks, table
+        from convrag.run.runner import run_experiment
+        from convrag.score.summary_page import list_remarks, make_table
         from convrag.sweep.sweep_file import find_sweep_id
 
         if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:
             recorder = Recorder(self._open(stack))
-            this, summary = run(config, folder, recorder)
+            run, summary = run_experiment(config, folder, recorder)
         console = Console()
         if summary.overall:
-            console.print(table(summary))
-        for line in [*remarks(this, summary), f"Results: {this.folder}", f"{recorder.count} replies: {self.path}"]:
+            console.print(make_table(summary))
+        for line in [*list_remarks(run, summary), f"Results: {run.folder}", f"{recorder.count} replies: {self.path}"]:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         return int(bool(summary.stopped) or summary.failed == summary.turns)
 
@@ -50,7 +50,7 @@ class RecordTask(Task):
         """Open the file before the first turn. Raises ConfigError where it cannot be written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            return stack.enter_context(replacing(self.path))
+            return stack.enter_context(open_atomically(self.path))
         except OSError as error:
             raise ConfigError(f"task.path={self.path} cannot be written: {error.strerror}") from error
 
@@ -84,6 +84,6 @@ class Recorder:
     def _write(self, replies: Sequence[tuple[Prompt, Completion]]) -> None:
         """Write replies; of two replies to one prompt, from two models for example, the first is kept."""
         for prompt, completion in replies:
-            if (key := key_of(prompt)) not in self._seen:
+            if (key := compute_prompt_key(prompt)) not in self._seen:
                 self._seen.add(key)
-                self._file.write(f"{to_line(prompt, completion)}\n")
+                self._file.write(f"{format_reply(prompt, completion)}\n")

@@ -6,7 +6,7 @@ from math import isfinite
 from pathlib import Path
 
 from convrag import DataError, Hit, Passage
-from convrag.run.writers import single_precision
+from convrag.run.writers import round_to_single_precision
 from convrag.sdk.jsonl import Line, read_lines_in
 
 
@@ -49,7 +49,8 @@ def _parse(line: Line) -> tuple[str, str, float]:
 def sort_hits(hits: list[Hit]) -> list[Hit]:
     """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
     return sorted(
-        sorted(hits, key=lambda hit: hit.passage.id, reverse=True), key=lambda hit: -single_precision(hit.score)
+        sorted(hits, key=lambda hit: hit.passage.id, reverse=True),
+        key=lambda hit: -round_to_single_precision(hit.score),
     )
 
 

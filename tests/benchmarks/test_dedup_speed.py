@@ -107,14 +107,14 @@ def _turns(context: DedupContext, going: Session, messages: list[Message], docum
     """Median seconds of turns that follow each other. The first one reads the history, and does not count."""
     times = []
     for turn in range(60):
-        question: Question = going.question("And?")
+        question: Question = going.make_question("And?")
         found = passages(ids(turn, documents))
         hits = [Hit(passage, 1.0 - place / 100) for place, passage in enumerate(found)]
         start = time.perf_counter()
         evidence = context.assemble(question, hits, messages)
         times.append(time.perf_counter() - start)
         assert evidence.trace["num_deduplicated"] == SHOWN // 2
-        going.add(Turn(f"c<::>new{turn}", "Question?", "Answer.", found))
+        going.add_turn(Turn(f"c<::>new{turn}", "Question?", "Answer.", found))
         messages += all_messages(Session("c", history=going.history[-1:]))[1:]
     return statistics.median(times[1:])
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from convrag.api.stages import LLM, Embedder
+from convrag.api.models import LLM, Embedder
 from convrag.api.types import Completion, Passage, Prompt, Question, Turn
 from convrag_dhrag.rewriter import DHRagRewriter
 

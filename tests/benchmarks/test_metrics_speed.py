@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from itertools import cycle, islice
 from pathlib import Path
 
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.score.scoring import Scores
 from convrag_metrics.answerability import AnswerabilityMetrics
 from convrag_metrics.answers import AnswerMetrics
@@ -83,7 +84,7 @@ def test_ten_thousand_answers_score_within_a_minute(mtrag_path: Path) -> None:
         took[type(metric).__name__] = time.perf_counter() - start
     start = time.perf_counter()
     scores = Scores(records, measured)
-    assert scores.intervals()["ROUGE-L"]
+    assert scores.compute_intervals()["ROUGE-L"]
     took["means and intervals"] = time.perf_counter() - start
     for name, seconds in took.items():
         print(f"{name}: {seconds:.1f} s for {TURNS:,} answers")

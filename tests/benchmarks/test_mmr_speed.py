@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import toys
-from convrag.api.stages import Embedder
+from convrag.api.models import Embedder
 from convrag.api.types import Question, Turn
 from convrag.store.remember import remember
 from convrag.store.store import Store

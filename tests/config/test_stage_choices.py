@@ -88,7 +88,7 @@ def test_yaml_names_a_stage_too(name: str, option: str, tmp_path: Path) -> None:
         config.rewriter.clusterer = name  # as a preset's or a user's YAML file leaves it
     wiring = Wiring(config)
     wiring.get("rewriter")
-    assert wiring.chosen("rewriter.clusterer") == f"rewriter.clusterer={option}"
+    assert wiring.describe_choice("rewriter.clusterer") == f"rewriter.clusterer={option}"
 
 
 def test_yaml_that_names_nothing_is_told_what_there_is(tmp_path: Path) -> None:

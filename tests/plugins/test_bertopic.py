@@ -13,7 +13,7 @@ import pytest
 
 from convrag import Pipeline
 from convrag.api.errors import ConfigError, NotReady
-from convrag.api.stages import Embedder
+from convrag.api.models import Embedder
 from convrag.testing import ClustererContract
 from convrag_bertopic.clusterer import BertopicClusterer
 

@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM, Dataset, Embedder
-from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn, TurnRecord
+from convrag.api.models import LLM, Embedder
+from convrag.api.records import TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt, Question, Turn
 from convrag.config.settings import Settings
 from convrag.sdk.citations import check_citations
 from convrag.store.store import Store
-from convrag.store.streaming import current_listener, listening
+from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import GeneratorContract
 from convrag.turn.pipeline import Pipeline
 from convrag_basics.disabled_stages import NoRanker
@@ -43,9 +45,9 @@ class Says(LLM):
     def complete(self, prompt: Prompt) -> Completion:
         self.prompts.append(prompt)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
-        if hear := current_listener():
+        if listener := current_listener():
             for word in reply.split(" "):
-                hear(f"{word} ")
+                listener(f"{word} ")
         return Completion(reply, model="says")
 
     def count_tokens(self, text: str) -> int:
@@ -323,7 +325,7 @@ def test_a_second_meta_response_is_recorded() -> None:
 )
 def test_nobody_hears_a_meta_response_that_is_asked_again(replies: list[str], heard: str) -> None:
     pieces: list[str] = []
-    with listening(pieces.append):
+    with listen_with(pieces.append):
         ChatGenerator(llm=Says(*replies)).generate(asked(0), evidence(1))
     assert "".join(pieces) == heard
 

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import Clusterer, Embedder
+from convrag.api.models import Embedder
+from convrag.api.stages import Clusterer
 from convrag.testing import ClustererContract
 from convrag_clusterers.agglomerative import AgglomerativeClusterer
 from convrag_clusterers.dbscan import DbscanClusterer

@@ -12,7 +12,7 @@ import pytest
 
 from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.types import Passage, Turn
-from convrag.store.fingerprint import fingerprint
+from convrag.store.fingerprint import compute_fingerprint
 from convrag.testing import DatasetContract
 from convrag_datasets import convrag_register
 from convrag_datasets.jsonl import JsonlDataset
@@ -393,7 +393,7 @@ class TestFingerprints:
             JsonlDataset(conversations=talk, qrels=tmp_path / "missing.tsv"),
         ]
         assert len({dataset.content_hash() for dataset in variants}) == len(variants)
-        assert all(fingerprint(dataset, "jsonl", {}) for dataset in variants)
+        assert all(compute_fingerprint(dataset, "jsonl", {}) for dataset in variants)
 
 
 class TestQrels:

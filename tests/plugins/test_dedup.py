@@ -19,7 +19,7 @@ from convrag.config.settings import Settings
 from convrag.testing import ContextContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session, to_turn
-from convrag.turn.turn import Plan
+from convrag.turn.turn import TurnOptions
 from convrag_basics.full_context import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
@@ -318,8 +318,8 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
     for query in turns:
         if restart:  # as after a crash: the memory is gone, the history is there
             going = Session("c", history=list(going.history))
-        asking = going.question("?")
-        record = _pipeline(context, chat).answer(asking, Plan(query=query or "a0"))
+        asking = going.make_question("?")
+        record = _pipeline(context, chat).answer(asking, TurnOptions(query=query or "a0"))
         assert not record.error
         messages, evidence = chat.sent[-1]
         assert evidence == stage(order=order).assemble(anew(asking), record.hits, messages)
@@ -327,7 +327,7 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
             present = sum(message.content.count(item.passage.text) for message in messages)
             assert present == (1 if item.hint else 0)
             assert item.hint or item.text == format_block(item.passage.id, item.passage.content)
-        going.add(to_turn(record))
+        going.add_turn(to_turn(record))
 
 
 def anew(question: Question) -> Question:

@@ -11,15 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toys
-from convrag.api.types import (
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Message,
-    Passage,
-    Prompt,
-    TurnRecord,
-)
+from convrag.api.records import TurnRecord
+from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
 from convrag.testing import MetricsContract
 from convrag_dedup.metrics import DedupMetrics
 from convrag_dedup.prefix_reuse import PrefixReuse
@@ -158,7 +151,7 @@ def test_negative_savings_are_reported() -> None:
 @pytest.mark.parametrize("context", ["full", "dedup"])
 def test_a_run(here: Path, context: str) -> None:
     from convrag.config.compose import compose
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
 
     chosen = [
         f"context={context}",
@@ -168,7 +161,7 @@ def test_a_run(here: Path, context: str) -> None:
         "tracker=none",
         "metrics=[dedup,prefix_reuse]",
     ]
-    _, summary = run(compose(*chosen), here / "run")
+    _, summary = run_experiment(compose(*chosen), here / "run")
     written = json.loads((here / "run" / "metrics.json").read_text(encoding="utf-8"))
     numbers = written["reports"]["deduplication"]
     assert 0 < numbers["prefix_reuse"]["overall"] < 1
@@ -180,7 +173,7 @@ def test_a_run(here: Path, context: str) -> None:
 
 
 def test_the_preset_composes(here: Path) -> None:
-    from convrag.api.stages import OPTION_KEY
+    from convrag.api.groups import OPTION_KEY
     from convrag.config.compose import compose
 
     config = compose("+system=ragboost", "rewriter=none")

@@ -19,8 +19,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM, Dataset, Embedder
-from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn, TurnRecord
+from convrag.api.models import LLM, Embedder
+from convrag.api.records import TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store

@@ -21,7 +21,7 @@ from convrag import Pipeline
 from convrag.api.errors import ConfigError, ConvragError, DataError, NotReady
 from convrag.api.types import Passage, Query
 from convrag.config.compose import compose
-from convrag.run.runner import run
+from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
@@ -412,7 +412,7 @@ def test_three_commands(server: Server, here: Path) -> None:
     index = command("task=index", "retriever=elser", "retriever.create_endpoint=true")
     assert index.returncode == 0, index.stderr
     assert "default: 119 passages are in convrag-default-elser-" in index.stdout
-    _, summary = run(compose(*chosen, "tracker=none"), here / "run")
+    _, summary = run_experiment(compose(*chosen, "tracker=none"), here / "run")
     assert summary.turns > 1
     assert not summary.failed
 

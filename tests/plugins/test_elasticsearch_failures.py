@@ -28,7 +28,7 @@ from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.types import Query
 from convrag.config.compose import compose
 from convrag.run.records import read_records
-from convrag.run.runner import run
+from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing.samples import passages
 from convrag_elasticsearch.aliases import build_alias, build_index_name, parse_generation
@@ -36,7 +36,7 @@ from convrag_elasticsearch.batching import Batcher
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.elser import ElserRetriever
 from convrag_elasticsearch.errors import ClusterError
-from convrag_elasticsearch.retries import backoff_seconds, parse_retry_after
+from convrag_elasticsearch.retries import backoff_seconds, read_retry_after
 from convrag_elasticsearch.retriever import ElasticsearchRetriever
 from convrag_elasticsearch.search import fuse_rankings
 from convrag_tasks.index import IndexTask
@@ -308,7 +308,7 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
         return real(header, body)
 
     server.engine.search = search  # type: ignore[method-assign]
-    _, summary = run(config, here / "run")
+    _, summary = run_experiment(config, here / "run")
     rows = list(read_records(here / "run" / "intermediate"))
     failed = [row.error for row in rows if row.error]
     if on_failure == "go_on":
@@ -320,7 +320,7 @@ def test_a_cluster_that_goes_down_in_mid_run(on_failure: str, server: Server, he
         assert "The same command goes on from here." in summary.stopped
         assert len(rows) < 49
         assert not failed
-        _, summary = run(compose(*chosen), here / "again")
+        _, summary = run_experiment(compose(*chosen), here / "again")
         assert summary.turns == 49
         assert summary.usage["retriever"].reused
 
@@ -470,7 +470,7 @@ def test_retry_after_is_a_number_or_a_date(said: str, seconds: float | None) -> 
         class meta:
             headers = {"retry-after": said}  # noqa: RUF012
 
-    assert parse_retry_after(Reply()) == seconds
+    assert read_retry_after(Reply()) == seconds
 
 
 def test_fused_rankings_have_their_ties_by_id() -> None:

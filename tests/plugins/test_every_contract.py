@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.api.stages import GROUPS, options_group
+from convrag.api.groups import GROUPS, options_group
 from convrag.registry import plugins
 
 TESTS = [path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py")]

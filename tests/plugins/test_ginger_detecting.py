@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM
+from convrag.api.models import LLM
 from convrag.api.types import Completion, Nugget, Passage, Prompt
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
 from convrag_ginger.llm_detector import LlmDetector, split_passage
@@ -305,14 +305,14 @@ def test_impossible_thresholds(parameters: dict[str, Any]) -> None:
 
 def test_sentences_remember_their_places() -> None:
     text = "1. Dr. Oe spoke .\r\n\r\n2. He `` left . '' Nobody cared!  Why?\t(No.) 3"
-    sentences = [text[start:end] for start, end in sentence_spans(text)]
+    sentences = [text[start:end] for start, end in find_sentence_spans(text)]
     assert sentences == ["1. Dr. Oe spoke .", "2. He `` left . ''", "Nobody cared!", "Why?", "(No.) 3"]
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(alphabet="aB .!?'\"”\n1", max_size=80))
 def test_sentences_cover_the_text_in_order(text: str) -> None:
-    spans = sentence_spans(text)
+    spans = find_sentence_spans(text)
     assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
     assert all(first[1] <= second[0] for first, second in itertools.pairwise(spans))
 

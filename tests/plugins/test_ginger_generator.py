@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, ConvragError, LLMError
-from convrag.api.stages import LLM, Clusterer, Dataset, Detector, Embedder, Ranker, Summarizer
+from convrag.api.models import LLM, Embedder
+from convrag.api.records import TurnRecord
+from convrag.api.stages import Clusterer, Dataset, Detector, Ranker, Summarizer
 from convrag.api.types import (
     Answer,
     Completion,
@@ -23,9 +25,8 @@ from convrag.api.types import (
     Passage,
     Prompt,
     Question,
-    TurnRecord,
 )
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
@@ -64,7 +65,7 @@ class All(Detector):
     """Every sentence is a nugget."""
 
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        return [Nugget(passage.text[a:b], passage.id, a, b) for a, b in sentence_spans(passage.text)]
+        return [Nugget(passage.text[a:b], passage.id, a, b) for a, b in find_sentence_spans(passage.text)]
 
 
 class Subjects(Clusterer):

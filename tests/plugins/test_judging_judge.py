@@ -15,20 +15,10 @@ from hypothesis import strategies as st
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped
-from convrag.api.stages import LLM, Dataset
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Conversation,
-    Evidence,
-    EvidenceItem,
-    Measurement,
-    Passage,
-    Prompt,
-    Report,
-    Turn,
-    TurnRecord,
-)
+from convrag.api.models import LLM
+from convrag.api.records import Measurement, Report, TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import kendall_tau_b, krippendorff_alpha, measure_agreement
 from convrag_judging.agreement_task import AgreementTask
@@ -434,7 +424,7 @@ def test_a_rule_based_model_cannot_judge(here: Path) -> None:
 def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
     pytest.importorskip("litellm")
     from convrag.config.compose import compose
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
     from llm_server import Server, make_reply
 
     server = Server()
@@ -443,7 +433,7 @@ def test_calls_of_a_served_judge_count_under_the_metric(here: Path) -> None:
         chosen = "+llm@metrics.judge.llm=openai_compatible"
         at = [f"metrics.judge.llm.api_base={server.address}", "metrics.judge.llm.model=openai/served-name"]
         config = compose("metrics=[judge]", chosen, *at, "limit=1", "tracker=none")
-        _, summary = run(config, here / "run")
+        _, summary = run_experiment(config, here / "run")
     finally:
         server.close()
     assert summary.overall == {"faithfulness": 4.0, "appropriateness": 5.0, "completeness": 3.0}

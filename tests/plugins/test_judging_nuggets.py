@@ -12,20 +12,10 @@ import pytest
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, LLMError, RunStopped
-from convrag.api.stages import LLM, Dataset
-from convrag.api.types import (
-    Answer,
-    Completion,
-    Conversation,
-    Evidence,
-    EvidenceItem,
-    Measurement,
-    Passage,
-    Prompt,
-    Report,
-    Turn,
-    TurnRecord,
-)
+from convrag.api.models import LLM
+from convrag.api.records import Measurement, Report, TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.testing import MetricsContract
@@ -421,10 +411,10 @@ def test_a_custom_prompt_is_used_and_fingerprinted(store: Store, tmp_path: Path)
 
 
 def run_sample(here: Path, *overrides: str) -> Any:
-    from convrag.run.runner import run
+    from convrag.run.runner import run_experiment
 
     chosen = ["metrics=[nuggets]", "tracker=none", "limit=2", "history=gold", *overrides]
-    _, summary = run(compose(*chosen), here / "run")
+    _, summary = run_experiment(compose(*chosen), here / "run")
     return summary
 
 

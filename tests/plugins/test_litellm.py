@@ -18,7 +18,7 @@ import yaml
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.types import Message, Prompt
 from convrag.config.compose import compose
-from convrag.store.remember import key_of
+from convrag.store.remember import compute_call_key
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
 from convrag_litellm import retrying
@@ -260,10 +260,10 @@ class TestRequest:
     def test_neither_key_nor_source_is_in_the_key_of_a_reply(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stage = LiteLLM(model="openai/x", api_key_env="MY_KEY")
         monkeypatch.setenv("MY_KEY", KEY)
-        before = key_of(stage, "complete", {"prompt": PROMPT})
+        before = compute_call_key(stage, "complete", {"prompt": PROMPT})
         monkeypatch.setenv("MY_KEY", "another")
         stage.fingerprint = "of another release"
-        assert key_of(stage, "complete", {"prompt": PROMPT}) == before
+        assert compute_call_key(stage, "complete", {"prompt": PROMPT}) == before
 
     def test_a_sent_request_does_not_change_what_is_configured(self) -> None:
         stage = LiteLLM(model="openai/x", extra={"metadata": {"a": 1}})

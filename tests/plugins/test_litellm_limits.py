@@ -73,7 +73,7 @@ class TestUsage:
     def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server) -> None:
         server.plan_replies(make_reply(""))
         meter = UsageMeter()
-        with meter.stage("generator"), pytest.raises(LLMError):
+        with meter.measure_stage("generator"), pytest.raises(LLMError):
             client(server, retries=2).complete(PROMPT)
         usage = meter.usage["generator"]
         assert (usage.calls, usage.retries) == (1, 2)

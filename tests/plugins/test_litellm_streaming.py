@@ -8,7 +8,7 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag.store.streaming import listening
+from convrag.store.streaming import listen_with
 from convrag_litellm import retrying
 from convrag_litellm.llm import LiteLLM
 from llm_server import Server, Step, make_error, make_reply
@@ -39,7 +39,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 def heard(server: Server, **parameters: Any) -> tuple[Completion, list[str]]:
     pieces: list[str] = []
     stage = LiteLLM(**{"model": "openai/gpt-4", "api_base": server.address, **parameters})
-    with listening(pieces.append):
+    with listen_with(pieces.append):
         return stage.complete(PROMPT), pieces
 
 
@@ -57,7 +57,7 @@ def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
     server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
     times: list[float] = []
     stage = LiteLLM(model="openai/local", api_base=server.address)
-    with listening(lambda piece: times.append(time.monotonic())):
+    with listen_with(lambda piece: times.append(time.monotonic())):
         stage.complete(PROMPT)
     assert times[-1] - times[0] > 0.4
 
@@ -70,7 +70,7 @@ def test_nobody_listens_nothing_is_streamed(server: Server) -> None:
 def test_the_request_is_the_same_either_way(server: Server) -> None:
     stage = LiteLLM(model="openai/local", api_base=server.address)
     silent = stage.request(PROMPT)
-    with listening(lambda piece: None):
+    with listen_with(lambda piece: None):
         assert stage.request(PROMPT) == silent
 
 
@@ -96,7 +96,7 @@ def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
     server.plan_replies(Step(body=make_reply(LONG), pieces=3, chunked=chunked), make_reply(LONG))
     pieces: list[str] = []
     stage = LiteLLM(model="openai/local", api_base=server.address)
-    with listening(pieces.append), pytest.raises(LLMError, match="A part of it was shown already"):
+    with listen_with(pieces.append), pytest.raises(LLMError, match="A part of it was shown already"):
         stage.complete(PROMPT)
     assert pieces == ["A ", "dog ", "that "]
     assert len(server.requests) == 1
@@ -118,6 +118,6 @@ def test_who_listens_may_stop_it(server: Server) -> None:
 
     server.plan_replies(make_reply(LONG))
     stage = LiteLLM(model="openai/local", api_base=server.address)
-    with listening(enough), pytest.raises(KeyboardInterrupt):
+    with listen_with(enough), pytest.raises(KeyboardInterrupt):
         stage.complete(PROMPT)
     assert stage.complete(PROMPT).text == LONG

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
-from convrag.api.types import Answer, Conversation, Turn, TurnRecord
+from convrag.api.types import Answer, Conversation, Turn
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics
@@ -34,7 +35,7 @@ def record(number: int, answer: str, error: str = "", **labels: str) -> TurnReco
 
 def overall(dataset: Dataset, *records: TurnRecord) -> Mapping[str, float]:
     metrics = AnswerabilityMetrics(dataset=dataset)
-    return Scores(records, [(metrics, metrics.measure(records))]).overall().scores
+    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
 
 
 class TestContract(MetricsContract):

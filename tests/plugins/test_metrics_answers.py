@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import Dataset, Embedder
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn, TurnRecord
+from convrag.api.models import Embedder
+from convrag.api.records import TurnRecord
+from convrag.api.stages import Dataset
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics
@@ -154,10 +156,10 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     for number, (answer, reference) in enumerate(zip(answers, references, strict=True), 1):
         expected = BLEU(effective_order=True).sentence_score(answer, [reference]).score
         assert values[f"c<::>{number}"]["sentence_BLEU"] == pytest.approx(expected)
-    overall = Scores(records, [(metrics, values)]).overall().scores
+    overall = Scores(records, [(metrics, values)]).score_all().scores
     assert overall["BLEU"] == pytest.approx(BLEU().corpus_score(answers, [references]).score)
     assert not any(name.startswith("BLEU_") for name in overall)
-    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).overall().scores
+    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).score_all().scores
     assert first["BLEU"] == 0.0
 
 
@@ -207,7 +209,7 @@ def test_measures_of_different_metrics_have_different_names() -> None:
         RewriteMetrics(embedder=cast(Embedder, None)),
     ]
     names = [name for metric in together for name in metric.measure([given]).get("c<::>1", {})]
-    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).overall().scores
+    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).score_all().scores
     assert len(names) == len(set(names)) > 20
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
 

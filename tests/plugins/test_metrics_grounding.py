@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError, LLMError
-from convrag.api.stages import LLM
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, TurnRecord
+from convrag.api.models import LLM
+from convrag.api.records import TurnRecord
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support
@@ -31,7 +32,7 @@ def record(answer: str, passages: Sequence[str] = PASSAGES, **fields: Any) -> Tu
 
 def overall(*records: TurnRecord, **parameters: Any) -> Mapping[str, float]:
     metrics = GroundingMetrics(**parameters)
-    return Scores(records, [(metrics, metrics.measure(records))]).overall().scores
+    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
 
 
 class Judge(LLM):

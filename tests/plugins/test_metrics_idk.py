@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.types import Answer, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Answer
 from convrag_metrics.idk import detect_idk, detect_idk_answer
 
 NOT_KNOWING = [

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
-from convrag.api.types import Conversation, Hit, Passage, TurnRecord
+from convrag.api.types import Conversation, Hit, Passage
 from convrag.testing import MetricsContract, TinyDataset
 from convrag_metrics.ranking import RankingMetrics
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from convrag.api.errors import DataError
-from convrag.api.stages import Embedder
-from convrag.api.types import Query, TurnRecord, Usage
+from convrag.api.models import Embedder
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.types import Query
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.rewrites import RewriteMetrics
@@ -42,7 +43,7 @@ def record(
 
 def overall(*records: TurnRecord, reference: Path | None = None) -> Mapping[str, float]:
     metrics = RewriteMetrics(embedder=Letters(), reference=reference)
-    return Scores(records, [(metrics, metrics.measure(records))]).overall().scores
+    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
 
 
 class TestContract(MetricsContract):

@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.stages import LLM, Clusterer, Embedder
+from convrag.api.models import LLM, Embedder
+from convrag.api.stages import Clusterer
 from convrag.api.types import Completion, Prompt, Question, Turn
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
-from convrag.run.writers import beir_line
-from convrag.sdk.sentences import sentences
+from convrag.run.writers import format_beir_line
+from convrag.sdk.sentences import split_sentences
 from convrag.testing import RewriterContract
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
@@ -151,16 +152,16 @@ def test_what_the_user_says_is_never_filler() -> None:
 
 
 def test_lines_end_sentences_and_citations_go() -> None:
-    assert list(sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
+    assert list(split_sentences("It has:\n- phases [1, 2]\n- craters[3]\n\nDr. Oe said so. [4] He did.")) == [
         "It has:", "- phases", "- craters", "Dr. Oe said so.", "He did.",
     ]  # fmt: skip
-    assert sentences("") == sentences(" \n ") == ()
+    assert split_sentences("") == split_sentences(" \n ") == ()
 
 
 def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    real = sentences
-    monkeypatch.setattr("convrag_mmr.history.sentences", lambda text: seen.append(text) or real(text))
+    real = split_sentences
+    monkeypatch.setattr("convrag_mmr.history.split_sentences", lambda text: seen.append(text) or real(text))
     stage, memory = rewriter(), {}
     for turns in (1, 2, 3, 3):
         stage.rewrite(ask(history=MOON[:turns], stage_state=memory))
@@ -380,9 +381,9 @@ def test_each_sentence_is_embedded_once_per_conversation() -> None:
     stage = rewriter(embedder=embedder)
     conversation = Session("c")
     for number in range(12):
-        stage.rewrite(conversation.question(f"What is thing number {number}?"))
+        stage.rewrite(conversation.make_question(f"What is thing number {number}?"))
         answer = f"Thing {number} is a thing. It was made in {1900 + number}. All things are things."
-        conversation.add(Turn(f"c<::>{number + 1}", f"What is thing number {number}?", answer))
+        conversation.add_turn(Turn(f"c<::>{number + 1}", f"What is thing number {number}?", answer))
     assert len(embedder.passages) == len(set(embedder.passages)) == 11 * 3 + 1
     assert len(embedder.queries) == 11
 
@@ -480,7 +481,7 @@ def test_the_walkthrough_runs_live(mtrag_path: Path, here: Path) -> None:
     assert {unit["turn"] for unit in fifth.trace["rewriter"]["extracted_sentences"]} <= {1, 2, 3, 4}
     assert "monkeys suitable for space travel" in fifth.rewritten_query
     assert all(hit.passage.text for record in records for hit in record.hits)
-    line = json.loads(beir_line(second))
+    line = json.loads(format_beir_line(second))
     assert line["text"] == f"|user|: {second.rewritten_query}"
     assert line["agent_response"] == second.answer.text
     assert from_json(to_json(fifth)).trace["rewriter"] == fifth.trace["rewriter"]

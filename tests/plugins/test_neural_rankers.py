@@ -15,7 +15,7 @@ from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
 from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
-from convrag.turn.turn import rerank
+from convrag.turn.turn import rerank_hits
 from convrag.turn.wiring import Wiring
 from convrag_neural.cross_encoder import CrossEncoderRanker
 from convrag_neural.monot5 import MonoT5Ranker
@@ -81,7 +81,7 @@ def test_it_puts_hits_into_a_better_order(ranker: CrossEncoderRanker) -> None:
     chance = random.Random(1)
     hits = tuple(Hit(Passage(subject, passage(subject, chance)), 10.0 - n) for n, subject in enumerate(SUBJECTS))
     for wanted in ("turbine", "glacier"):
-        found = rerank(ranker, f"old {wanted}", hits)
+        found = rerank_hits(ranker, f"old {wanted}", hits)
         assert found[0].passage.id == wanted
         assert sorted(hit.passage.id for hit in found) == sorted(SUBJECTS)
 

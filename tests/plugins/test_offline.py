@@ -15,7 +15,7 @@ import pytest
 from convrag.api.errors import ConvragError, DataError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
-from convrag.sdk.sentences import sentences
+from convrag.sdk.sentences import split_sentences
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract, LLMContract
 from convrag.testing.samples import TEXTS
@@ -254,12 +254,12 @@ def test_numbers_are_those_of_the_evidence(llm: ExtractiveLLM) -> None:
 
 
 def test_sentences() -> None:
-    assert sentences("Dr. Oe met J. Doe. They spoke.\n\n* An item") == (
+    assert split_sentences("Dr. Oe met J. Doe. They spoke.\n\n* An item") == (
         "Dr. Oe met J. Doe.",
         "They spoke.",
         "* An item",
     )
-    assert sentences("") == sentences(" \n ") == ()
+    assert split_sentences("") == split_sentences(" \n ") == ()
 
 
 # The stage ---------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ def test_without_a_corpus_it_works_all_the_same(store: Store) -> None:
 def test_many_threads_get_the_same(llm: ExtractiveLLM) -> None:
     questions = ["Who was Laika?", "Moon distance to Earth?", "What do rockets burn?"] * 20
     alone = [answering(llm, question, *MOON) for question in questions[:3]]
-    sentences.cache_clear()
+    split_sentences.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda question: answering(llm, question, *MOON), questions)) == alone * 20
 

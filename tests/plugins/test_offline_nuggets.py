@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from convrag.api.errors import LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Prompt
-from convrag.sdk.sentences import sentence_spans
+from convrag.sdk.sentences import find_sentence_spans
 from convrag.store.store import Store
 from convrag_offline.extractive import ExtractiveLLM
 
@@ -72,10 +72,14 @@ def test_the_copy_is_literal(llm: ExtractiveLLM, pieces: list[str]) -> None:
     assert without_tags(ask(llm, "nuggets", question="Does a kettle whistle?", passage=passage)) == passage
 
 
-def test_sentence_spans() -> None:
+def test_find_sentence_spans() -> None:
     text = "One of `` two . '' Three 3.5\n\n Dr. Oe! "
-    assert [text[start:end] for start, end in sentence_spans(text)] == ["One of `` two . ''", "Three 3.5", "Dr. Oe!"]
-    assert sentence_spans(" \n ") == []
+    assert [text[start:end] for start, end in find_sentence_spans(text)] == [
+        "One of `` two . ''",
+        "Three 3.5",
+        "Dr. Oe!",
+    ]
+    assert find_sentence_spans(" \n ") == []
 
 
 def test_a_summary_quotes_the_sentence_that_answers(llm: ExtractiveLLM) -> None:

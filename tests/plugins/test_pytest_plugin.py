@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from convrag import LLMError
-from convrag.testing import ask
+from convrag.testing import make_prompt
 
 
 def test_a_tiny_corpus_and_conversation(convrag_corpus: Any, convrag_conversation: Any, convrag_dataset: Any) -> None:
@@ -20,13 +20,13 @@ def test_a_tiny_corpus_and_conversation(convrag_corpus: Any, convrag_conversatio
 
 
 def test_a_recorded_llm(convrag_llm: Any) -> None:
-    prompt = ask("Is it hot?")
+    prompt = make_prompt("Is it hot?")
     assert convrag_llm.complete(prompt).text == "Is copper better for kettles?"
     convrag_llm.replies = {"Is it hot?": "Yes."}
     assert convrag_llm.complete(prompt).text == "Yes."
     assert convrag_llm.prompts == [prompt, prompt]
     with pytest.raises(LLMError, match="no reply was recorded for a prompt that ends with .*Is it cold"):
-        convrag_llm.complete(ask("Is it cold?"))
+        convrag_llm.complete(make_prompt("Is it cold?"))
 
 
 def test_a_fresh_store(convrag_store: Any) -> None:

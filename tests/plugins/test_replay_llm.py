@@ -10,16 +10,17 @@ import pytest
 
 import toys
 from convrag.api.errors import ConfigError, DataError, LLMError
-from convrag.api.types import Answer, Completion, Message, Prompt, Run
+from convrag.api.records import Run
+from convrag.api.types import Answer, Completion, Message, Prompt
 from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
-from convrag.store.atomic import replacing
+from convrag.store.atomic import open_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag.testing import LLMContract, ask
+from convrag.testing import LLMContract, make_prompt
 from convrag_replay.llm import ReplayLLM
 from convrag_tasks.record import Recorder, RecordTask
 from test_command import convrag, run_folders
@@ -29,7 +30,7 @@ REPLY = Completion("A dog.", 7, 3, cached_tokens=2, cost_usd=0.5, seconds=1.5, r
 
 
 def write(path: Path, *pairs: tuple[Prompt, Completion]) -> Path:
-    path.write_text("".join(f"{recording.to_line(*pair)}\n" for pair in pairs), encoding="utf-8")
+    path.write_text("".join(f"{recording.format_reply(*pair)}\n" for pair in pairs), encoding="utf-8")
     return path
 
 
@@ -102,7 +103,7 @@ class TestReplay:
 def test_the_hash_of_a_prompt_never_changes() -> None:
     """Recordings are kept in repositories: a release that changes this makes them worthless."""
     prompt = Prompt("answer", (Message("user", "Größe? 🐕"),), sampling={"top_p": 0.5, "max_tokens": 3}, attempt=2)
-    assert recording.key_of(prompt) == "d6d2474ce8c715a92c16baaed3f415cf"
+    assert recording.compute_prompt_key(prompt) == "d6d2474ce8c715a92c16baaed3f415cf"
 
 
 class Asking(toys.QuotingGenerator):
@@ -112,7 +113,7 @@ class Asking(toys.QuotingGenerator):
         self.llm = llm
 
     def generate(self, question: Any, evidence: Any) -> Answer:
-        return Answer(self.llm.complete(ask(question.text)).text)
+        return Answer(self.llm.complete(make_prompt(question.text)).text)
 
 
 class TestRecorder:
@@ -128,11 +129,11 @@ class TestRecorder:
     def test_each_reply_is_there_once_also_one_that_is_reused(self, tmp_path: Path) -> None:
         store = Store(tmp_path / "store")
         for path in (tmp_path / "1.jsonl", tmp_path / "2.jsonl"):
-            with replacing(path) as file:
+            with open_atomically(path) as file:
                 recorder = Recorder(file)
                 self.run(tmp_path, recorder, store)
             assert sorted(path.parent.glob("*.jsonl*")) == sorted(path.parent.glob("*.jsonl"))
-            assert len(recording.read(path)) == recorder.count == 2
+            assert len(recording.read_recording(path)) == recorder.count == 2
         assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
 
     def test_a_run_that_fails_leaves_what_was_there(self, tmp_path: Path) -> None:
@@ -140,7 +141,7 @@ class TestRecorder:
         before = path.read_bytes()
 
         def fail() -> None:
-            with replacing(path) as file:
+            with open_atomically(path) as file:
                 self.run(tmp_path, Recorder(file), Store(tmp_path / "store"))
                 raise KeyboardInterrupt
 
@@ -155,7 +156,7 @@ class TestRecorder:
 
     def test_a_recording_is_small(self) -> None:
         long = Prompt("answer", (Message("user", "word " * 5000),))
-        assert len(recording.to_line(long, REPLY)) < 500
+        assert len(recording.format_reply(long, REPLY)) < 500
 
 
 def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_replayed_calls_spend_nothing(tmp_path: Path) -> None:
     llm.fingerprint = "f"
     remember(llm, Store(tmp_path / "store"))
     meter = UsageMeter()
-    with meter.stage("generator"):
+    with meter.measure_stage("generator"):
         llm.complete(FIRST)
     usage = meter.usage["generator"]
     assert (usage.calls, usage.prompt_tokens, usage.spent_usd, usage.unpriced) == (1, 7, 0.0, 0)

@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from convrag.api.errors import ConfigError, MissingExtra
-from convrag.api.stages import Dataset, Embedder
+from convrag.api.models import Embedder
+from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config.compose import compose
 from convrag.sdk.corpus import Corpus

@@ -9,8 +9,10 @@ import pytest
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, RunStopped, UnknownName
-from convrag.api.stages import LLM, Generator, Rewriter
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite, TurnRecord
+from convrag.api.models import LLM
+from convrag.api.records import TurnRecord
+from convrag.api.stages import Generator, Rewriter
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt, Question, Rewrite
 from convrag.config.compose import compose
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
@@ -53,9 +55,9 @@ class Streams(Generator):
             raise RunStopped("the cost limit is reached")
         self.histories.append(len(question.history))
         first = evidence.items[0].passage
-        if hear := current_listener():
-            hear("It is ")
-            hear(f"{question.text} [7][9]")
+        if listener := current_listener():
+            listener("It is ")
+            listener(f"{question.text} [7][9]")
         text = f"It is {question.text} [7]"
         return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
 

@@ -9,7 +9,8 @@ import pytest
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, ConvragError, DataError
-from convrag.api.types import Conversation, Turn, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Conversation, Turn
 from convrag.config.compose import compose
 from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract

@@ -11,7 +11,8 @@ import pytest
 
 from commands import run_convrag
 from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Hit, Passage, Turn
 from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag_tasks.dataset_turns import DatasetTurn

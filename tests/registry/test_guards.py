@@ -11,7 +11,7 @@ import pytest
 
 import toys
 from convrag.api.hookspecs import hookimpl
-from convrag.api.types import Report
+from convrag.api.records import Report
 from convrag.registry import plugins
 from convrag.registry.plugins import Plugins
 from convrag.run.observers import Observers

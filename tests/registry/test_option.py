@@ -9,7 +9,9 @@ import pytest
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.stages import LLM, OPTION_KEY, Clusterer, Embedder, Ranker, Rewriter
+from convrag.api.groups import OPTION_KEY
+from convrag.api.models import LLM, Embedder
+from convrag.api.stages import Clusterer, Ranker, Rewriter
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use, operational, use
 from convrag.store.store import Store

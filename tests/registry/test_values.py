@@ -11,7 +11,8 @@ import pytest
 from omegaconf import OmegaConf
 
 from convrag.api.errors import ConfigError
-from convrag.api.stages import LLM, Rewriter
+from convrag.api.models import LLM
+from convrag.api.stages import Rewriter
 from convrag.registry.option import Option
 from convrag.registry.parameters import operational
 

@@ -7,16 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from convrag.api.types import (
-    Completion,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    Prompt,
-    TurnRecord,
-)
+from convrag.api.records import TurnRecord
+from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt
 from convrag.run.records import TurnRecords, from_json, to_json
 
 
@@ -58,7 +50,7 @@ def test_files_of_former_versions_are_read() -> None:
 def test_records_can_be_gone_through_again_and_again(kept: int) -> None:
     """Domain by domain, as they were added: in memory, on disk, or in both."""
     added = [record(1, "tea"), record(2, "milk"), record(3, "tea"), record(4, "milk")]
-    records = TurnRecords(kept=kept)
+    records = TurnRecords(in_memory=kept)
     for each in added:
         records.add(each)
     first = list(records)

@@ -9,9 +9,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, TurnRecord, Usage
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
 from convrag.run.records import from_json, read_records, to_json
-from convrag.run.writers import RunFolder, beir_line, strictly_falling, trec_lines
+from convrag.run.writers import RunFolder, break_ties, format_beir_line, format_trec_lines
 
 
 def record() -> TurnRecord:
@@ -53,19 +54,19 @@ def test_a_record_has_the_names_that_readers_expect() -> None:
 
 
 def test_beir_and_trec() -> None:
-    assert json.loads(beir_line(record())) == {
+    assert json.loads(format_beir_line(record())) == {
         "_id": "t<::>2",
         "text": "|user|: How hot is tea?",
         "agent_response": "Hot [1].",
     }
-    lines = [line.split() for line in trec_lines(record())]
+    lines = [line.split() for line in format_trec_lines(record())]
     assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a_b", "1"], ["t<::>2", "Q0", "c", "2"]]
     assert float(lines[0][4]) > float(lines[1][4])
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=30))
 def test_scores_fall_also_in_single_precision(values: list[float]) -> None:
-    scores = strictly_falling([Hit(Passage("p", ""), value) for value in sorted(values, reverse=True)])
+    scores = break_ties([Hit(Passage("p", ""), value) for value in sorted(values, reverse=True)])
     single = [struct.unpack("f", struct.pack("f", score))[0] for score in scores]
     assert all(a > b for a, b in pairwise(single))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from convrag.score.bootstrap import intervals
+from convrag.score.bootstrap import bootstrap_intervals
 
 
 def test_intervals_are_those_of_whole_conversations() -> None:
     """Turns that repeat each other bring no certainty: ten equal turns per conversation change nothing."""
     means = np.random.default_rng(6).random((30, 1))
-    once = intervals(means, np.ones((30, 1)))
-    assert intervals(10 * means, np.full((30, 1), 10.0)) == pytest.approx(once)
+    once = bootstrap_intervals(means, np.ones((30, 1)))
+    assert bootstrap_intervals(10 * means, np.full((30, 1), 10.0)) == pytest.approx(once)
     error = means.std() / np.sqrt(30)
     assert once[0, 1] - once[0, 0] == pytest.approx(2 * 1.96 * error, rel=0.06)
 
@@ -21,13 +21,13 @@ def test_scipy_draws_the_same_interval() -> None:
     stats = pytest.importorskip("scipy.stats")
     means = np.random.default_rng(7).random(40)
     theirs = stats.bootstrap((means,), np.mean, n_resamples=10000, method="percentile", rng=np.random.default_rng(0))
-    ((low, high),) = intervals(means[:, None], np.ones((40, 1)))
+    ((low, high),) = bootstrap_intervals(means[:, None], np.ones((40, 1)))
     assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
 
 
 def test_a_single_conversation_has_no_interval() -> None:
-    assert np.isnan(intervals(np.ones((1, 1)), np.ones((1, 1)))).all()
-    one_of_two = intervals(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]]))
+    assert np.isnan(bootstrap_intervals(np.ones((1, 1)), np.ones((1, 1)))).all()
+    one_of_two = bootstrap_intervals(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]]))
     assert np.isnan(one_of_two[0]).all()
     assert not np.isnan(one_of_two[1]).any()
 
@@ -36,8 +36,8 @@ def test_what_follows_from_the_means_has_an_interval_too() -> None:
     generator = np.random.default_rng(5)
     sums = np.stack([generator.integers(0, 5, 40), generator.integers(5, 9, 40)], axis=1).astype(float)
     ones = np.ones_like(sums)
-    ((low, high),) = intervals(sums, ones, lambda means: means[:, :1] / means[:, 1:])
+    ((low, high),) = bootstrap_intervals(sums, ones, lambda means: means[:, :1] / means[:, 1:])
     ratio = sums[:, 0].sum() / sums[:, 1].sum()
     assert low < ratio < high
-    same = intervals(sums, ones, lambda means: means * 2)
-    assert same == pytest.approx(2 * intervals(sums, ones))
+    same = bootstrap_intervals(sums, ones, lambda means: means * 2)
+    assert same == pytest.approx(2 * bootstrap_intervals(sums, ones))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
-from convrag.api.types import Measurement, Report, TurnRecord
 from convrag.score.measuring import measure
 from convrag.score.summary import join_reports
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import RunStopped
+from convrag.api.records import TurnRecord, Usage
 from convrag.api.stages import Metrics
-from convrag.api.types import TurnRecord, Usage
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.store.usage import add_usage
@@ -52,16 +52,16 @@ def scores(*metrics: Given) -> Scores:
 
 def test_means_are_over_the_turns_that_have_the_measure() -> None:
     found = scores(Given({"x<::>1": {"m": 1.0}, "x<::>2": {"m": 0.0, "n": 0.5}, "y<::>1": {"m": 0.5}}))
-    assert found.overall().scores == {"m": 0.5, "n": 0.5}
-    assert found.overall().turns == 3
-    assert {domain: (part.turns, part.scores) for domain, part in found.by_domain().items()} == {
+    assert found.score_all().scores == {"m": 0.5, "n": 0.5}
+    assert found.score_all().turns == 3
+    assert {domain: (part.turns, part.scores) for domain, part in found.score_domains().items()} == {
         "a": (2, {"m": 0.5, "n": 0.5}),
         "b": (1, {"m": 0.5}),
     }
 
 
 def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
-    found = scores(Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})).slices()
+    found = scores(Given({record.turn_id: {"m": float(record.number)} for record in RECORDS})).score_slices()
     assert list(found) == ["turn", "kind", "many"]
     assert [(value, part.turns, part.scores["m"]) for value, part in found["turn"].items()] == [
         ("1", 2, 1.0),
@@ -75,7 +75,7 @@ def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
 def test_labels_that_name_every_turn_are_no_slices() -> None:
     records = [record("x", number, name=f"turn {number}", same="yes") for number in range(1, 40)]
     metric = Given({each.turn_id: {"m": 1.0} for each in records})
-    assert list(Scores(records, [(metric, metric.values)]).slices()) == ["turn"]
+    assert list(Scores(records, [(metric, metric.values)]).score_slices()) == ["turn"]
 
 
 def test_what_follows_from_means_follows_in_every_slice_and_has_an_interval() -> None:
@@ -85,17 +85,17 @@ def test_what_follows_from_means_follows_in_every_slice_and_has_an_interval() ->
         "y<::>1": {"hit": 0.0, "predicted": 0.0, "labelled": 1.0},
     }
     found = scores(F1(counts), Given({"y<::>1": {"m": 1.0}}))
-    assert found.overall().scores == {"F1": pytest.approx(0.5), "m": 1.0}
-    assert found.by_domain()["a"].scores == {"F1": pytest.approx(2 / 3)}
-    low, high = found.intervals()["F1"]
+    assert found.score_all().scores == {"F1": pytest.approx(0.5), "m": 1.0}
+    assert found.score_domains()["a"].scores == {"F1": pytest.approx(2 / 3)}
+    low, high = found.compute_intervals()["F1"]
     assert 0.0 == low < high == pytest.approx(2 / 3)
-    assert "m" not in found.intervals()  # of one conversation
+    assert "m" not in found.compute_intervals()  # of one conversation
 
 
 def test_no_scores_at_all() -> None:
     found = scores(Given({}))
-    assert found.overall().scores == {}
-    assert found.by_domain() == found.slices() == found.intervals() == {}
+    assert found.score_all().scores == {}
+    assert found.score_domains() == found.score_slices() == found.compute_intervals() == {}
 
 
 def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from convrag.api.types import Completion, Message, Prompt, Usage
+from convrag.api.records import Usage
+from convrag.api.types import Completion, Message, Prompt
 from convrag.sdk.parallel import map_parallel
 from convrag.store.usage import UsageMeter, add_reply, add_usage
 
@@ -26,7 +27,7 @@ def ask(number: int) -> int:
 
 def measured(call: Callable[[int], int], items: range, workers: int) -> tuple[list[int], UsageMeter]:
     meter = UsageMeter()
-    with meter.stage("metrics.x"):
+    with meter.measure_stage("metrics.x"):
         return list(map_parallel(call, items, "Asking", workers=workers)), meter
 
 
@@ -68,7 +69,7 @@ def test_the_first_error_ends_it_and_what_was_spent_until_then_counts() -> None:
         return number
 
     meter = UsageMeter()
-    with meter.stage("metrics.x"), pytest.raises(ValueError, match="no"):
+    with meter.measure_stage("metrics.x"), pytest.raises(ValueError, match="no"):
         list(map_parallel(fails, range(1000), "Asking", workers=2))
     assert len(asked) < 20
     assert meter.usage == {"metrics.x": Usage(calls=len(asked))}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from convrag.sdk.utterances import last_utterance, utterances
+from convrag.sdk.utterances import get_last_utterance, split_utterances
 
 
 @pytest.mark.parametrize(
@@ -18,5 +18,5 @@ from convrag.sdk.utterances import last_utterance, utterances
     ],
 )
 def test_utterances(text: str, found: list[str]) -> None:
-    assert utterances(text) == found
-    assert last_utterance(f"{text}  ") == found[-1]
+    assert split_utterances(text) == found
+    assert get_last_utterance(f"{text}  ") == found[-1]

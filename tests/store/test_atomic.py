@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.store.atomic import replacing, write_atomically
+from convrag.store.atomic import open_atomically, write_atomically
 
 
 def names_in(folder: Path) -> list[str]:
@@ -23,7 +23,7 @@ def test_a_file_is_replaced_and_nothing_stays_beside_it(tmp_path: Path) -> None:
 
 
 def test_bytes(tmp_path: Path) -> None:
-    with replacing(tmp_path / "file.bin", "wb") as file:
+    with open_atomically(tmp_path / "file.bin", "wb") as file:
         file.write(b"\x00\r\n")
     assert (tmp_path / "file.bin").read_bytes() == b"\x00\r\n"
 
@@ -31,7 +31,7 @@ def test_bytes(tmp_path: Path) -> None:
 def test_the_file_appears_at_the_end_of_the_block(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
     path.write_text("before")
-    with replacing(path) as file:
+    with open_atomically(path) as file:
         file.write("after")
         file.flush()
         assert path.read_text() == "before"
@@ -44,7 +44,7 @@ def test_a_block_that_fails_changes_nothing(error: type[BaseException], tmp_path
     path.write_text("before")
 
     def fail() -> None:
-        with replacing(path) as file:
+        with open_atomically(path) as file:
             file.write("half")
             raise error
 

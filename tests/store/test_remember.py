@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 
 import toys
-from convrag.api.stages import remembered
-from convrag.api.types import Hit, Passage, Usage
-from convrag.store.remember import ArrayCodec, remember
+from convrag.api.records import Usage
+from convrag.api.stage import remembered
+from convrag.api.types import Hit, Passage
+from convrag.store.codecs import ArrayCodec
+from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag.testing import ask
+from convrag.testing import make_prompt
 
 
 @pytest.fixture
@@ -31,19 +33,24 @@ def known(stage: Any, store: Store, fingerprint: str = "f") -> Any:
 
 def test_a_reply_is_asked_for_once(store: Store) -> None:
     llm = known(toys.EchoLLM(), store)
-    first = llm.complete(ask("one?"))
+    first = llm.complete(make_prompt("one?"))
     again = known(toys.EchoLLM(), store)
-    assert again.complete(ask("one?")) == first
+    assert again.complete(make_prompt("one?")) == first
     assert (llm.asked, again.asked) == (1, 0)
 
 
 def test_another_attempt_fingerprint_or_sampling_is_another_call(store: Store) -> None:
     llm = known(toys.EchoLLM(), store)
-    for prompt in (ask(), replace(ask(), attempt=1), replace(ask(), sampling={"temperature": 1}), ask("other")):
+    for prompt in (
+        make_prompt(),
+        replace(make_prompt(), attempt=1),
+        replace(make_prompt(), sampling={"temperature": 1}),
+        make_prompt("other"),
+    ):
         llm.complete(prompt)
     assert llm.asked == 4
     other = known(toys.EchoLLM(), store, "g")
-    other.complete(ask())
+    other.complete(make_prompt())
     assert other.asked == 1
 
 
@@ -122,10 +129,10 @@ def test_rankings_and_scores_come_back_whole(store: Store) -> None:
 def test_usage_tells_made_from_reused(store: Store) -> None:
     llm, embedder = known(toys.EchoLLM(), store), known(toys.LetterEmbedder(), store)
     meter = UsageMeter()
-    with meter.stage("rewriter"):
-        llm.complete(ask())
-        llm.complete(ask())
-    with meter.stage("generator"):
+    with meter.measure_stage("rewriter"):
+        llm.complete(make_prompt())
+        llm.complete(make_prompt())
+    with meter.measure_stage("generator"):
         embedder.embed(["a", "b", "a"])
         embedder.embed(["a", "c"])
     assert meter.usage["rewriter"] == Usage(1, 1, 6, 4, cost_usd=1.0, spent_usd=0.5)
@@ -141,9 +148,9 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
             return super().score(query, texts)
 
     ranker, meter = known(Slow(), store), UsageMeter()
-    with meter.stage("made"):
+    with meter.measure_stage("made"):
         ranker.score("q", ["a", "b"])
-    with meter.stage("reused"):
+    with meter.measure_stage("reused"):
         ranker.score("q", ["a", "b"])
     assert meter.usage["made"].reused_seconds == 0
     assert 0.02 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
@@ -153,7 +160,7 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
 def test_a_call_in_flight_is_waited_for(store: Store) -> None:
     llm = known(toys.EchoLLM(), store)
     with ThreadPoolExecutor(16) as pool:
-        texts = list(pool.map(lambda n: llm.complete(ask(f"{n % 4}?")).text, range(64)))
+        texts = list(pool.map(lambda n: llm.complete(make_prompt(f"{n % 4}?")).text, range(64)))
     assert llm.asked == 4
     assert len(set(texts)) == 4
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import locks_of
+from convrag.store.locks import get_locks
 from convrag.store.store import Store
 
 
@@ -31,10 +31,10 @@ def test_a_store_that_was_made_before_times_were_kept(tmp_path: Path) -> None:
     connection.commit()
     connection.close()
     store = Store(tmp_path)
-    mark = store.last_row()
+    mark = store.get_last_row()
     store.put("test", {"new": b"\x02", "other": b"\x03"}, seconds=1.5)
-    assert store.get_timed(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
-    assert store.count_since(mark) == {"test": 2}
+    assert store.get_with_seconds(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
+    assert store.count_entries_since(mark) == {"test": 2}
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert [path.name for path in folder.iterdir()] == ["whole"]
 
 
-def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
+def test_locks_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
     store = Store(tmp_path)
     inside, most = [0], [0]
     guard = threading.Lock()
@@ -100,7 +100,7 @@ def test_claims_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> N
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(40)))
     assert most == [1]
-    assert locks_of(store.path)._held == {}
+    assert get_locks(store.path)._thread_locks == {}
 
 
 def test_a_killed_process_lets_go(tmp_path: Path) -> None:

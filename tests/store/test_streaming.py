@@ -12,7 +12,7 @@ from convrag.config.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import Stream, current_listener
-from convrag.testing import ask
+from convrag.testing import make_prompt
 from toys import pipeline
 
 
@@ -23,8 +23,8 @@ class PiecewiseLLM(toys.EchoLLM):
 
     def complete(self, prompt: Any) -> Completion:
         for piece in ("one ", "two ", "three"):
-            if hear := current_listener():
-                hear(piece)
+            if listener := current_listener():
+                listener(piece)
             time.sleep(0.01)
         return Completion("one two three")
 
@@ -38,7 +38,7 @@ class Telling(toys.QuotingGenerator):
         self.llm = llm
 
     def generate(self, question: Any, evidence: Any) -> Answer:
-        return Answer(self.llm.complete(ask()).text)
+        return Answer(self.llm.complete(make_prompt()).text)
 
 
 def known(llm: Any, store: Store) -> Any:

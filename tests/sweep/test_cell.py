@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.api.types import Cell, Sweep
+from convrag.api.records import Cell, Sweep
 from convrag.sdk import progress
 from convrag.sweep.cell import run_cell
 from convrag.sweep.lock import hold_cell

@@ -62,7 +62,7 @@ def test_a_file_system_without_locks_costs_a_warning(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr("fcntl.flock", refuse)
-    monkeypatch.setattr("convrag.store.locks.KeyLocks._lock", refuse)
+    monkeypatch.setattr("convrag.store.locks.KeyLocks._set_byte_lock", refuse)
     with hold_grid(tmp_path / "grid"), hold_cell(tmp_path / "grid/cell"):
         pass
     assert len(caplog.messages) == 2

@@ -11,8 +11,8 @@ import broken
 import heavy
 import sound
 from convrag import testing
-from convrag.api.stages import GROUPS, options_group
-from convrag.testing.offline import without_network
+from convrag.api.groups import GROUPS, options_group
+from convrag.testing.network import block_network
 
 CONTRACTS: dict[str, type[testing.StageContract]] = {
     contract.group: contract
@@ -66,7 +66,7 @@ def test_each_check_is_there_for_a_reason(group: str) -> None:
 def test_this_machine_may_be_asked_where_it_is_the_business() -> None:
     import socket
 
-    with socket.create_server(("127.0.0.1", 0)) as server, without_network(this_machine=True) as asked:
+    with socket.create_server(("127.0.0.1", 0)) as server, block_network(allow_loopback=True) as asked:
         socket.create_connection(server.getsockname()).close()
         with pytest.raises(OSError, match="no network in this test"):
             socket.create_connection(("192.0.2.1", 80))

@@ -11,7 +11,7 @@ from convrag.api.types import Answer, Hit, Passage, Rewrite
 from convrag.config.settings import Settings
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
-from convrag.turn.turn import rerank
+from convrag.turn.turn import rerank_hits
 from toys import pipeline
 
 
@@ -82,10 +82,10 @@ def test_a_turn_that_fails_is_a_record_and_the_next_goes_on() -> None:
 
 def test_a_reranker_reorders_or_leaves_alone() -> None:
     hits = tuple(Hit(Passage(f"p{n}", "t"), 9.0 - n) for n in range(3))
-    turned = rerank(toys.ReverseRanker(), "q", hits)
+    turned = rerank_hits(toys.ReverseRanker(), "q", hits)
     assert [(hit.passage.id, hit.score) for hit in turned] == [("p2", 2.0), ("p1", 1.0), ("p0", 0.0)]
-    assert rerank(toys.EvenRanker(), "q", hits) == hits
-    assert rerank(toys.ReverseRanker(), "q", ()) == ()
+    assert rerank_hits(toys.EvenRanker(), "q", hits) == hits
+    assert rerank_hits(toys.ReverseRanker(), "q", ()) == ()
 
 
 def test_a_reranker_that_fails_leaves_the_order() -> None:
@@ -108,9 +108,9 @@ def test_later_stages_know_the_rewrite() -> None:
 
 def test_a_question_sees_only_what_was_before_and_no_labels() -> None:
     conversation = Session("c")
-    first = conversation.question("one?")
-    conversation.add(toys.talk("c", "one?").turns[0])
-    second = conversation.question("two?")
+    first = conversation.make_question("one?")
+    conversation.add_turn(toys.talk("c", "one?").turns[0])
+    second = conversation.make_question("two?")
     assert first.history == ()
     assert [turn.question for turn in second.history] == ["one?"]
     assert second.history[0].labels == {}

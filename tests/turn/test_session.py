@@ -31,7 +31,7 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text("{")
-    with pytest.raises(DataError, match="c.json: this is no saved conversation"):
+    with pytest.raises(DataError, match="c.json: this is not a saved conversation"):
         Conversations(tmp_path).get("c")
 
 
@@ -39,7 +39,7 @@ def test_memory_is_bounded_and_what_is_on_disk_comes_back(tmp_path: Path) -> Non
     chat = pipeline(conversations=Conversations(tmp_path, limit=2))
     for name in "abcd":
         chat.turn(name, "one?")
-    assert len(chat.conversations._held) == 2
+    assert len(chat.conversations._in_memory) == 2
     assert chat.turn("a", "two?").number == 2
     forgetful = pipeline(conversations=Conversations(limit=2))
     for name in "abc":
@@ -93,7 +93,7 @@ def test_a_conversation_that_is_dropped_in_the_midst_of_a_turn_keeps_it() -> Non
     going = conversations.open("a", "default")
     conversations.open("b", "default")  # drops a
     assert conversations.open("a", "default") is going
-    going.add(Turn("a<::>1", "Tea?"))
+    going.add_turn(Turn("a<::>1", "Tea?"))
     conversations.open("b", "default")
     del going
     gc.collect()

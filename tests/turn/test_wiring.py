@@ -8,7 +8,8 @@ from omegaconf import OmegaConf
 
 import toys
 from convrag.api.errors import ConfigError, MissingExtra, NotReady
-from convrag.api.stages import LLM, Clusterer, Embedder, Rewriter
+from convrag.api.models import LLM, Embedder
+from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Rewrite
 from convrag.registry import plugins
 from convrag.registry.parameters import operational, use

@@ -1,4 +1,4 @@
-"""A stage made again with one parameter changed, and its fingerprint, as the kernel would compute it."""
+"""A stage with one parameter changed, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -12,72 +12,74 @@ from unittest import mock
 from convrag.api.errors import ConvragError
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter
-from convrag.turn.stage_pool import fingerprint_of
+from convrag.turn.stage_pool import fingerprint_stage
 
 
-class Making:
-    """Knows how `make` calls the class of an option, and calls it with other values.
+class StageVariants:
+    """Makes variants of a stage: it calls the stage's class as `make` does, but with some arguments changed.
 
     Args:
-        make: gives a fresh stage.
-        option: of the stage's class.
+        make: makes the stage by calling its class.
+        option: the option of the stage's class.
     """
 
     def __init__(self, make: Callable[[], Any], option: Option) -> None:
         self._make = make
         self._option = option
 
-    def parameter(self, name: str) -> Parameter:
-        """A parameter of the option."""
+    def get_parameter(self, name: str) -> Parameter:
+        """Return a parameter of the option."""
         return self._option.parameters[name]
 
-    def stage(self, **changed: Any) -> Any:
-        """The stage that `make` makes, but for what is changed."""
-        return self._option.cls(**{**self._given, **changed})
+    def build(self, **changed: Any) -> Any:
+        """Build the stage with changed arguments."""
+        return self._option.cls(**{**self._arguments, **changed})
 
-    def fingerprint(self, **changed: Any) -> str:
-        """Of that stage, as the kernel has it."""
+    def compute_fingerprint(self, **changed: Any) -> str:
+        """Compute the fingerprint of the stage with changed arguments, as a run would."""
         plain: dict[str, Any] = {}
         injected: dict[str, Any] = {}
         for name in self._option.configurable:
-            parameter = self.parameter(name)
-            value = changed.get(name, self._given.get(name, parameter.default))
+            parameter = self.get_parameter(name)
+            value = changed.get(name, self._arguments.get(name, parameter.default))
             (injected if parameter.group else plain)[name] = value
-        return fingerprint_of(self._option, plain, injected, self.stage(**changed))
+        return fingerprint_stage(self._option, plain, injected, self.build(**changed))
 
-    def changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Name -> another value that the class accepts, for each plain parameter for which one is found."""
+    def find_changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield (name, {name: another value}) for each plain parameter for which the class accepts another value."""
         for name in self._option.configurable:
-            parameter = self.parameter(name)
-            current = self._given.get(name, parameter.default)
-            for value in () if parameter.group else _others(parameter, current):
+            parameter = self.get_parameter(name)
+            current = self._arguments.get(name, parameter.default)
+            for value in () if parameter.group else _propose_values(parameter, current):
                 try:
-                    self.stage(**{name: value})
+                    self.build(**{name: value})
                 except (ConvragError, ValueError, TypeError, OSError):
                     continue
                 yield name, {name: value}
                 break
 
     @cached_property
-    def _given(self) -> dict[str, Any]:
-        """What `make` gives to the constructor; what it leaves out stands with its default."""
+    def _arguments(self) -> dict[str, Any]:
+        """The arguments with which `make` calls the class; the default where it gives none."""
         cls = self._option.cls
         constructor = cls.__init__
         calls: list[dict[str, Any]] = []
 
-        def recording(stage: Any, /, *arguments: Any, **named: Any) -> None:
+        def record_call(stage: Any, /, *arguments: Any, **named: Any) -> None:
             if type(stage) is cls:
                 calls.append(dict(inspect.signature(constructor).bind(stage, *arguments, **named).arguments))
             constructor(stage, *arguments, **named)
 
-        with mock.patch.object(cls, "__init__", recording):
+        with mock.patch.object(cls, "__init__", record_call):
             self._make()
-        assert calls, f"make() must call {cls.__name__}(...) each time: it returned a stage that was there before"
+        assert calls, (
+            f"make() must call {cls.__name__}(...) each time, and must not return a stage that it made earlier"
+        )
         return {name: calls[-1].get(name, each.default) for name, each in self._option.parameters.items()}
 
 
-def _others(parameter: Parameter, current: Any) -> Iterator[Any]:
-    """Values of a parameter's type that differ from the current one, likely ones first."""
+def _propose_values(parameter: Parameter, current: Any) -> Iterator[Any]:
+    """Yield values of a parameter's type that differ from the current one, the most likely to be valid first."""
     members = get_args(parameter.type) if type(None) in get_args(parameter.type) else (parameter.type,)
     for member in members:
         if get_origin(member) is Literal:

@@ -1,0 +1,180 @@
+"""Records of turns, usage, reports and summaries of runs, cells of sweeps. All of it is immutable plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from convrag.api.types import Answer, Completion, Evidence, Hit, Prompt, Query
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The calls, tokens, costs and times of one stage in one turn.
+
+    `calls` were made in this run, `reused` ones were answered from the store; tokens count for both. `cached_tokens`
+    are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
+    what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
+    waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
+    """
+
+    calls: int = 0
+    reused: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cost_usd: float = 0.0
+    spent_usd: float = 0.0
+    unpriced: int = 0
+    seconds: float = 0.0
+    retries: int = 0
+    reused_seconds: float = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """The record of one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
+
+    A turn that failed has an `error`, and the results of the stages before it. `labels` come from the data set.
+    `replies` are the prompts that stages sent to language models, with their replies; only
+    task=record writes them to a file.
+    """
+
+    conversation_id: str
+    turn_id: str
+    domain: str
+    number: int
+    original_query: str
+    queries: tuple[Query, ...] = ()
+    hits: tuple[Hit, ...] = ()
+    evidence: Evidence = Evidence()
+    answer: Answer = Answer("")
+    trace: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    fallbacks: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    replies: tuple[tuple[Prompt, Completion], ...] = field(default=(), repr=False)
+
+    @property
+    def rewritten_query(self) -> str:
+        """The text of the first query; the original question if there is none."""
+        return self.queries[0].text if self.queries else self.original_query
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run as its observers see it: its folder, its configuration and its size.
+
+    `notes` are the notes of its stages for a reader of the scores; `prompts` holds the prompt templates by place and
+    task ("rewriter.rewrite"). `sweep` is the id of the sweep that the run belongs to; it is empty for a single run.
+    """
+
+    folder: Path
+    config: Mapping[str, Any]
+    conversations: int
+    turns: int
+    fingerprints: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    sweep: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A report of a stage, a metric or an observer on a whole run.
+
+    The summary shows the `lines`. metrics.json holds the `numbers` (plain data) under the `title`. The `files` (name ->
+    text) are written into the run's folder. Reports with the same title are joined.
+    """
+
+    title: str
+    lines: tuple[str, ...] = ()
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+
+class Measurement(dict[str, Mapping[str, float]]):
+    """The values of a metric (turn id -> measure -> value), with an optional report on the run.
+
+        return Measurement(values, report=Report("judging", lines))
+
+    Args:
+        values: turn id -> measure -> value.
+        report: the metric's report on the whole run.
+    """
+
+    def __init__(self, values: Mapping[str, Mapping[str, float]], *, report: Report | None = None) -> None:
+        super().__init__(values)
+        self.report = report
+
+
+@dataclass(frozen=True, slots=True)
+class Slice:
+    """The scores of some of a run's turns (those of a domain, say), and how many of them were scored."""
+
+    turns: int
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """The summary of a run: scores overall and per domain, counts, usage, and the numbers of reports by title.
+
+    `intervals` are the 95 % intervals of the overall scores. `slices` are the scores by turn position ("turn") and by
+    the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
+    if it did not.
+    """
+
+    overall: Mapping[str, float]
+    domains: Mapping[str, Mapping[str, float]]
+    scored: Mapping[str, int]
+    turns: int
+    failed: int
+    fallbacks: Mapping[str, int]
+    usage: Mapping[str, Usage]
+    timings: Mapping[str, float]
+    seconds: float
+    reports: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    stopped: str = ""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
+
+    `name` is what people call it: those of its overrides in which it differs from other cells.
+    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", "same" (it is the same
+    experiment as the cell whose id is `same_as`, and is not run), or empty while it is to come.
+    """
+
+    id: str
+    overrides: tuple[str, ...]
+    folder: Path
+    state: str = ""
+    error: str = ""
+    name: str = ""
+    same_as: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep.
+
+    `notes` say which factors made no difference to which cells.
+    """
+
+    id: str
+    folder: Path
+    cells: tuple[Cell, ...]
+    config: Mapping[str, Any] = field(default_factory=dict)
+    interrupted: bool = False
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,85 @@
+"""What all stages share: the base class, and the mark on methods whose results the store keeps."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from convrag.api.records import Report, TurnRecord
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def remembered(*, each: str = "", array: str = "") -> Callable[[F], F]:
+    """Mark a stage method: the store keeps its results, and the same call is not computed again.
+
+    Args:
+        each: name of a parameter that is a list: each of its items is remembered under a key of its own. If empty, the
+            whole call has one key.
+        array: dtype of the numpy array that the method returns. If empty, the result is plain data or dataclasses, as
+            the return annotation says.
+    """
+
+    def mark(method: F) -> F:
+        method.__dict__["remembered"] = (each, array)
+        return method
+
+    return mark
+
+
+class Wording(Protocol):
+    """The task and the template of a prompt; `convrag.PromptTemplate` has both."""
+
+    @property
+    def task(self) -> str:
+        """What the prompt asks for ("rewrite")."""
+
+    @property
+    def source(self) -> str:
+        """The template."""
+
+
+class Stage(ABC):
+    """The base class of all stages. Subclasses take keyword parameters, and import heavy libraries inside methods."""
+
+    fingerprint: str = ""
+    """A hash of option, parameters, injected stages, files read and source; empty for a stage built by hand."""
+
+    requires: ClassVar[Mapping[str, str]] = {}
+    """Optional modules that the stage needs -> what to install for them: `{"torch": "convrag[neural]"}`.
+
+    convrag looks for them, without importing them, before it calls `check`.
+    """
+
+    env_vars: ClassVar[Sequence[str]] = ()
+    """Environment variables that the class reads; task=doctor says which of them are set."""
+
+    prompt_templates: Sequence[Wording] = ()
+    """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run keeps them."""
+
+    def check(self) -> Iterable[str]:
+        """Return a message, with what to do, for each missing key, file or server. Called before the first turn."""
+        return ()
+
+    def prepare(self) -> None:
+        """Load models and build indexes, so that the first turn need not wait. Called once, after all checks."""
+
+    def content_hash(self) -> str:
+        """Return a hash of the files that the stage reads; it is part of the fingerprint.
+
+        If it is empty, each parameter that is a path counts with the contents of its file. Prompts count in any case.
+        """
+        return ""
+
+    def note(self) -> str:
+        """Return a sentence for the run's summary that readers of its scores should know; empty by default."""
+        return ""
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """Return what the stage reports on a whole run, or None.
+
+        Args:
+            records: the records of the run; they can be iterated several times.
+        """
+        return None

@@ -1,0 +1,31 @@
+"""The rooms of the package: the docstring of each `__init__` says what the room is, with a line for each file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "convrag"
+ROOMS = sorted(path.parent for path in PACKAGE.glob("*/__init__.py"))
+
+
+def read_map(room: Path) -> tuple[str, dict[str, str]]:
+    """The first line of the room's docstring, and file -> what the map says of it."""
+    docstring = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0], dict(re.findall(r"^\* `(\w+)`: (.+)$", docstring, re.MULTILINE))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+def test_the_map_of_a_room_has_a_line_for_each_file(room: Path) -> None:
+    subject, entries = read_map(room)
+    assert subject
+    assert sorted(entries) == sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
+
+
+def test_the_page_of_the_architecture_has_a_line_for_each_room() -> None:
+    page = (PACKAGE.parent / "docs/architecture.md").read_text(encoding="utf-8")
+    drawn = re.findall(r"^ {6}(\w+)/ +\S", page, re.MULTILINE)
+    assert sorted(drawn) == [room.name for room in ROOMS]
