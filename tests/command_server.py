@@ -1,8 +1,9 @@
 """Runs `python -m convrag` again and again without importing its libraries anew: see `commands.run_convrag`.
 
 The libraries that most runs use are imported once. Each command is then run by a process forked from this one, which
-has loaded no plugin and run nothing. Its argument is the number of a socket. For each command there come over it a
-file of its request in JSON and its standard input, output and error; its process id goes back, then its exit status.
+has loaded no plugin and run nothing. Its arguments are the number of a socket, and more libraries to import. Over the
+socket comes, for each command, a file of its request in JSON and its standard input, output and error; its process id
+goes back, then its exit status.
 """
 
 import atexit
@@ -24,7 +25,6 @@ LIBRARIES = (
     "bm25s",
     "convrag.cli.main",
     "convrag.run.runner",
-    "convrag.sweep.sweep",
     "hydra._internal.core_plugins.bash_completion",
     "hydra._internal.core_plugins.basic_launcher",
     "hydra._internal.core_plugins.basic_sweeper",
@@ -103,7 +103,9 @@ def leave(ending: SystemExit) -> None:
 
 
 if __name__ == "__main__":
-    for library in LIBRARIES:
+    for setting in ("LITELLM_LOCAL_MODEL_COST_MAP", "MLFLOW_DISABLE_TELEMETRY"):  # as our plugins have it
+        os.environ.setdefault(setting, "True")
+    for library in (*LIBRARIES, *sys.argv[2:]):
         with suppress(ImportError):
             importlib.import_module(library)
     gc.collect()

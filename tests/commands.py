@@ -26,30 +26,31 @@ def run_convrag(
     *,
     environment: Mapping[str, str] | None = None,
     stdin: str = "",
+    libraries: tuple[str, ...] = (),
     timeout: float = 300,
 ) -> subprocess.CompletedProcess[str]:
     """Run `python -m convrag` in a folder, in a new process that need not import the libraries that most runs use.
 
-    The process is forked from one that has imported them and done nothing else (command_server.py). What Python or a
-    library reads from the environment as it starts was read there; a test of that starts a process of its own.
+    The process is forked from one that has imported them and done nothing else (command_server.py). There is one for
+    each choice of libraries and of Python's own variables. What a library reads from the environment when it is
+    imported is that of the first such command; a test of that starts a process of its own.
 
     Args:
         arguments: of the command.
         folder: in which it runs; modules in it can be imported.
         environment: all its variables, PYTHONPATH included; by default this process's.
         stdin: its standard input.
+        libraries: modules that it will import beside those of most runs, and finds imported.
         timeout: seconds after which it is killed.
 
     Returns:
         Its exit status (a signal's number is negative), standard output and standard error.
 
     Raises:
-        ValueError: a variable of Python's own would have no effect.
         subprocess.TimeoutExpired: it took longer.
     """
     variables = dict(os.environ if environment is None else environment)
-    for name in _ignored(variables):
-        raise ValueError(f"{name} is read when Python starts: use subprocess.run")
+    python = tuple(sorted((k, v) for k, v in variables.items() if k.startswith("PYTHON") and k != "PYTHONPATH"))
     command = ["convrag", *arguments]
     request = {"arguments": [*arguments], "folder": str(folder), "environment": variables}
     with (
@@ -62,19 +63,13 @@ def run_convrag(
         _fill(asked, json.dumps(request))
         _fill(given, stdin)
         try:
-            status = _run([file.fileno() for file in (asked, given, out, err)], timeout)
-        except BaseException as error:  # whatever it has still to say must not answer the next request
+            status = _run(_server(libraries, python), [file.fileno() for file in (asked, given, out, err)], timeout)
+        except TimeoutError:
+            raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
+        except BaseException:  # what the server has still to say must not answer the next request
             _server.cache_clear()
-            if isinstance(error, TimeoutError):
-                raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
             raise
         return subprocess.CompletedProcess(command, status, _text(out), _text(err))
-
-
-def _ignored(variables: Mapping[str, str]) -> list[str]:
-    """Python's variables that the server has otherwise."""
-    names = {name for name in {*variables, *os.environ} if name.startswith("PYTHON")} - {"PYTHONPATH"}
-    return sorted(name for name in names if variables.get(name) != os.environ.get(name))
 
 
 def _fill(file: IO[bytes], text: str) -> None:
@@ -87,12 +82,12 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode()
 
 
-def _run(files: Sequence[int], timeout: float) -> int:
-    server = _server()
+def _run(server: socket.socket, files: Sequence[int], timeout: float) -> int:
     socket.send_fds(server, [b"\0"], files)
     process = _number(server)
     if not select.select([server], [], [], timeout)[0]:
         os.kill(process, signal.SIGKILL)
+        _number(server)
         raise TimeoutError
     return _number(server)
 
@@ -104,14 +99,14 @@ def _number(server: socket.socket) -> int:
 
 
 @cache
-def _server() -> socket.socket:
-    """A connection to the process that forks; both end with this process."""
+def _server(libraries: tuple[str, ...], python: tuple[tuple[str, str], ...]) -> socket.socket:
+    """A connection to a process that forks; both end with this process."""
+    others = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     ours, theirs = socket.socketpair()
     with theirs:
         program = Path(__file__).with_name("command_server.py")
         number = theirs.fileno()
-        process = subprocess.Popen(
-            [sys.executable, str(program), str(number)], pass_fds=[number], stdin=subprocess.DEVNULL
-        )
+        command = [sys.executable, str(program), str(number), *libraries]
+        process = subprocess.Popen(command, env=others | dict(python), pass_fds=[number], stdin=subprocess.DEVNULL)
     atexit.register(lambda: (ours.close(), process.wait()))
     return ours

@@ -27,7 +27,7 @@ class Told(Task):
         atexit.register(print, "goodbye")
         told = {"argv": sys.argv[1:], "folder": os.getcwd(), "path": sys.path[0], "stdin": sys.stdin.read()}
         told |= {"variables": dict(os.environ), "process": os.getpid(), "random": numpy.random.random()}
-        told |= {"threads": threading.active_count(), "main": sys.modules["__main__"].__name__}
+        told |= {"threads": threading.active_count(), "hash": hash("moon"), "main": sys.modules["__main__"].__name__}
         Path("told.json").write_text(json.dumps(told))
         print("to stdout")
         print("to stderr", file=sys.stderr)
@@ -102,9 +102,11 @@ def test_one_that_takes_too_long_is_killed(folder: Path) -> None:
         os.kill(process, 0)
 
 
-def test_what_python_reads_at_its_start_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="PYTHONHASHSEED"):
-        run_convrag([], tmp_path, environment={**os.environ, "PYTHONHASHSEED": "1"})
+def test_what_python_reads_at_its_start(folder: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "1"}
+    run_task(folder, environment=environment)
+    expected = subprocess.run([sys.executable, "-c", "print(hash('moon'))"], env=environment, capture_output=True)
+    assert json.loads((folder / "told.json").read_text())["hash"] == int(expected.stdout)
 
 
 def test_no_plugin_and_nothing_that_acts_is_in_the_server() -> None:

@@ -43,7 +43,7 @@ def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedPr
     """The command with the keys in its environment, and the server's address with a password."""
     address = server.address.replace("http://", f"http://me:{PASSWORD}@")
     environment = {**os.environ, **PLANTED, "MY_SERVER": address}
-    return run_convrag([*ARGUMENTS, *arguments], folder, environment=environment)
+    return run_convrag([*ARGUMENTS, *arguments], folder, environment=environment, libraries=("litellm",))
 
 
 def leaks(folder: Path, done: subprocess.CompletedProcess[str]) -> list[str]:

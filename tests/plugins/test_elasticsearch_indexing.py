@@ -19,6 +19,7 @@ import pytest
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
+from commands import run_convrag
 from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
@@ -324,16 +325,14 @@ def test_a_kill_in_the_middle_and_the_same_command_again(
         assert "interrupted. The same command goes on" in said
         return
 
-    early = started(["generator=none", "rewriter=none", *corpus], tmp_path)
-    _, said = early.communicate(timeout=60)
+    early = run_convrag(["generator=none", "rewriter=none", *corpus], tmp_path)
     assert early.returncode == 2
-    assert "has no index of 'default'" in said
+    assert "has no index of 'default'" in early.stderr
 
     server.on_bulk = lambda: None
     server.bulk_items = 0
-    again = started(["task=index", *corpus], tmp_path)
-    printed, said = again.communicate(timeout=60)
-    assert again.returncode == 0, said
+    again = run_convrag(["task=index", *corpus], tmp_path)
+    assert again.returncode == 0, again.stderr
     assert once_each(only(server), 2000)
     assert server.bulk_items == 2000 - there
-    assert f"2,000 passages are in {only(server).name}, {there:,} of them from an earlier attempt" in printed
+    assert f"2,000 passages are in {only(server).name}, {there:,} of them from an earlier attempt" in again.stdout

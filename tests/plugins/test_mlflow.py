@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from commands import run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
@@ -20,12 +23,11 @@ pytest.importorskip("mlflow")
 COMMAND = [sys.executable, "-m", "convrag"]
 QUICK = ("generator=none", "limit=2")
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
+LIBRARIES = ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite")
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *arguments], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
-    )
+    return run_convrag(arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES)
 
 
 @pytest.fixture(scope="module")
@@ -62,26 +64,25 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
-def runs(folder: Path) -> list[Any]:
-    """All runs of the experiment, oldest first, read in a process of its own (MLflow's client holds on to files)."""
-    code = """
-import json
-from mlflow import MlflowClient
-client = MlflowClient("sqlite:///outputs/mlflow.db")
-experiment = client.get_experiment_by_name("convrag")
-rows = []
-for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]):
-    steps = [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")]
-    rows.append({"id": run.info.run_id, "status": run.info.status, "tags": run.data.tags, "params": run.data.params,
-        "metrics": run.data.metrics, "steps": steps,
-        "files": [item.path for item in client.list_artifacts(run.info.run_id)]})
-print(json.dumps(rows))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    found: list[Any] = json.loads(done.stdout)
-    return found
+def runs(folder: Path) -> list[dict[str, Any]]:
+    """All runs of the experiment, oldest first."""
+    from mlflow import MlflowClient
+
+    with chdir(folder), warnings.catch_warnings(action="ignore"):  # of its own libraries
+        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
+        experiment = client.get_experiment_by_name("convrag")
+        return [
+            {
+                "id": run.info.run_id,
+                "status": run.info.status,
+                "tags": run.data.tags,
+                "params": run.data.params,
+                "metrics": run.data.metrics,
+                "steps": [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")],
+                "files": [item.path for item in client.list_artifacts(run.info.run_id)],
+            }
+            for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+        ]
 
 
 def test_a_single_run_is_logged(here: Path) -> None:
