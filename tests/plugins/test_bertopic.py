@@ -153,7 +153,7 @@ def test_impossible_parameters(parameters: dict[str, Any]) -> None:
 
 def test_nothing_heavy_is_imported_before_clustering() -> None:
     code = (
-        "import sys, convrag_bertopic as b; c = b.BertopicClusterer(); list(c.check()); c.prepare();"
+        "import sys, convrag_bertopic.clusterer as b; c = b.BertopicClusterer(); list(c.check()); c.prepare();"
         "print([m for m in ('numpy', 'umap', 'hdbscan', 'bertopic', 'numba') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

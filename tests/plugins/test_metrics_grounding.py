@@ -154,7 +154,7 @@ def test_sentences_without_a_verdict_are_counted() -> None:
 
 
 def test_check_reports_a_missing_model() -> None:
-    assert "+llm@metrics.grounding.llm" in "".join(GroundingMetrics(support="llm").check())
+    assert "metrics.grounding.llm" in "".join(GroundingMetrics(support="llm").check())
     assert "metrics.grounding.model=FOLDER" in "".join(GroundingMetrics(support="nli").check())
     assert list(GroundingMetrics().check()) == []
     with pytest.raises(ConfigError, match=r"threshold=1\.5"):
