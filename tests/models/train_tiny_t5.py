@@ -73,8 +73,17 @@ def example(content: list[str], chance: random.Random, texts: int, longest: int)
 
 def train(kind: Kind, folder: Path) -> None:
     """Train and save, in the layout of the models on the Hugging Face hub, in half precision."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)  # numbers too small for a normal float would make it slow without end
+    try:
+        _train(kind, folder)
+    finally:  # other threads of this process have their own setting, and would compute something else
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(threads)
+
+
+def _train(kind: Kind, folder: Path) -> None:
     torch.manual_seed(0)
     folder.mkdir(parents=True, exist_ok=True)
     _train_tokenizer(folder)

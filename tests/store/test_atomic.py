@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,21 +68,21 @@ def test_a_file_can_be_read_by_whom_the_umask_allows(tmp_path: Path) -> None:
     assert (tmp_path / "file.txt").stat().st_mode == plain.stat().st_mode
 
 
-def _write_often(path: Path, letter: str) -> None:
-    for _ in range(50):
-        write_atomically(path, letter * 10_000)
+WRITE_OFTEN = """
+import sys
+from pathlib import Path
+from convrag.store.atomic import write_atomically
+
+for _ in range(50):
+    write_atomically(Path(sys.argv[1]), sys.argv[2] * 10_000)
+"""
 
 
 def test_two_processes_may_write_one_path(tmp_path: Path) -> None:
     path = tmp_path / "file.txt"
-    context = multiprocessing.get_context("spawn")
-    writers = [context.Process(target=_write_often, args=(path, letter)) for letter in "ab"]
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
+    writers = [subprocess.Popen([sys.executable, "-c", WRITE_OFTEN, str(path), letter]) for letter in "ab"]
+    while any(writer.poll() is None for writer in writers):
         if path.exists():
             assert path.read_text() in ("a" * 10_000, "b" * 10_000)
-    for writer in writers:
-        writer.join()
-    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert [writer.returncode for writer in writers] == [0, 0]
     assert names_in(tmp_path) == ["file.txt"]
