@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -94,7 +95,9 @@ def test_a_file_that_is_no_plugin_is_one_message(
     assert "Traceback" not in done.stderr
 
 
-def test_a_file_that_was_changed_is_loaded_anew(tmp_path: Path) -> None:
+def test_a_file_that_was_changed_is_loaded_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also within a second, and with a bytecode file of the former contents beside it."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "idea.py"
     asked = []
     for times in (2, 4):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from hashlib import blake2b
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 
 from convrag.api.errors import ConfigError
 
@@ -24,17 +25,24 @@ def module_of(path: Path) -> str:
 
 def import_file(path: Path, name: str) -> ModuleType:
     """Import a file under this name. Raises ConfigError, naming the line, where it fails."""
-    spec = spec_from_file_location(name, path)
+    loader = _UncachedLoader(name, str(path))
+    spec = spec_from_loader(name, loader)
     assert spec is not None
-    assert spec.loader is not None
     module = module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise ConfigError(f"plugins: {path}{_line(error, path)} fails: {type(error).__name__}: {error}") from error
     return module
+
+
+class _UncachedLoader(SourceFileLoader):
+    """Compiles the source each time: a bytecode file stands for every edit of the same second and the same length."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def _line(error: BaseException, path: Path) -> str:
