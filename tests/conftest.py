@@ -9,6 +9,7 @@ import pytest
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads would only take turns
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # else numba sets OpenMP's number anew, for the main thread alone
 
 SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
 
