@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -16,6 +17,9 @@ from convrag.store.locks import get_locks
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
+
+TIMEOUT = 60
+"""Seconds to wait for other processes that use the database."""
 
 BATCH = 500
 """Values in one SQL statement; the lowest limit that SQLite is built with is 999."""
@@ -30,6 +34,7 @@ class Store:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
         self._connection: _Connection | None = None
+        self._connecting = threading.Lock()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
@@ -37,12 +42,14 @@ class Store:
 
     def _connect(self) -> _Connection:
         """Return the connection of this process; a forked process needs a new one, as SQLite demands."""
-        if self._connection is not None and self._connection.process == os.getpid():
-            return self._connection
+        if (connection := self._connection) is not None and connection.process == os.getpid():
+            return connection
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._connection = _open_database(self.path / FILE)
-            return self._connection
+            with self._connecting:
+                if self._connection is None or self._connection.process != os.getpid():
+                    self.path.mkdir(parents=True, exist_ok=True)
+                    self._connection = _open_database(self.path / FILE)
+                return self._connection
         except (OSError, sqlite3.Error) as error:
             raise ConfigError(
                 f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
@@ -138,8 +145,8 @@ class _Connection(NamedTuple):
 
 def _open_database(file: Path) -> _Connection:
     """Open the database, and create its table unless it exists."""
-    connection = sqlite3.connect(file, timeout=60, isolation_level=None, check_same_thread=False)
-    connection.execute("PRAGMA journal_mode=WAL")
+    connection = sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
+    _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute(
         "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL, "
@@ -148,3 +155,16 @@ def _open_database(file: Path) -> _Connection:
     with suppress(sqlite3.OperationalError):  # the column exists, unless an early version made the table
         connection.execute("ALTER TABLE entries ADD COLUMN seconds REAL NOT NULL DEFAULT 0")
     return _Connection(os.getpid(), threading.Lock(), connection)
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try again meanwhile."""
+    deadline = time.monotonic() + TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

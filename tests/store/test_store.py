@@ -103,6 +103,23 @@ def test_locks_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> No
     assert get_locks(store.path)._thread_locks == {}
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_fresh_store_is_opened_by_many_at_once(shared: bool, tmp_path: Path) -> None:
+    """SQLite's switch to WAL mode waits for nobody: "database is locked", whatever the timeout."""
+    for attempt in range(10):
+        together = threading.Barrier(8)
+        one = Store(tmp_path / str(attempt))
+
+        def put(number: int, one: Store = one, together: threading.Barrier = together) -> None:
+            store = one if shared else Store(one.path)
+            together.wait()
+            store.put("test", {str(number): b"x"})
+
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(put, range(8)))
+        assert len(one.get(map(str, range(8)))) == 8
+
+
 def test_a_killed_process_lets_go(tmp_path: Path) -> None:
     ready = tmp_path / "ready"
     code = f"from tests_hold import hold; hold({str(tmp_path / 'store')!r}, {str(ready)!r})"
