@@ -17,6 +17,9 @@ from convrag.api.records import TurnRecord
 from convrag.api.types import EvidenceItem, Passage, Question, Turn
 from convrag.store.atomic import write_atomically
 
+MAX_CONVERSATIONS = 10_000
+"""How many conversations are kept in memory by default."""
+
 
 @dataclass
 class Session:
@@ -57,11 +60,14 @@ class Conversations:
 
     Args:
         folder: keeps a file for each conversation, from which it continues after a restart.
-        limit: the number of conversations in memory; the least recently used one is dropped first.
+        limit: the number of conversations in memory; the least recently used one is dropped first. One that is not on
+            disk, too, begins anew if it goes on after that. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
     """
 
-    def __init__(self, folder: Path | None = None, *, limit: int | None = None, ttl: float | None = None) -> None:
+    def __init__(
+        self, folder: Path | None = None, *, limit: int | None = MAX_CONVERSATIONS, ttl: float | None = None
+    ) -> None:
         self.folder = folder
         self.limit = limit
         self.ttl = ttl

@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
-from convrag.turn.session import to_turn
+from convrag.turn.session import MAX_CONVERSATIONS, to_turn
 from convrag.turn.turn import TurnOptions
 from convrag_dedup.deduplication import join_context
 from convrag_dedup.inference_config import InferenceConfig, quote_override
@@ -38,7 +38,7 @@ class RAGPipeline:
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
         folder: keeps conversations on disk, where they continue after a restart; None keeps them in memory.
-        max_conversations: how many are held in memory; the least recently used is dropped first.
+        max_conversations: how many are held in memory; the least recently used is dropped first. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
@@ -58,7 +58,7 @@ class RAGPipeline:
         generator: str = "chat",
         overrides: Sequence[str] = (),
         folder: str | Path | None = None,
-        max_conversations: int | None = None,
+        max_conversations: int | None = MAX_CONVERSATIONS,
         ttl: float | None = None,
     ) -> None:
         if corpus_path is None:

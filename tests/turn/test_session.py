@@ -8,6 +8,7 @@ import pytest
 
 from convrag.api.errors import DataError, UnknownName
 from convrag.api.types import Turn
+from convrag.turn.logs import FailureLog
 from convrag.turn.session import Conversations
 from toys import pipeline
 
@@ -45,6 +46,24 @@ def test_memory_is_bounded_and_what_is_on_disk_comes_back(tmp_path: Path) -> Non
     for name in "abc":
         forgetful.turn(name, "one?")
     assert forgetful.turn("a", "one?").number == 1
+
+
+def test_memory_has_a_bound_by_default() -> None:
+    held = Conversations()
+    for number in range(10_003):
+        held.open(f"c{number}", "default")
+    assert len(held._in_memory) == len(held._referenced) == 10_000
+    assert held.get("c2") is None
+    assert held.get("c3") is not None
+
+
+def test_reasons_of_failures_are_not_kept_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    caplog.set_level("INFO", logger="convrag.turn.logs")
+    for number in [*range(1500), 1499, 0]:
+        failures.log_failure(f"reason {number}", "failed: %s", number, error=ValueError("x"))
+    assert len(failures._seen) == 1000
+    assert [record.levelname for record in caplog.records[-3:]] == ["WARNING", "INFO", "WARNING"]
 
 
 def test_unused_conversations_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
