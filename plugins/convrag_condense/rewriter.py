@@ -134,5 +134,6 @@ class CondenseRewriter(Rewriter):
         return near, ["continues" if near else "new_topic"]
 
     def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
+        counted = question.state(self).setdefault("tokens", {})
+        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens, counted)
         return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)
