@@ -10,7 +10,7 @@ from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, f
 from convrag_dedup.request_chains import RequestChains
 
 DEFAULT_LIMIT = 10_000
-"""How many requests a tracker keeps by default: 500 conversations of 20, in some tens of megabytes."""
+"""How many requests a tracker keeps by default: 500 conversations of 20 take some 20 MB, a single one some 80."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, j
 from convrag_dedup.stats import pooled_stats, turn_stats
 
 MAX_CONVERSATIONS = 10_000
-"""How many conversations a manager keeps by default; one of 20 turns takes some 30 kB."""
+"""How many conversations a manager keeps by default; one that has shown 24 documents takes some 10 kB."""
 
 
 class MultiTurnManager:

@@ -1,7 +1,7 @@
 """A grid killed at forty moments of its life, each time from a fresh start, and the same command again. Run with -s.
 
-The LLM is a server on loopback that answers in words of the request. After every other kill and before it, the server
-fails one request in ten: with status 500, or by closing the connection. Runs are kept in MLflow.
+The LLM is a server on loopback that answers in words of the request. At half of the moments it fails one request in
+ten, before the kill and after it: with status 500, or by closing the connection. Runs are kept in MLflow.
 """
 
 from __future__ import annotations

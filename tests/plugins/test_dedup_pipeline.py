@@ -329,6 +329,21 @@ def test_the_examples_of_ragboosts_documentation_run(
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
+def test_a_pipeline_for_each_of_a_turns_options_is_not_kept_for_ever(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convrag_dedup.rag_pipeline.MAX_PIPELINES", 3)
+    pipeline = RAGPipeline(corpus_path=corpus)
+    for longest in (10, 20, 30, 40, 10):
+        ask(pipeline, max_tokens=longest)
+        assert (
+            pipeline._pipeline(deduplicate=True, generate=False, max_tokens=longest)
+            is pipeline._pipelines[next(reversed(pipeline._pipelines))]
+        )
+    assert len(pipeline._pipelines) == 3
+    assert ask(pipeline)["conversation_stats"]["turn_count"] == 6
+
+
 def test_max_tokens_of_one_turn(corpus: Path, model: list[dict[str, Any]]) -> None:
     inference = InferenceConfig("m", backend="vllm", base_url="http://localhost:30000/v1/", max_tokens=200)
     pipeline = RAGPipeline(corpus_path=corpus, inference=inference)
