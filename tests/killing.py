@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-PARTIAL = 3
-"""The exit status of a run or grid in which turns failed."""
+from convrag.api.records import EXIT_STATUS
 
 BOARDS = ("leaderboard.md", "leaderboard.csv", "leaderboard.tex")
 
@@ -82,7 +81,7 @@ class Grid:
         start = time.monotonic()
         for _ in range(tries):
             status = self.start().wait(timeout=600)
-            if status != PARTIAL:
+            if status != EXIT_STATUS["partial"]:
                 break
         assert status == 0, f"exit status {status}: " + (self.folder / "out.txt").read_text()[-3000:]
         return time.monotonic() - start
