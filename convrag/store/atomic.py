@@ -35,7 +35,7 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:  # open(), because only the owner can read the files of tempfile
-        with unfinished.open("x", encoding="utf-8", newline="\n") if mode == "w" else unfinished.open("xb") as file:
+        with unfinished.open("x", encoding="utf-8", errors=ESCAPE, newline="\n") if mode == "w" else unfinished.open("xb") as file:
             yield file
         unfinished.replace(path)
     finally:

@@ -1,0 +1,65 @@
+"""Manifests: what a built folder holds, so that damaged and missing files are found."""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from convrag.store.atomic import write_atomically
+
+MANIFEST = ".manifest.json"
+TRUSTED = 24 * 3600
+"""Seconds for which a file counts as sound after its checksum was computed, if its size and time are the same."""
+
+
+def write_manifest(folder: Path) -> None:
+    """List the files of a folder (and of folders in it) in its manifest, with size, time and checksum of each."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    rows = {path.relative_to(folder).as_posix(): _describe_file(path) for path in files}
+    write_atomically(folder / MANIFEST, json.dumps(rows, indent=1))
+
+
+def find_damage(folder: Path) -> str:
+    """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it was built.
+
+    A file whose size and time of change are those of the manifest is not read again for a day. Damage that changes
+    neither (a failing disk) is found on the next day.
+    """
+    manifest = folder / MANIFEST
+    try:
+        rows = json.loads(manifest.read_text(encoding="utf-8"))
+        is_old = time.time() - manifest.stat().st_mtime > TRUSTED
+        suspect = [name for name, row in rows.items() if is_old or not _is_untouched(folder / name, row)]
+        for name in suspect:
+            described = _describe_file(folder / name)
+            if described["crc32"] != rows[name]["crc32"]:
+                return f"{name} is damaged"
+            rows[name] = described
+    except FileNotFoundError as error:
+        missing = Path(str(error.filename)).name
+        return "it has no manifest" if missing == MANIFEST else f"{missing} is missing"
+    except OSError as error:
+        return str(error)
+    except (ValueError, AttributeError, TypeError, KeyError):
+        return f"{MANIFEST} is damaged"
+    if suspect:
+        with suppress(OSError):  # a store that cannot be written to: the next process reads the files again
+            write_atomically(manifest, json.dumps(rows, indent=1))
+    return ""
+
+
+def _is_untouched(path: Path, row: Mapping[str, int]) -> bool:
+    status = path.stat()
+    return status.st_size == row["size"] and status.st_mtime_ns == row["mtime_ns"]
+
+
+def _describe_file(path: Path) -> dict[str, int]:
+    status, checksum = path.stat(), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "crc32": checksum}
