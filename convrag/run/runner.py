@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 import traceback
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,7 @@ from typing import Protocol
 
 from omegaconf import DictConfig
 
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError, DataError
 from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.stages import Dataset
@@ -29,8 +30,11 @@ from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, join_reports, read_summary, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.store.fingerprint import digest
+from convrag.store.manifest import check_files, describe_files
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 MANIFEST = "run.json"
 """The file in which a finished run says what its results depend on."""
@@ -159,7 +163,11 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
             files.append(name, text.removesuffix("\n").split("\n"))
         files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
         files.append("summary.md", [format_markdown(run, summary)])
-        manifest = {"identity": _compute_identity(run), "fingerprints": run.fingerprints}
+        manifest = {
+            "identity": _compute_identity(run),
+            "fingerprints": run.fingerprints,
+            "files": describe_files(files.unfinished),
+        }
         files.append(MANIFEST, [json.dumps(manifest, indent=2)])
         files.publish()
     except BaseException as error:
@@ -176,15 +184,28 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
 def read_finished_summary(run: Run) -> RunSummary | None:
     """Read the summary in the run's folder, if a run with the same stages and settings has finished there.
 
-    A run that was stopped, or in which turns failed, has not: run again, it asks only for what is missing.
+    A run that was stopped, or in which turns failed, has not: run again, it asks only for what is missing. Nor has one
+    whose files are damaged; a warning names them.
     """
     try:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
-        summary = read_summary(run.folder / "metrics.json")
-    except (OSError, ValueError):
+        is_same = manifest["identity"] == _compute_identity(run)
+    except FileNotFoundError:
         return None
-    whole = not summary.stopped and not summary.failed
-    return summary if whole and manifest.get("identity") == _compute_identity(run) else None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        log.warning("%s is damaged (%r); this experiment is run again", run.folder / MANIFEST, error)
+        return None
+    if not is_same:
+        return None
+    damage, _ = check_files(run.folder, manifest.get("files", {}))
+    try:
+        summary = None if damage else read_summary(run.folder / "metrics.json")
+    except DataError as error:
+        damage = str(error)
+    if damage:
+        log.warning("%s: %s; this experiment is run again", run.folder, damage)
+        return None
+    return summary if summary and not summary.stopped and not summary.failed else None
 
 
 def _compute_identity(run: Run) -> str:

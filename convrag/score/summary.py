@@ -93,5 +93,5 @@ def read_summary(path: Path) -> RunSummary:
             name: {value: Slice(**part) for value, part in parts.items()} for name, parts in row["slices"].items()
         }
         return RunSummary(**row)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"these are no metrics of a run ({error!r})", path=path) from error

@@ -96,9 +96,10 @@ class Store:
         with self._dropping:
             if self._find(wanted)[1]:
                 return
+            file = identify(self._file)
             rows = self._execute(f"SELECT rowid FROM entries WHERE is_damaged({_FIELDS})")
             if not rows:
-                self._replace_damaged(identify(self._file), sqlite3.DatabaseError("a key leads to another key's entry"))
+                self._replace_damaged(file, sqlite3.DatabaseError("a key leads to another key's entry"))
                 return
             for (row,) in rows:
                 self._execute(f"DELETE FROM entries WHERE rowid = ? AND is_damaged({_FIELDS})", [row])
@@ -118,9 +119,10 @@ class Store:
         ]
         for start in range(0, len(rows), BATCH // len(COLUMNS)):
             batch = rows[start : start + BATCH // len(COLUMNS)]
+            file = identify(self._file)
             self._insert(batch)
             if not self._holds([key for key, *_ in batch]):  # a damaged index of keys takes entries that nobody finds
-                self._replace_damaged(identify(self._file), sqlite3.DatabaseError("an entry is not found by its key"))
+                self._replace_damaged(file, sqlite3.DatabaseError("an entry is not found by its key"))
                 self._insert(batch)
 
     def _insert(self, rows: Sequence[tuple[str, str, bytes, float, int]]) -> None:

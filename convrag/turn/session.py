@@ -144,5 +144,5 @@ def _read_session(path: Path) -> Session:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
         return Session(row["id"], row["domain"], [_parse_turn(turn) for turn in row["turns"]])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"this is not a saved conversation ({error!r}); move it away", path=path) from error
