@@ -11,7 +11,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag import ConfigError
+from convrag import ConfigError, DataError
 from convrag.api.groups import OPTION_KEY
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
@@ -61,11 +61,14 @@ def _list_runs(folder: Path) -> list[Path]:
     """The folder of a run itself, or of each finished cell of a grid, in the order of the grid."""
     if (folder / "metrics.json").is_file():
         return [folder]
-    try:
-        cells = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))["cells"]
-        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
-    except (OSError, ValueError, KeyError, TypeError):
+    grid = folder / "sweep.json"
+    if not grid.is_file():
         return []
+    try:
+        cells = json.loads(grid.read_text(encoding="utf-8"))["cells"]
+        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"this is no list of the cells of a grid ({error!r}); start the grid again", path=grid) from error
     return [cell for cell in inner if (cell / "metrics.json").is_file()]
 
 
