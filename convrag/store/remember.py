@@ -19,7 +19,7 @@ from convrag.store.marked_json import CannotBeKept
 from convrag.store.results import MethodResults
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
-from convrag.store.usage import add_reply, add_usage
+from convrag.store.usage import add_reply, add_usage, count_failure
 
 
 def remember(stage: Stage, store: Store) -> None:
@@ -56,7 +56,8 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
             with results.store.lock([key]):
                 if (entry := results.find([key]).get(key)) is None:
                     start = time.perf_counter()
-                    data, result = results.encode(method(*args, **kwargs))
+                    with count_failure():
+                        data, result = results.encode(method(*args, **kwargs))
                     results.put({key: data}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
                     return result
@@ -90,8 +91,9 @@ def _remember_items(
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
                     start = time.perf_counter()
-                    rows = method(**{**arguments, each: list(missing.values())})
-                    encoded = list(map(results.encode, _split_rows(rows, len(missing), results, each)))
+                    with count_failure(len(missing)):
+                        rows = method(**{**arguments, each: list(missing.values())})
+                        encoded = list(map(results.encode, _split_rows(rows, len(missing), results, each)))
                     entries = {key: data for key, (data, _) in zip(missing, encoded, strict=True)}
                     results.put(entries, (time.perf_counter() - start) / len(missing))
                     computed = {key: row for key, (_, row) in zip(missing, encoded, strict=True)}

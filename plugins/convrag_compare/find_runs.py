@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,8 +10,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from convrag import ConfigError, DataError
+from convrag import ConfigError
 from convrag.api.groups import OPTION_KEY
+from convrag.sweep.sweep_file import CELL_FILE, read_json, read_sweep
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 
@@ -58,18 +58,15 @@ def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]
 
 
 def _list_runs(folder: Path) -> list[Path]:
-    """The folder of a run itself, or of each finished cell of a grid, in the order of the grid."""
+    """The folder of a run itself, or of each finished cell of a grid, in the order of the grid.
+
+    A cell that failed may still have the metrics of an earlier try.
+    """
     if (folder / "metrics.json").is_file():
         return [folder]
-    grid = folder / "sweep.json"
-    if not grid.is_file():
-        return []
-    try:
-        cells = json.loads(grid.read_text(encoding="utf-8"))["cells"]
-        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"this is no list of the cells of a grid ({error!r}); start the grid again", path=grid) from error
-    return [cell for cell in inner if (cell / "metrics.json").is_file()]
+    inner = [folder / cell["id"] for cell in read_sweep(folder).get("cells", []) if not cell.get("same_as")]
+    finished = [cell for cell in inner if (cell / "metrics.json").is_file()]
+    return [cell for cell in finished if read_json(cell / CELL_FILE).get("state") != "failed"]
 
 
 def _find_shortest_names(folders: Sequence[Path]) -> list[str]:

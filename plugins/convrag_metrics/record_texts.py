@@ -11,7 +11,7 @@ Citations = Literal["remove", "keep"]
 
 # Code is matched first, and left alone: `items[0]` cites nothing.
 CODE_OR_CITATION = re.compile(
-    r"```.*?```|`[^`\n]*`|[^\S\n]*\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]", re.DOTALL
+    r"```.*?```|`[^`\n]*`|(?<![^\S\n])[^\S\n]*\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]", re.DOTALL
 )
 
 
