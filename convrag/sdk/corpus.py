@@ -98,6 +98,6 @@ def _write_passage(passage: Passage, domain: str) -> bytes:
         return _JSON.write(fields | {"metadata": dict(passage.metadata)})
     except CannotBeKept as error:
         raise ConvragError(
-            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at {error.place}, which cannot be "
-            "kept: give plain data"
+            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at {error.place}, which cannot "
+            "be kept: give plain data"
         ) from error

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 _MARKED = b"1"
-"""The first byte of data that are marked JSON. Data of early versions begin with zlib's own first byte, "x"."""
+"""The first byte of marked JSON. Data of early versions begin with zlib's own first byte, "x"."""
 
 
 class Codec:
-    """Converts results to bytes and back: `decode(encode(result))` is what both a computing and a reusing call return."""
+    """Converts results to bytes and back. Computing and reusing calls return `decode(encode(result))`."""
 
     def encode(self, value: Any) -> bytes:
         """Convert a result to bytes. Raises CannotBeKept."""
@@ -35,7 +35,7 @@ class Codec:
         raise NotImplementedError
 
     def join(self, rows: Sequence[Any]) -> Any:
-        """Join rows, at least one of them, to what the method returns. Raises ValueError if they do not fit together."""
+        """Join rows, one at least, to what the method returns. Raises ValueError if they do not fit together."""
         raise NotImplementedError
 
 

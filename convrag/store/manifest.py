@@ -23,7 +23,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def describe_files(folder: Path) -> dict[str, dict[str, int]]:
-    """Describe the files of a folder, and of folders in it: path -> size, time of change (mtime_ns), checksum (crc32)."""
+    """Describe the files of a folder and its subfolders: path -> size, time of change (mtime_ns), checksum (crc32)."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
     return {path.relative_to(folder).as_posix(): _describe_file(path) for path in files}
 

@@ -1,8 +1,9 @@
 """JSON with marks for what JSON cannot say: `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again.
 
-Kept as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists, tuples,
-sets, dicts with any keys, paths, numpy's numbers and arrays, and objects of known dataclasses, named tuples and enums. An
-object of another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain type.
+Kept as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
+tuples, sets, dicts with any keys, paths, numpy's numbers and arrays, and objects of known dataclasses, named tuples and
+enums. An object of another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain
+type.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class MarkedJson:
         try:
             text = json.dumps(converter.convert(value), ensure_ascii=False, separators=(",", ":"))
         except RecursionError as error:
-            raise CannotBeKept(_format_place(converter.place[:3]), "a value that contains itself, or is nested too deeply") from error
+            raise CannotBeKept(
+                _format_place(converter.place[:3]), "a value that contains itself, or is nested too deeply"
+            ) from error
         return text.encode("utf-8", "surrogatepass")  # as \ud83d\ude00, two halves would be read as one character
 
     def read(self, data: bytes) -> Any:

@@ -68,9 +68,7 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
     return call
 
 
-def _remember_items(
-    stage: Stage, method: Callable[..., Any], results: MethodResults, each: str
-) -> Callable[..., Any]:
+def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodResults, each: str) -> Callable[..., Any]:
     """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of its own."""
     signature = inspect.signature(method)
 

@@ -1,4 +1,4 @@
-"""A damaged database is replaced by a new one with all entries that can be read, and stays beside it under another name."""
+"""A damaged database is replaced by a new one with all entries that can be read, and stays beside it."""
 
 from __future__ import annotations
 
@@ -103,8 +103,8 @@ def replace_damaged(file: Path, opened: FileIdentity | None, error: Exception) -
         file.rename(aside)
     new.replace(file)
     log.warning(
-        "%s was damaged (%s): %d entries could be read and are kept, the others are computed again. The damaged file is "
-        "now %s, for you to delete",
+        "%s was damaged (%s): %d entries could be read and are kept, the others are computed again. The damaged file "
+        "is now %s, for you to delete",
         file,
         error,
         saved,

@@ -211,7 +211,7 @@ class Store:
             return opened.connection.execute(sql, values).fetchall()
 
     def _replace_damaged(self, file: FileIdentity | None, error: Exception) -> None:
-        """Replace the database, which was this file, if the error says that it is damaged. Raises ConfigError if not."""
+        """Replace the database, which was `file`, if the error says that it is damaged. Raises ConfigError if not."""
         if not is_damage(error, self._file):
             raise self._make_error(error) from error
         try:

@@ -1,7 +1,7 @@
 """Half surrogate pairs in the replies of language models.
 
-Half a pair is no character: UTF-8 has no form for it, so no file, terminal or server takes it. Models give halves where a
-reply is cut within an emoji.
+Half a pair is no character: UTF-8 has no form for it, so no file, terminal or server takes it. Models give halves where
+a reply is cut within an emoji.
 """
 
 from __future__ import annotations

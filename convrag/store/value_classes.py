@@ -1,4 +1,4 @@
-"""The classes whose objects a remembered method may return: those of convrag.api, and those that its annotation names."""
+"""The classes whose objects a remembered method may return: those of convrag.api and of its return annotation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
     for name, annotation in annotations.items():
         try:
             evaluated |= get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globalns=names)
-        except Exception:  # noqa: S112
+        except Exception:
             continue  # imported for type checkers only
     return evaluated
 

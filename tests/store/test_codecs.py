@@ -1,10 +1,8 @@
-"""What a computing call returns is what a reusing call returns, type for type, for values of all types of convrag.api."""
+"""What a computing call returns is what a reusing call returns, type for type, for all types of convrag.api."""
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -54,7 +52,7 @@ def are_same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if isinstance(one, float) and not isinstance(one, np.generic):
-        return (math.isnan(one) and math.isnan(other)) or (one == other and math.copysign(1, one) == math.copysign(1, other))
+        return repr(one) == repr(other)  # also NaN, and -0.0
     if isinstance(one, np.generic | np.ndarray):
         return one.dtype == other.dtype and one.shape == other.shape and one.tobytes() == other.tobytes()
     if is_dataclass(one):
@@ -77,9 +75,10 @@ scalars = (
     | st.builds(Path, st.just("a/b")) | st.sampled_from([PurePosixPath("/x"), PureWindowsPath("c:\\x")])
     | st.builds(bytearray, st.binary(max_size=5)) | st.builds(Message, st.just("user"), texts)
     | nps.arrays(st.sampled_from(["f4", "i8", ">i2", "?", "c16", "U3", "M8[s]"]), nps.array_shapes(min_side=0))
-    | st.sampled_from([np.float32(0.1), np.float64("nan"), np.int64(3), np.bool_(True), np.str_(""), np.datetime64("2026-01-01")])
+    | st.sampled_from([np.float32(0.1), np.float64("nan"), np.int64(3), np.bool_(True), np.str_("")])
 )  # fmt: skip
-keys = st.none() | st.booleans() | st.integers() | texts | st.tuples(texts, st.integers()) | st.sampled_from(list(Colour))
+colours = st.sampled_from(list(Colour))
+keys = st.none() | st.booleans() | st.integers() | texts | st.tuples(texts, st.integers()) | colours
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple)
@@ -165,7 +164,8 @@ def test_a_class_under_a_name_of_the_api_is_kept_apart() -> None:
 
     find.__annotations__["return"] = list[Passage]
     codec = PlainCodec(find)
-    assert codec.decode(codec.encode([Passage("x"), types.Passage("p", "t")])) == [Passage("x"), types.Passage("p", "t")]
+    both = [Passage("x"), types.Passage("p", "t")]
+    assert codec.decode(codec.encode(both)) == both
 
 
 def test_entries_of_early_versions_are_read() -> None:
