@@ -5,6 +5,8 @@
 * `codecs`: results as bytes.
 * `fingerprint`: hashes of stages, files and source code, of which keys are made.
 * `locks`: locks by key, across threads and processes.
+* `folder_lock`: a folder is written by one process at a time.
+* `forking`: a process and its forked children share neither locks nor connections.
 * `atomic`: files that are written whole or not at all.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.
