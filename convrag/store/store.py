@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+from weakref import WeakValueDictionary
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import get_locks
+from convrag.store.forking import ForkAware, making
+from convrag.store.locks import get_locks, warn_without_fcntl
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
@@ -25,35 +25,56 @@ BATCH = 500
 """Values in one SQL statement; the lowest limit that SQLite is built with is 999."""
 
 
-class Store:
+class Store(ForkAware):
     """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
 
-    Files are created at the first use. Methods raise ConfigError where the folder cannot be used.
+    Files are created at the first use. Methods raise ConfigError where the folder cannot be used. `get_store` gives the
+    store that the stages of this process use.
     """
+
+    _connection: sqlite3.Connection | None = None
 
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path).absolute()
-        self._connection: _Connection | None = None
-        self._connecting = threading.Lock()
+        self._locks = get_locks(self.path)
+        super().__init__()
+
+    def __del__(self) -> None:
+        self._disconnect()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
-        self._connect()
+        warn_without_fcntl()
+        with self._guard:
+            if not (self.path / FILE).exists():  # it was deleted, or there was none yet
+                self._disconnect()
+            self._connect()
 
-    def _connect(self) -> _Connection:
-        """Return the connection of this process; a forked process needs a new one, as SQLite demands."""
-        if (connection := self._connection) is not None and connection.process == os.getpid():
-            return connection
-        try:
-            with self._connecting:
-                if self._connection is None or self._connection.process != os.getpid():
-                    self.path.mkdir(parents=True, exist_ok=True)
-                    self._connection = _open_database(self.path / FILE)
-                return self._connection
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(
-                f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
-            ) from error
+    def _prepare_for_fork(self) -> None:
+        """Close the connection: SQLite allows no child to use or close an inherited one. The next use opens another."""
+        self._disconnect()
+
+    def _connect(self) -> sqlite3.Connection:
+        """Return the connection; the guard must be held.
+
+        One connection serves all threads: with one for each of 64 threads, a tenth of the time was spent waiting for
+        database locks.
+        """
+        if self._connection is None:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                self._connection = _open_database(self.path / FILE)
+            except (OSError, sqlite3.Error) as error:
+                raise ConfigError(
+                    f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
+                ) from error
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
@@ -122,30 +143,41 @@ class Store:
         Look into the store again in the block: another thread or process may have put the value there meanwhile.
         """
         self.open()
-        return get_locks(self.path).lock_keys(keys)
+        return self._locks.lock_keys(keys)
 
     def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
         """Execute one statement as a transaction and return its rows.
 
-        Transactions of several statements would stay open while their thread waits for the interpreter. One connection
-        serves all threads: with one for each of 64 threads, a tenth of the time was spent waiting for database locks.
+        Transactions of several statements would stay open while their thread waits for the interpreter.
         """
-        opened = self._connect()
-        with opened.lock:
-            return opened.connection.execute(sql, values).fetchall()
+        with self._guard:
+            return self._connect().execute(sql, values).fetchall()
 
 
-class _Connection(NamedTuple):
-    """A connection to the database with the id of its process and the lock that a thread needs to use it."""
-
-    process: int
-    lock: threading.Lock
-    connection: sqlite3.Connection
+_stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
 
 
-def _open_database(file: Path) -> _Connection:
+def get_store(path: Path | str) -> Store:
+    """Return the store of a folder in this process: one object, for as long as anything refers to it."""
+    folder = Path(path).resolve()
+    with making:
+        if (store := _stores.get(folder)) is None:
+            store = _stores[folder] = Store(path)
+        return store
+
+
+def _open_database(file: Path) -> sqlite3.Connection:
     """Open the database, and create its table unless it exists."""
     connection = sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
+    try:
+        _prepare_database(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare_database(connection: sqlite3.Connection) -> None:
     _switch_to_wal(connection)
     connection.execute("PRAGMA synchronous=NORMAL")
     connection.execute(
@@ -154,7 +186,6 @@ def _open_database(file: Path) -> _Connection:
     )
     with suppress(sqlite3.OperationalError):  # the column exists, unless an early version made the table
         connection.execute("ALTER TABLE entries ADD COLUMN seconds REAL NOT NULL DEFAULT 0")
-    return _Connection(os.getpid(), threading.Lock(), connection)
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
