@@ -23,7 +23,7 @@ from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summar
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
-from convrag.run.writers import RunFolder, Writers
+from convrag.run.writers import RunFolder, Writers, open_run_folder
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
@@ -130,7 +130,11 @@ class _FinishedRecords:
 
 def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
-    files = RunFolder(run.folder)
+    with open_run_folder(run.folder) as files:
+        return _write_run(files, run, wiring, source, *own_observers)
+
+
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
     observers = Observers(Writers(files), wiring.get("tracker"), *own_observers)
     records = TurnRecords()
     try:
@@ -167,7 +171,6 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
         observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
         raise
     finally:
-        files.discard()
         records.close()
     observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary

@@ -36,9 +36,12 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:  # open(), because only the owner can read the files of tempfile
-        text = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"} if mode == "w" else {}
-        with unfinished.open("x" if mode == "w" else "xb", **text) as file:
+        with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
             yield file
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _open_text(path: Path) -> IO[str]:
+    return path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -174,7 +174,7 @@ def _read_array(row: tuple[str, list[int], str]) -> Any:
 
 
 @cache
-def _list_fields(cls: type) -> list[tuple[str, bool]]:
+def _list_fields(cls: Any) -> list[tuple[str, bool]]:
     """List the fields of a dataclass: name, and whether the constructor takes it."""
     return [(field.name, field.init) for field in fields(cls)]
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import sqlite3
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
-from convrag.api.errors import ConfigError
-from convrag.store.database import COLUMNS, compute_checksum, is_damaged, open_database
-from convrag.store.locks import get_locks
+from convrag.store.connection import FILE, DatabaseConnection
+from convrag.store.database import COLUMNS, compute_checksum, is_damaged
+from convrag.store.forking import making
+from convrag.store.locks import warn_without_fcntl
 from convrag.store.manifest import find_damage, write_manifest
-from convrag.store.salvage import FileIdentity, identify, is_damage, replace_damaged
+from convrag.store.salvage import identify
+
+__all__ = ["BATCH", "FILE", "Store", "get_store"]
 
 log = logging.getLogger(__name__)
-
-FILE = "store.sqlite"
-"""The database's name in the store's folder."""
 
 BATCH = 500
 """Values in one SQL statement; the lowest limit that SQLite is built with is 999."""
@@ -29,39 +27,17 @@ BATCH = 500
 _FIELDS = ", ".join(COLUMNS)
 
 
-class Store:
+class Store(DatabaseConnection):
     """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
 
-    Files are created at the first use. Methods raise ConfigError where the folder cannot be used.
+    Files are created at the first use. Methods raise ConfigError where the folder cannot be used. `get_store` gives the
+    store that the stages of this process use.
     """
-
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).absolute()
-        self._file = self.path / FILE
-        self._connection: _Connection | None = None
-        self._connecting = threading.Lock()
-        self._dropping = threading.Lock()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
+        warn_without_fcntl()
         self._execute("SELECT 1")
-
-    def _connect(self) -> _Connection:
-        """Return the connection of this process; a forked process needs a new one, as SQLite demands.
-
-        So does a process whose database was deleted, or was damaged and replaced by another process.
-        """
-        if (connection := self._connection) is not None and self._is_current(connection):
-            return connection
-        with self._connecting:
-            if self._connection is None or not self._is_current(self._connection):
-                self.path.mkdir(parents=True, exist_ok=True)
-                database = open_database(self._file)
-                self._connection = _Connection(os.getpid(), threading.Lock(), database, identify(self._file))
-            return self._connection
-
-    def _is_current(self, connection: _Connection) -> bool:
-        return connection.process == os.getpid() and connection.file == identify(self._file)
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
@@ -93,7 +69,7 @@ class Store:
 
     def _drop_damaged(self, wanted: Sequence[str]) -> None:
         """Delete all damaged entries and warn once, unless another thread has done so."""
-        with self._dropping:
+        with self._locks.lock_keys(["damaged entries"]):
             if self._find(wanted)[1]:
                 return
             file = identify(self._file)
@@ -184,50 +160,16 @@ class Store:
         Look into the store again in the block: another thread or process may have put the value there meanwhile.
         """
         self.open()
-        return get_locks(self.path).lock_keys(keys)
-
-    def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
-        """Execute one statement as a transaction and return its rows; a damaged database is replaced first.
-
-        Transactions of several statements would stay open while their thread waits for the interpreter. One connection
-        serves all threads: with one for each of 64 threads, a tenth of the time was spent waiting for database locks.
-
-        Raises:
-            ConfigError: the database cannot be used.
-        """
-        before = identify(self._file)
-        try:
-            return self._execute_once(sql, values)
-        except (OSError, sqlite3.DatabaseError) as error:
-            self._replace_damaged(before, error)
-        try:
-            return self._execute_once(sql, values)
-        except (OSError, sqlite3.DatabaseError) as error:
-            raise self._make_error(error) from error
-
-    def _execute_once(self, sql: str, values: Sequence[str | bytes | float]) -> list[tuple[Any, ...]]:
-        opened = self._connect()
-        with opened.lock:
-            return opened.connection.execute(sql, values).fetchall()
-
-    def _replace_damaged(self, file: FileIdentity | None, error: Exception) -> None:
-        """Replace the database, which was `file`, if the error says that it is damaged. Raises ConfigError if not."""
-        if not is_damage(error, self._file):
-            raise self._make_error(error) from error
-        try:
-            with get_locks(self.path).lock_keys([FILE]):
-                replace_damaged(self._file, file, error)
-        except (OSError, sqlite3.DatabaseError) as obstacle:
-            raise self._make_error(obstacle) from error
-
-    def _make_error(self, error: Exception) -> ConfigError:
-        return ConfigError(f"store.path={self.path} cannot be used: {error}. Choose a folder to write to.")
+        return self._locks.lock_keys(keys)
 
 
-class _Connection(NamedTuple):
-    """A connection to the database: its process, the lock that a thread needs to use it, and the file it has open."""
+_stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
 
-    process: int
-    lock: threading.Lock
-    connection: sqlite3.Connection
-    file: FileIdentity | None
+
+def get_store(path: Path | str) -> Store:
+    """Return the store of a folder in this process: one object, for as long as anything refers to it."""
+    folder = Path(path).resolve()
+    with making:
+        if (store := _stores.get(folder)) is None:
+            store = _stores[folder] = Store(path)
+        return store

@@ -48,7 +48,7 @@ def _collect(annotation: Any, found: dict[str, type], seen: set[int]) -> None:
 def _evaluate(annotations: dict[str, Any], module: str) -> dict[str, Any]:
     """Evaluate annotations one by one, leaving out those that name something unknown."""
     names = vars(sys.modules[module]) if module in sys.modules else {}
-    evaluated = {}
+    evaluated: dict[str, Any] = {}
     for name, annotation in annotations.items():
         try:
             evaluated |= get_type_hints(SimpleNamespace(__annotations__={name: annotation}), globalns=names)

@@ -17,7 +17,7 @@ from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
-from convrag.sweep.lock import hold_cell
+from convrag.store.folder_lock import hold_folder
 from convrag.sweep.sweep_file import (
     CELL_FILE,
     METRICS_FILE,
@@ -52,11 +52,11 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
     number = f"[{place + 1}/{len(launched)}]"
     _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
     with (
-        hold_cell(folder),
+        hold_folder(folder, wait=True),
         within_grid(place, len(launched), alone=grid.get("process") == this_process()),
     ):
         ending = _execute(folder, execute)
-    write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": grid["started"], **ending})
+        write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": grid["started"], **ending})
     if ending["state"] == "failed":
         _tell(f"{number} this cell failed: {ending['error']}")
         return nan

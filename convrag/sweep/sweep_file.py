@@ -12,6 +12,7 @@ from typing import Any
 
 from convrag.api.errors import DataError
 from convrag.api.records import Cell, Sweep
+from convrag.store.atomic import write_atomically
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 
@@ -92,6 +93,4 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, row: dict[str, Any]) -> None:
     """Write an object into a file, which appears whole."""
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(row, indent=2), encoding="utf-8")
-    unfinished.replace(path)
+    write_atomically(path, json.dumps(row, indent=2))

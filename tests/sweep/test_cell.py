@@ -16,8 +16,8 @@ from convrag.api.errors import ConfigError, DataError
 from convrag.api.records import Cell, RunSummary, Sweep
 from convrag.score.summary import format_summary
 from convrag.sdk import progress
+from convrag.store.folder_lock import hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.lock import hold_cell
 from convrag.sweep.sweep_file import find_cell_name, find_sweep_id, read_ending, read_metric, write_sweep
 
 STARTED = 1000.0
@@ -138,7 +138,7 @@ def test_bars_are_shown_by_the_process_that_runs_all_cells(cells: list[Cell], mo
 
 def test_a_cell_that_an_earlier_try_still_runs_is_waited_for(cells: list[Cell]) -> None:
     cell = cells[0]
-    with hold_cell(cell.folder):
+    with hold_folder(cell.folder):
         late = threading.Thread(target=run, args=[cell])
         late.start()
         late.join(0.3)
