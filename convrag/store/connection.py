@@ -1,4 +1,4 @@
-"""The connection of a process to the store's database, which is opened anew where the file is another one than before."""
+"""The connection of a process to the store's database; it is a new one when another file takes the place of the old."""
 
 from __future__ import annotations
 

@@ -29,8 +29,22 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text("{")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"id": "c", "domain": "d", "turns": 3}',
+        b'{"id": "c", "domain": "d", "turns": ["x"]}',
+        b'{"id": "c", "domain": "d", "turns": [{"id": "t", "question": "", "answer": "", "passages": 1, "shown": []}]}',
+        b'{"id": "c", "domain": "d", "turns": [{"id": "t", "question": "", "answer": "", "passages": [], "shown": [3]}]}',
+    ],
+)
+def test_a_broken_file_is_named(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "c.json").write_bytes(data)
     with pytest.raises(DataError, match="c.json: this is not a saved conversation"):
         Conversations(tmp_path).get("c")
 
