@@ -37,7 +37,8 @@ class DatabaseConnection(ForkAware):
         super().__init__()
 
     def __del__(self) -> None:
-        self._disconnect()
+        if self._connection is not None:
+            self._connection.close()  # and nothing else: at the end of a process, the names of modules are gone
 
     def _prepare_for_fork(self) -> None:
         """Close the connection: SQLite allows no child to use or close an inherited one. The next use opens another."""

@@ -123,7 +123,8 @@ class _Converter:
             return self.convert(value.value)
         if isinstance(value, tuple):
             return self._convert_items(value)
-        return {name: self._convert_at(name, getattr(value, name)) for name, _ in _list_fields(type(value))}
+        cls: Any = type(value)
+        return {name: self._convert_at(name, getattr(value, name)) for name, _ in _list_fields(cls)}
 
     def _convert_other(self, value: Any) -> Any:
         if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.generic | numpy.ndarray):
@@ -174,7 +175,7 @@ def _read_array(row: tuple[str, list[int], str]) -> Any:
 
 
 @cache
-def _list_fields(cls: Any) -> list[tuple[str, bool]]:
+def _list_fields(cls: type) -> list[tuple[str, bool]]:
     """List the fields of a dataclass: name, and whether the constructor takes it."""
     return [(field.name, field.init) for field in fields(cls)]
 

@@ -40,7 +40,7 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
         b'{"id": "c", "domain": "d", "turns": 3}',
         b'{"id": "c", "domain": "d", "turns": ["x"]}',
         b'{"id": "c", "domain": "d", "turns": [{"id": "t", "question": "", "answer": "", "passages": 1, "shown": []}]}',
-        b'{"id": "c", "domain": "d", "turns": [{"id": "t", "question": "", "answer": "", "passages": "", "shown": [3]}]}',
+        b'{"id": "c", "domain": "d", "turns": [{"id": "t", "question": "", "answer": "", "passages": "", "shown": [3]}]}',  # noqa: E501
     ],
 )
 def test_a_broken_file_is_named(data: bytes, tmp_path: Path) -> None:
