@@ -17,6 +17,13 @@ from convrag.store.atomic import write_atomically
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 
 
+class DamagedSweep(DataError):
+    """The sweep.json of a grid is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("this is no list of the cells of a grid; start the grid again, which writes it", path=path)
+
+
 def write_sweep(sweep: Sweep, started: float) -> None:
     """List the cells for the processes that run them, and at the end with how they ended.
 
@@ -41,15 +48,14 @@ def read_sweep(folder: Path) -> dict[str, Any]:
         return {}
     row = read_json(path)
     cells = row.get("cells")
-    whole = isinstance(cells, list) and all(isinstance(cell, dict) and {"id", "name"} <= cell.keys() for cell in cells)
-    if not whole or not {"id", "started"} <= row.keys():
-        raise DataError("this is no list of the cells of a grid; start the grid again, which writes it", path=path)
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) and "id" in cell for cell in cells):
+        raise DamagedSweep(path)
     return row
 
 
 def find_sweep_id(folder: Path) -> str:
     """The id of the grid that the run in this folder is a cell of; empty for a run by itself."""
-    return str(read_sweep(folder.parent)["id"]) if _find_cell(folder) else ""
+    return str(read_sweep(folder.parent).get("id", "")) if _find_cell(folder) else ""
 
 
 def find_cell_name(folder: Path) -> str:

@@ -163,7 +163,7 @@ def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: P
     assert isnan(read_metric(cells[0].folder, "nDCG@5"))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"id": "g", "started": 1, "cells": [{"id": "a"}]}', "\xff"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": [{"name": "a"}]}', "\xff"])
 def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(text: str, cells: list[Cell]) -> None:
     path = cells[0].folder.parent / "sweep.json"
     path.write_text(text, encoding="latin-1")
@@ -171,6 +171,14 @@ def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(text: str, cell
     for read in (lambda: run(cells[0]), lambda: find_sweep_id(folder), lambda: find_cell_name(folder)):
         with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid; start the grid again"):
             read()
+
+
+@pytest.mark.parametrize("name", ["started", "id", "name"])
+def test_a_list_of_cells_without_what_a_cell_needs_is_an_error(name: str, cells: list[Cell]) -> None:
+    path = cells[0].folder.parent / "sweep.json"
+    path.write_text(path.read_text().replace(f'"{name}"', f'"{name}x"'))
+    with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid"):
+        run(cells[0])
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"overall": []}', '{"overall": {"nDCG@5": "x"}}', '{"try": 1000.0}'])
