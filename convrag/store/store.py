@@ -40,7 +40,8 @@ class Store(ForkAware):
         super().__init__()
 
     def __del__(self) -> None:
-        self._disconnect()
+        if self._connection is not None:
+            self._connection.close()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
