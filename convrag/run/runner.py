@@ -29,6 +29,7 @@ from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.store.atomic import write_atomically
+from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
@@ -162,8 +163,9 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
         files.append("metrics.json", [format_summary(summary)])
         files.append("summary.md", [format_markdown(run, summary)])
         (run.folder / MANIFEST).unlink(missing_ok=True)  # what is published in part is no finished run
+        described = describe_files(files.unfinished)
         files.publish()
-        write_atomically(run.folder / MANIFEST, f"{format_manifest(run)}\n")
+        write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
     except BaseException as error:
         known = isinstance(error, (ConvragError, KeyboardInterrupt))
         observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())

@@ -34,7 +34,7 @@ class RunFolder:
         """Append lines to a file of the run."""
         path = self.unfinished / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write("".join(f"{line}\n" for line in lines))
 
     def publish(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, DataError
 from convrag.api.records import Cell, RunSummary, Sweep
 from convrag.score.summary import format_summary
 from convrag.sdk import progress
@@ -161,3 +161,29 @@ def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: P
     assert isnan(read_metric(tmp_path, "nDCG@5"))
     (cells[0].folder / "metrics.json").write_text('{"overall": {"nDCG@5": null}}')
     assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": [{"name": "a"}]}', "\xff"])
+def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(text: str, cells: list[Cell]) -> None:
+    path = cells[0].folder.parent / "sweep.json"
+    path.write_text(text, encoding="latin-1")
+    folder = cells[0].folder
+    for read in (lambda: run(cells[0]), lambda: find_sweep_id(folder), lambda: find_cell_name(folder)):
+        with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid; start the grid again"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["started", "id", "name"])
+def test_a_list_of_cells_without_what_a_cell_needs_is_an_error(name: str, cells: list[Cell]) -> None:
+    path = cells[0].folder.parent / "sweep.json"
+    path.write_text(path.read_text().replace(f'"{name}"', f'"{name}x"'))
+    with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid"):
+        run(cells[0])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"overall": []}', '{"overall": {"nDCG@5": "x"}}', '{"try": 1000.0}'])
+def test_a_damaged_file_of_a_cell_counts_as_none(text: str, cells: list[Cell]) -> None:
+    for name in ("metrics.json", "cell.json"):
+        (cells[0].folder / name).write_text(text)
+    assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+    assert read_ending(cells[0], STARTED) == cells[0]
