@@ -58,6 +58,6 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
         else:
             if failed := meter.usage.get(place, Usage()).failed:
                 usage = meter.usage[place]
-                results.failures[name] = f"{failed} of its {failed + usage.calls + usage.reused} calls failed"
+                results.failures[name] = f"{failed} of its {usage.calls + usage.reused} calls failed"
     results.usage, results.replies = meter.usage, meter.replies
     return results

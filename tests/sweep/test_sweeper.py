@@ -211,7 +211,9 @@ def test_a_partial_cell_has_its_own_state_and_is_run_again(
     with monkeypatch.context() as broken:
         broken.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
         grid = make_grid(*overrides)
-        with pytest.raises(CellsPartial, match=r"^1 of 3 cells is partial: see .*asks only for what is missing") as caught:
+        with pytest.raises(
+            CellsPartial, match=r"^1 of 3 cells is partial: see .*asks only for what is missing"
+        ) as caught:
             run_grid(grid)
     assert caught.value.exit_status == 3
     assert [cell.name for cell in caught.value.cells] == ["rewriter=last_n"]
