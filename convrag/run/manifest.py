@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+from convrag import __version__
 from convrag.api.errors import DataError
 from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
 from convrag.store.fingerprint import digest
+from convrag.store.source import hash_convrag
 
 MANIFEST = "run.json"
 
@@ -33,6 +35,6 @@ def read_finished_summary(run: Run) -> RunSummary | None:
 
 
 def compute_identity(run: Run) -> str:
-    """Compute a hash of all that the results of a run depend on: its stages and some of the settings."""
+    """Compute a hash of all that the results of a run depend on: convrag, the stages and some of the settings."""
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
-    return digest([run.fingerprints, settings])
+    return digest([__version__, hash_convrag(), run.fingerprints, settings])

@@ -9,16 +9,17 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("mlflow")
-
+from commands import run_convrag
 from convrag_mlflow.processes import describe_process, is_gone, mark_process
+from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
+
+pytest.importorskip("mlflow")
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are known on Linux alone")
 
@@ -28,46 +29,56 @@ from pathlib import Path
 from convrag import Answer, Generator, hookimpl
 
 class Slow(Generator):
-    "Takes as many seconds as it is told to."
+    "After so many calls, each takes as many seconds as it is told."
     def messages(self, question):
         return ()
     def generate(self, question, evidence):
         if "PACE" in os.environ:
-            Path("asked").touch()
-            time.sleep(float(os.environ["PACE"]))
+            with Path("asked").open("a") as file:
+                file.write("x")
+            if asked() > int(os.environ["AFTER"]):
+                time.sleep(float(os.environ["PACE"]))
         return Answer("it")
+
+def asked():
+    return Path("asked").stat().st_size
 
 @hookimpl
 def convrag_register(register):
     register("generator", "slow", Slow)
 """
-COMMAND = [sys.executable, "-m", "convrag"]
-SETTINGS = ["plugins=[slow.py]", "generator=slow", "limit=1", "tracker=mlflow"]
+SETTINGS = ["plugins=[slow.py]", "generator=slow", "limit=1", "tracker=mlflow", "metrics=[]"]
+TURNS = 7
+"""In the first conversation of the sample."""
+
 ONE = ["rewriter=none"]
 GRID = ["-m", "rewriter=none,last_n,full_history,all_questions"]
-ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture
-def here(tmp_path: Path) -> Path:
+def here(tmp_path: Path, database: Path) -> Path:
+    copy_database(database, tmp_path)
     (tmp_path / "slow.py").write_text(SLOW)
     return tmp_path
 
 
-def start(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[bytes]:
-    with (folder / "said").open("ab") as said:
-        environment = {**ENVIRONMENT, **variables}
-        return subprocess.Popen(
-            [*COMMAND, *arguments, *SETTINGS], cwd=folder, env=environment, stdout=said, stderr=said
-        )
-
-
-def wait_until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not reached():
+def start(folder: Path, *arguments: str, after: int, pace: float) -> subprocess.Popen[bytes]:
+    """Start a command and wait until it has made more than so many calls of its generator, and is slow from then on."""
+    environment = {**ENVIRONMENT, "PACE": str(pace), "AFTER": str(after)}
+    command = [sys.executable, "-m", "convrag", *arguments, *SETTINGS]
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=nothing, stderr=nothing)
+    deadline, path = time.monotonic() + 240, folder / "asked"
+    while not path.exists() or path.stat().st_size <= after:
         assert process.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
+    return process
 
 
 def kill(process: subprocess.Popen[bytes], sent: signal.Signals) -> None:
@@ -75,9 +86,10 @@ def kill(process: subprocess.Popen[bytes], sent: signal.Signals) -> None:
     assert process.wait(timeout=60) == -sent
 
 
-def finish(folder: Path, *arguments: str, status: int = 0) -> None:
-    process = start(folder, *arguments)
-    assert process.wait(timeout=300) == status, (folder / "said").read_text()[-3000:]
+def finish(folder: Path, *arguments: str) -> None:
+    """Run a command to its end, which must be a good one."""
+    done = run_convrag([*arguments, *SETTINGS], folder, environment=ENVIRONMENT, libraries=LIBRARIES)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def runs(folder: Path) -> list[dict[str, Any]]:
@@ -95,16 +107,10 @@ def runs(folder: Path) -> list[dict[str, Any]]:
     ]
 
 
-def cells(folder: Path) -> int:
-    """How many cells of the grid have ended."""
-    return len(list(folder.glob("outputs/sweeps/*/*/cell.json")))
-
-
 @linux
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
 def test_the_next_command_closes_the_run_of_a_killed_process(sent: signal.Signals, here: Path) -> None:
-    process = start(here, *ONE, PACE="300")
-    wait_until(process, (here / "asked").exists)
+    process = start(here, *ONE, after=0, pace=300)
     (run,) = runs(here)
     assert run["status"] == "RUNNING"
     finish(here, "-m", "rewriter=none")  # a grid: it closes what is dead, and no run that lives
@@ -122,8 +128,7 @@ def test_the_next_command_closes_the_run_of_a_killed_process(sent: signal.Signal
 def test_a_killed_grid_is_closed_by_another_command_and_goes_on_with_true_counts(
     sent: signal.Signals, here: Path
 ) -> None:
-    process = start(here, *GRID, PACE="0.3")
-    wait_until(process, lambda: cells(here) == 2 and len(runs(here)) == 4)
+    process = start(here, *GRID, after=2 * TURNS, pace=300)
     kill(process, sent)
     finish(here, *ONE)
     states = [(each["kind"], each["status"]) for each in runs(here)]
@@ -135,22 +140,20 @@ def test_a_killed_grid_is_closed_by_another_command_and_goes_on_with_true_counts
         ("run", "FINISHED"),
     ]
     assert "cells_ok" not in runs(here)[0]["metrics"]
-    for counts in ({"ok": 2, "reused": 2}, {"ok": 0, "reused": 4}):
-        finish(here, *GRID)
-        (parent,) = [each for each in runs(here) if each["kind"] == "sweep"]
-        assert parent["status"] == "FINISHED"
-        every = dict.fromkeys(("ok", "reused", "partial", "failed", "same", "left"), 0)
-        told = {name.removeprefix("cells_"): value for name, value in parent["metrics"].items()}
-        assert told == every | counts
+    finish(here, *GRID)
+    (parent,) = [each for each in runs(here) if each["kind"] == "sweep"]
+    assert parent["status"] == "FINISHED"
+    every = dict.fromkeys(("ok", "reused", "partial", "failed", "same", "left"), 0)
+    told = {name.removeprefix("cells_"): value for name, value in parent["metrics"].items()}
+    assert told == every | {"ok": 2, "reused": 2}
     children = [each for each in runs(here) if each["kind"] == "run" and "convrag.cell" in each["tags"]]
     assert [each["status"] for each in children] == ["FINISHED"] * 4
 
 
 @linux
-def test_a_grid_that_was_interrupted_twice_has_the_counts_of_its_last_try(here: Path) -> None:
+def test_a_grid_that_was_gone_on_with_has_the_counts_of_its_last_try(here: Path) -> None:
     """The larger values of earlier tries do not win."""
-    process = start(here, *GRID, PACE="0.3")
-    wait_until(process, lambda: cells(here) == 3)
+    process = start(here, *GRID, after=3 * TURNS, pace=2)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     (parent,) = [each for each in runs(here) if each["kind"] == "sweep"]
