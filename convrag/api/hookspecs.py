@@ -146,7 +146,7 @@ def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
     """Called once at the end of a grid in every case, also when cells failed or it was interrupted.
 
     Args:
-        sweep: with the state of each cell (ok, reused, partial, failed, same, or empty), and in `error` why it failed or
-            what a partial one lacks; `interrupted` says whether the end came before the last one.
+        sweep: with the state of each cell (ok, reused, partial, failed, same, or empty), and in `error` why it failed
+            or what a partial one lacks; `interrupted` says whether the end came before the last one.
         reports: what was reported on it; none where it was interrupted.
     """
