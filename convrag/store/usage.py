@@ -61,13 +61,13 @@ def add_usage(usage: Usage) -> None:
 
 @contextmanager
 def count_failure(calls: int = 1) -> Iterator[None]:
-    """Count the calls of the block as failed ones if it raises an error; a call that stops the run was not made."""
+    """Count the calls of the block, as failed ones, if it raises an error; a call that stops the run was not made."""
     try:
         yield
     except RunStopped:
         raise
     except Exception:
-        add_usage(Usage(failed=calls))
+        add_usage(Usage(calls=calls, failed=calls))
         raise
 
 
