@@ -7,29 +7,33 @@ from contextlib import suppress
 from typing import Any
 
 from convrag.api.errors import LLMError
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Nugget, Passage, Prompt
+from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Nugget, Passage, Prompt, Question
 from convrag.store.streaming import listen_with
+from convrag.testing.conversations import make_evidence, make_hits, questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, make_prompt, odd_passages, passages, question
 from convrag.testing.stage import StageContract
-
-
-def make_evidence(*shown: Passage) -> Evidence:
-    """Make evidence of passages, numbered from 1; without arguments, of the sample passages."""
-    chosen = shown or tuple(passages())
-    return Evidence(tuple(EvidenceItem(n, passage, passage.content) for n, passage in enumerate(chosen, 1)))
 
 
 class LLMContract(StageContract):
     """An LLM replies to prompts."""
 
     group = "llm"
+    method = "complete"
 
     def prompt(self) -> Prompt:
         """Make a prompt that the model can answer."""
         return make_prompt("How hot should green tea be?")
 
-    def call(self, stage: Any) -> Any:
-        return stage.complete(self.prompt()).text
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        prompts = [[make_prompt(each.text) for each in asked] for asked in questions()]
+        prompts[0][0] = self.prompt()
+        return [[{"prompt": prompt} for prompt in each] for each in prompts]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"prompt": make_prompt(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+
+    def compare(self, result: Any) -> Any:
+        return result.text
 
     def test_it_answers(self) -> None:
         completion = self.make().complete(self.prompt())
@@ -69,9 +73,17 @@ class ContextContract(StageContract):
     """A context makes numbered evidence of passages."""
 
     group = "context"
+    method = "assemble"
 
-    def call(self, stage: Any) -> Any:
-        return self.assemble(stage, passages())
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"question": each, "hits": make_hits(n + each.number), "messages": _say(each)} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        hits = [Hit(passage, 1.0) for passage in odd_passages()]
+        return [{"question": question(), "hits": hits, "messages": []}]
 
     def assemble(self, stage: Any, retrieved: list[Passage]) -> list[tuple[int, str, str]]:
         """Let the stage make evidence of passages, best first, and return (number, passage id, text) of each item."""
@@ -79,7 +91,7 @@ class ContextContract(StageContract):
         return [(item.number, item.passage.id, item.text) for item in stage.assemble(question(), hits, []).items]
 
     def test_numbers_are_unique(self) -> None:
-        numbers = [number for number, _, _ in self.call(self.make())]
+        numbers = [number for number, _, _ in self.assemble(self.make(), passages())]
         assert len(numbers) == len(set(numbers))
         assert all(number > 0 for number in numbers)
 
@@ -102,9 +114,16 @@ class GeneratorContract(StageContract):
     """A generator answers questions from evidence."""
 
     group = "generator"
+    method = "generate"
 
-    def call(self, stage: Any) -> Any:
-        return stage.generate(question(), make_evidence()).text
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"question": each, "evidence": make_evidence(*rotate_passages(n + each.number))} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"question": question(each.text), "evidence": make_evidence(each)} for each in odd_passages()]
 
     def test_it_answers(self) -> None:
         answer = self.make().generate(question(), make_evidence())
@@ -132,9 +151,16 @@ class DetectorContract(StageContract):
     """A detector finds nuggets in passages, with correct offsets."""
 
     group = "detector"
+    method = "detect"
 
-    def call(self, stage: Any) -> Any:
-        return [(nugget.start, nugget.end) for nugget in stage.detect("Why does a kettle whistle?", passages()[0])]
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"query": f"kettle? {each.text}", "passage": rotate_passages(n + each.number)[0]} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"query": "kettle", "passage": passage} for passage in odd_passages() if passage.text]
 
     def test_nuggets_stand_in_the_passage(self) -> None:
         stage = self.make()
@@ -165,16 +191,29 @@ class SummarizerContract(StageContract):
     """A summarizer makes a sentence of nuggets."""
 
     group = "summarizer"
+    method = "summarize"
 
-    def call(self, stage: Any) -> Any:
-        return stage.summarize("Why does a kettle whistle?", self.nuggets(), 35)
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"query": each.text, "nuggets": self._list_nuggets(n + each.number), "words": 20 + n} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"query": text, "nuggets": [Nugget(text, "odd", 0, len(text))] * 2, "words": 35} for text in ODD_TEXTS]
 
     def nuggets(self) -> list[Nugget]:
         """Make two nuggets about kettles."""
         return [Nugget(TEXTS[n], f"tea-{n + 1}", 0, len(TEXTS[n])) for n in (0, 2)]
 
+    def _list_nuggets(self, steps: int) -> list[Nugget]:
+        """List nuggets in another order, with one that is no other's."""
+        found = [*self.nuggets(), *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1])]
+        steps %= len(found)
+        return found[steps:] + found[:steps]
+
     def test_it_keeps_the_budget(self) -> None:
-        assert 0 < len(self.call(self.make()).split()) <= 35
+        assert 0 < len(self.make().summarize("Why does a kettle whistle?", self.nuggets(), 35).split()) <= 35
 
     def test_one_nugget_is_enough(self) -> None:
         assert self.make().summarize("Why does a kettle whistle?", self.nuggets()[:1], 35).strip()
@@ -183,3 +222,9 @@ class SummarizerContract(StageContract):
         stage = self.make()
         for text in ODD_TEXTS:
             assert isinstance(stage.summarize(text, [Nugget(text, "odd", 0, len(text))] * 2, 35), str)
+
+
+def _say(asked: Question) -> list[Message]:
+    """List the earlier turns of a question as messages."""
+    said = [(turn.question, turn.answer) for turn in asked.history]
+    return [message for text, answer in said for message in (Message("user", text), Message("assistant", answer))]

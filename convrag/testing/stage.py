@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import SkipTest
 
@@ -12,25 +11,14 @@ from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 from convrag.registry.description import parse_argument_texts
 from convrag.registry.option import Option
+from convrag.testing.calls import CallContract
 from convrag.testing.imports import find_heavy_imports
 from convrag.testing.network import block_network
 from convrag.testing.stage_variants import StageVariants
 
 
-class StageContract:
-    """The tests of all stages. Subclasses set the `group` and `call`; a plugin's test class implements `make`."""
-
-    group: str
-    network = False
-    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
-
-    def make(self) -> Any:
-        """Make a new stage to test by calling its class."""
-        raise NotImplementedError("implement make() in your test class: return a fresh stage")
-
-    def call(self, stage: Any) -> Any:
-        """Use the stage once in the ordinary way; return a result that can be compared with ==."""
-        return list(stage.check())
+class StageContract(CallContract):
+    """The tests of all stages. Subclasses say which method they call; a plugin's test class implements `make`."""
 
     def test_it_is_a_stage_of_its_group(self) -> None:
         assert isinstance(self.make(), GROUPS[self.group])
@@ -70,21 +58,6 @@ class StageContract:
 
     def test_nothing_is_missing(self) -> None:
         assert list(self.make().check()) == []
-
-    def test_it_is_deterministic(self) -> None:
-        stage = self.make()
-        first = self.call(stage)
-        assert self.call(stage) == first, "the same call gives something else the second time"
-        assert self.call(self.make()) == first, "another stage with the same parameters gives something else"
-
-    def test_threads_may_share_it(self) -> None:
-        stage = self.make()
-        expected = self.call(stage)
-        if self.call(stage) != expected:
-            raise SkipTest("it is not deterministic in one thread either")
-        with ThreadPoolExecutor(8) as pool:
-            for result in pool.map(lambda _: self.call(stage), range(32)):
-                assert result == expected, "threads disturb each other: keep the data of a call in local variables"
 
     def test_it_stays_offline(self) -> None:
         """A stage must not depend on a server unless it says so: `network = True`."""
