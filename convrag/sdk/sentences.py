@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+LIBRARIES = ("pysbd",)
+"""Their versions are part of the fingerprints of stages that use this module."""
+
 _CITATION = re.compile(r"[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 _LINE = re.compile(r"[^\r\n]+")
 _SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
