@@ -9,12 +9,12 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Nugget, Passage, Prompt, Question
 from convrag.store.streaming import listen_with
+from convrag.testing.calls import CallContract
 from convrag.testing.conversations import make_evidence, make_hits, questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, make_prompt, odd_passages, passages, question
-from convrag.testing.stage import StageContract
 
 
-class LLMContract(StageContract):
+class LLMContract(CallContract):
     """An LLM replies to prompts."""
 
     group = "llm"
@@ -69,7 +69,7 @@ class LLMContract(StageContract):
         assert not stage.streams or "".join(pieces).strip() == text.strip()
 
 
-class ContextContract(StageContract):
+class ContextContract(CallContract):
     """A context makes numbered evidence of passages."""
 
     group = "context"
@@ -110,7 +110,7 @@ class ContextContract(StageContract):
         assert not any(item.hint for item in self.make().assemble(question(), hits, []).items)
 
 
-class GeneratorContract(StageContract):
+class GeneratorContract(CallContract):
     """A generator answers questions from evidence."""
 
     group = "generator"
@@ -147,7 +147,7 @@ class GeneratorContract(StageContract):
             assert isinstance(stage.generate(question(text), make_evidence(Passage("odd", text))).text, str)
 
 
-class DetectorContract(StageContract):
+class DetectorContract(CallContract):
     """A detector finds nuggets in passages, with correct offsets."""
 
     group = "detector"
@@ -187,7 +187,7 @@ class DetectorContract(StageContract):
         assert starts == sorted(starts), "nuggets come in the order of the passage"
 
 
-class SummarizerContract(StageContract):
+class SummarizerContract(CallContract):
     """A summarizer makes a sentence of nuggets."""
 
     group = "summarizer"

@@ -10,33 +10,32 @@ from typing import Any
 from unittest import SkipTest
 
 from convrag.api.errors import ConvragError
+from convrag.api.stage import Stage
 from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.testing.libraries import find_unnamed_libraries
 from convrag.testing.new_process import NewProcess
+from convrag.testing.stage import StageContract
 from convrag.testing.threads import call_from_threads
 from convrag.testing.values import Frozen, describe_difference, freeze, overwrite
 
 _FEW = 2
 """The conversations that are enough where each call is a check of its own."""
 
-_SECONDS = 0.2
-"""The time after which the threads are not started again."""
+_SLOW = 0.2
+"""Seconds: a stage that takes longer for a conversation is asked less."""
 
 
-class CallContract:
+class CallContract(StageContract):
     """The tests of a stage's main method. Contracts of the kinds of stages say what it is called, and with what."""
 
-    group: str
-    method: str = "check"
+    method: str
     """The name of the method that the stage is there for."""
-    network = False
-    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
     new_process = True
     """Whether `make` works in a new process: not where it needs what a fixture has changed in this one."""
 
-    def make(self) -> Any:
-        """Make a new stage to test by calling its class."""
-        raise NotImplementedError("implement make() in your test class: return a fresh stage")
+    without_results: Sequence[str] = ()
+    """Libraries, as pip names them, that the stage's code imports and whose versions bear on no result."""
 
     def inputs(self) -> list[list[dict[str, Any]]]:
         """Make the arguments of calls: for each of several conversations, those of its turns in order.
@@ -44,7 +43,7 @@ class CallContract:
         The lists are made anew at each call, with equal contents. Conversations should differ, and a stage that cannot
         do with those of convrag.testing overrides this.
         """
-        return [[{}] for _ in range(8)]
+        raise NotImplementedError
 
     def odd_inputs(self) -> list[dict[str, Any]]:
         """Make arguments that are hard to handle; a stage may refuse them with a ConvragError."""
@@ -62,9 +61,23 @@ class CallContract:
         """Use the stage once in the ordinary way; return a result that can be compared with ==."""
         return self._answer(stage, self.inputs()[0][0])
 
-    def converse(self, stage: Any, number: int) -> list[Frozen]:
-        """Ask the stage all turns of a conversation, and return copies of its answers."""
-        return [self._answer(stage, arguments) for arguments in self.inputs()[number]]
+    def converse(self, stage: Any, number: int, turns: int | None = None) -> list[Frozen]:
+        """Ask the stage all turns of a conversation, or the first ones, and return copies of its answers."""
+        return [self._answer(stage, arguments) for arguments in self.inputs()[number][:turns]]
+
+    def test_its_libraries_are_named(self) -> None:
+        """Another version of a library may give other results, so the versions are part of the fingerprint."""
+        cls = type(self.make())
+        unnamed = {
+            name: module
+            for name, module in find_unnamed_libraries(cls).items()
+            if name not in self.without_results and module != type(self).__module__
+        }
+        assert not unnamed, (
+            f"{', '.join(f'{module} imports {name}' for name, module in unnamed.items())}: if its version bears on "
+            f"results, write `libraries = {tuple(unnamed)!r}` in the class; if it does not, name it in "
+            f"`without_results` of the test class"
+        )
 
     def test_it_is_deterministic(self) -> None:
         stage = self.make()
@@ -74,12 +87,16 @@ class CallContract:
 
     def test_threads_may_share_it(self) -> None:
         """Each of eight threads has a conversation of its own, and gets the answers that it gets alone."""
+        stage = self.make()
+        start = time.monotonic()
+        self.converse(stage, 0)
+        turns = 1 if time.monotonic() - start > _SLOW else None
         numbers = range(len(self.inputs()))
-        expected = self._converse_alone(self.make())
-        until = time.monotonic() + _SECONDS
+        expected = [self.converse(stage, number, turns) for number in numbers]
+        until = time.monotonic() + _SLOW
         for _ in range(3):
             stage = self.make()
-            conversations = [partial(self.converse, stage, number) for number in numbers]
+            conversations = [partial(self.converse, stage, number, turns) for number in numbers]
             answers = call_from_threads(conversations, _list_modules(type(stage)))
             if difference := _find_difference(expected, answers, ("alone", "beside other threads")):
                 self._skip_unless_deterministic()
@@ -173,6 +190,9 @@ class CallContract:
             remember(stage, store)
         answers = []
         for arguments in [*self._list_few_inputs(), *self.odd_inputs()]:
+            for other in arguments.values():
+                if isinstance(other, Stage):
+                    other.fingerprint = f"{type(other).__name__} under test"
             try:
                 answers.append(freeze(self.ask(stage, arguments)))
             except Exception as error:

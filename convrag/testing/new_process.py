@@ -24,7 +24,7 @@ from convrag.testing.values import Frozen
 if TYPE_CHECKING:
     from convrag.testing.calls import CallContract
 
-SECONDS = 1.0
+SECONDS = 0.5
 """The time after which a slow stage is asked no further conversation."""
 
 _CODE = "from convrag.testing.new_process import answer_request; answer_request()"

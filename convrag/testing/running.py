@@ -16,6 +16,7 @@ import pluggy
 from convrag.api import hookspecs
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.types import Hit, Passage
+from convrag.testing.calls import CallContract
 from convrag.testing.conversations import vary_records
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
@@ -30,11 +31,14 @@ def make_records() -> list[TurnRecord]:
     ]
 
 
-class DatasetContract(StageContract):
+class DatasetContract(CallContract):
     """A data set has conversations with unique ids, in a fixed order."""
 
     group = "dataset"
     method = "conversations"
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [[{}] for _ in range(8)]
 
     def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
         conversations = list(self.make().conversations())
@@ -66,7 +70,7 @@ class DatasetContract(StageContract):
             assert self.make().corpus_fingerprint(domain) == self.make().corpus_fingerprint(domain)
 
 
-class MetricsContract(StageContract):
+class MetricsContract(CallContract):
     """A metric measures turns."""
 
     group = "metrics"

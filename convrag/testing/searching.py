@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
+from convrag.testing.calls import CallContract
 from convrag.testing.conversations import questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, question
-from convrag.testing.stage import StageContract
 
 
-class RewriterContract(StageContract):
+class RewriterContract(CallContract):
     """A rewriter makes at least one standalone query of a question."""
 
     group = "rewriter"
@@ -55,7 +55,7 @@ class RewriterContract(StageContract):
         assert incremental.queries == stage.rewrite(question(turns=2)).queries
 
 
-class RetrieverContract(StageContract):
+class RetrieverContract(CallContract):
     """A retriever finds at most k passages for queries, best first. Let `make` index convrag.testing.passages()."""
 
     group = "retriever"
@@ -102,7 +102,7 @@ class RetrieverContract(StageContract):
             assert len(self.search(stage, text)) <= 3
 
 
-class RankerContract(StageContract):
+class RankerContract(CallContract):
     """A ranker scores n texts for a query."""
 
     group = "ranker"

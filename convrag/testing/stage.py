@@ -6,19 +6,15 @@ import inspect
 from typing import Any
 from unittest import SkipTest
 
-from convrag.api.errors import ConvragError
-from convrag.api.groups import GROUPS, options_group
-from convrag.api.stage import Stage
+from convrag.api.groups import GROUPS
 from convrag.registry.description import parse_argument_texts
-from convrag.registry.option import Option
-from convrag.testing.calls import CallContract
+from convrag.testing.fingerprints import FingerprintContract
 from convrag.testing.imports import find_heavy_imports
 from convrag.testing.network import block_network
-from convrag.testing.stage_variants import StageVariants
 
 
-class StageContract(CallContract):
-    """The tests of all stages. Subclasses say which method they call; a plugin's test class implements `make`."""
+class StageContract(FingerprintContract):
+    """The tests of all stages. Subclasses set the `group`; a plugin's test class implements `make`."""
 
     def test_it_is_a_stage_of_its_group(self) -> None:
         assert isinstance(self.make(), GROUPS[self.group])
@@ -64,32 +60,3 @@ class StageContract(CallContract):
         with block_network(allow_loopback=self.network) as hosts:
             self.call(self.make())
         assert not hosts, f"it tried to reach {', '.join(hosts)}"
-
-    def test_its_fingerprint_follows_its_parameters(self) -> None:
-        """Results are kept under the fingerprint: all that they depend on must be in it, and be the same each time."""
-        variants = StageVariants(self.make, self.option())
-        fingerprint = variants.compute_fingerprint()
-        assert variants.compute_fingerprint() == fingerprint, "content_hash() returns something else each time"
-        for name, changed in variants.find_changes():
-            if not variants.get_parameter(name).operational:
-                assert variants.compute_fingerprint(**changed) != fingerprint, f"{name} is not in the fingerprint"
-
-    def test_operational_parameters_change_no_result(self) -> None:
-        """They are not in the fingerprint, so results of stages with other values are taken for equal."""
-        variants = StageVariants(self.make, self.option())
-        changes = list(variants.find_changes())
-        operational = [(name, changed) for name, changed in changes if variants.get_parameter(name).operational]
-        expected = self.call(self.make()) if operational else None
-        for name, changed in operational:
-            try:
-                result = self.call(variants.build(**changed))
-            except ConvragError:
-                continue  # the value is not valid
-            assert result == expected, f"{name} is marked operational, and changes the result"
-
-    def option(self) -> Option:
-        """Make an option of the stage's class."""
-        cls: type[Stage] = type(self.make())
-        option = Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
-        vars(option)["cls"] = cls  # unchecked: whether the group would refuse it is a test of its own
-        return option

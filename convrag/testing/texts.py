@@ -6,12 +6,12 @@ from typing import Any
 
 from convrag.api.models import Embedder
 from convrag.api.types import Question
+from convrag.testing.calls import CallContract
 from convrag.testing.conversations import questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
-from convrag.testing.stage import StageContract
 
 
-class EmbedderContract(StageContract):
+class EmbedderContract(CallContract):
     """An embedder makes n unit vectors of n texts."""
 
     group = "embedder"
@@ -57,7 +57,7 @@ class EmbedderContract(StageContract):
         assert np.allclose(alone, stage.embed(list(TEXTS)), atol=1e-5)
 
 
-class ClustererContract(StageContract):
+class ClustererContract(CallContract):
     """A clusterer gives n texts n labels: 0, 1, ... and -1 for outliers."""
 
     group = "clusterer"
