@@ -27,6 +27,7 @@ from convrag.testing.answering import (
     LLMContract,
     SummarizerContract,
 )
+from convrag.testing.calls import CallContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
 from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
 from convrag.testing.searching import RankerContract, RetrieverContract, RewriterContract
@@ -34,6 +35,7 @@ from convrag.testing.stage import StageContract
 from convrag.testing.texts import ClustererContract, EmbedderContract, LetterEmbedder
 
 __all__ = [
+    "CallContract",
     "ClustererContract",
     "ContextContract",
     "DatasetContract",

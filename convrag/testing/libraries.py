@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -15,17 +15,21 @@ from convrag.store.fingerprint import collect_libraries
 from convrag.store.source import read_source
 
 
-def find_unnamed_libraries(cls: type[Stage]) -> dict[str, str]:
+def find_unnamed_libraries(cls: type[Stage], without_results: Iterable[str] = ()) -> dict[str, str]:
     """Find the libraries that a stage's code imports and that the class names neither in `requires` nor in `libraries`.
 
     Its code is the module of the class (without other classes in it), those of its base classes outside convrag, and
     the modules of the same packages that these import, directly or not.
 
+    Args:
+        cls: the stage's class.
+        without_results: libraries, as pip names them, whose versions bear on no result.
+
     Returns:
         The library, as pip names it -> the module that imports it.
     """
     declared = collect_libraries(cls)
-    named = {_normalize(name) for name in (*declared, *read_source(cls, declared).libraries)}
+    named = {_normalize(name) for name in (*declared, *read_source(cls, declared).libraries, *without_results)}
     unnamed: dict[str, str] = {}
     for library, module in sorted(find_libraries(cls).items()):
         distributions = _read_distributions().get(library, [library])

@@ -29,7 +29,7 @@ class LocalModelStage(Stage, Generic[M]):
         device: where the model runs: cpu, cuda, cuda:1, mps.
     """
 
-    libraries = ("torch", "transformers")
+    libraries = ("numpy", "torch", "transformers")
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
