@@ -120,13 +120,13 @@ class FingerprintContract:
 
 
 def _is_small_file(value: Any) -> bool:
-    """Tell whether a value names a file or folder that can be copied."""
-    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+    """Tell whether a value names a file or folder that can be copied; a word without a dot or slash is no such name."""
+    if not isinstance(value, Path) and not (isinstance(value, str) and re.search(r"[./\\]", value)):
         return False
     try:
         return Path(value).exists() and sum(path.stat().st_size for path in _list_files(Path(value))) <= _LARGEST
-    except OSError:
-        return False  # no name of a file
+    except (OSError, ValueError):  # no name of a file
+        return False
 
 
 def _list_files(path: Path) -> list[Path]:
