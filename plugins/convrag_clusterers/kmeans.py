@@ -37,7 +37,7 @@ class KMeansClusterer(EmbeddingClusterer):
         ConfigError: a number is out of range.
     """
 
-    libraries = ("threadpoolctl",)
+    libraries = ("scikit-learn", "threadpoolctl")
 
     def __init__(
         self,
