@@ -13,7 +13,8 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `fingerprints`: what a fingerprint must cover.
 * `calls`: the contract of all stages that are called in a run: threads, arguments, results, processes, the store.
 * `searching`: contracts of rewriters, retrievers and rankers.
-* `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
+* `answering`: contracts of LLMs, contexts and generators.
+* `nuggets`: contracts of detectors and summarizers.
 * `texts`: contracts of embedders and clusterers.
 * `running`: contracts of data sets, metrics, trackers and tasks.
 * `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
@@ -30,21 +31,12 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _pytest.register_assert_rewrite(
-        *(
-            f"{__name__}.{name}"
-            for name in ("answering", "calls", "fingerprints", "running", "searching", "stage", "texts")
-        )
-    )
+    _contracts = ("answering", "calls", "fingerprints", "nuggets", "running", "searching", "stage", "texts")
+    _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts))
 
-from convrag.testing.answering import (
-    ContextContract,
-    DetectorContract,
-    GeneratorContract,
-    LLMContract,
-    SummarizerContract,
-)
+from convrag.testing.answering import ContextContract, GeneratorContract, LLMContract
 from convrag.testing.calls import CallContract
+from convrag.testing.nuggets import DetectorContract, SummarizerContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
 from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
 from convrag.testing.searching import RankerContract, RetrieverContract, RewriterContract

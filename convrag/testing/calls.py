@@ -9,15 +9,14 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from unittest import SkipTest
 
-from convrag.api.errors import ConvragError
 from convrag.api.stage import Stage
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.testing.libraries import find_unnamed_libraries
 from convrag.testing.new_process import NewProcess
 from convrag.testing.stage import StageContract
-from convrag.testing.threads import call_from_threads
-from convrag.testing.values import Frozen, describe_difference, freeze, overwrite
+from convrag.testing.threads import call_from_threads, list_modules
+from convrag.testing.values import Frozen, describe_difference, find_difference, freeze, freeze_error, overwrite
 
 _FEW = 2
 """The conversations that are enough where each call is a check of its own."""
@@ -94,8 +93,8 @@ class CallContract(StageContract):
         for _ in range(3):
             stage = self.make()
             conversations = [partial(self.converse, stage, number, turns) for number in numbers]
-            answers = call_from_threads(conversations, _list_modules(type(stage)))
-            if difference := _find_difference(expected, answers, ("alone", "beside other threads")):
+            answers = call_from_threads(conversations, list_modules(type(stage)))
+            if difference := find_difference(expected, answers, ("alone", "beside other threads")):
                 self._skip_unless_deterministic()
                 raise AssertionError(
                     f"threads disturb each other: {difference}. Keep the data of a call in local variables, those of a "
@@ -139,7 +138,7 @@ class CallContract(StageContract):
         stage = self.make()
         answers = process.read_answers()
         own = [self.converse(stage, number) for number in range(len(answers))]
-        difference = _find_difference(own, answers, ("here", "in a new process"), tolerance=1e-5)
+        difference = find_difference(own, answers, ("here", "in a new process"), tolerance=1e-5)
         if difference:
             self._skip_unless_deterministic()
         assert not difference, (
@@ -153,7 +152,7 @@ class CallContract(StageContract):
             computed, reused = (self._answer_from_store(store) for _ in range(2))
         plain = self._answer_from_store(None)
         refused = [one for one, other in zip(computed, plain, strict=True) if one.type == "error" != other.type]
-        difference = _find_difference([computed], [reused], ("computed", "from the store"))
+        difference = find_difference([computed], [reused], ("computed", "from the store"))
         if refused or difference:
             self._skip_unless_deterministic()
         advice = "Return the types that the method's annotation names, made of plain data"
@@ -165,7 +164,7 @@ class CallContract(StageContract):
         try:
             return freeze(self.compare(self.ask(stage, arguments)))
         except Exception as error:
-            return _freeze_error(error)
+            return freeze_error(error)
 
     def _converse_alone(self, stage: Any) -> list[list[Frozen]]:
         return [self.converse(stage, number) for number in range(len(self.inputs()))]
@@ -193,31 +192,5 @@ class CallContract(StageContract):
             try:
                 answers.append(freeze(self.ask(stage, arguments)))
             except Exception as error:
-                answers.append(_freeze_error(error))
+                answers.append(freeze_error(error))
         return answers
-
-
-def _freeze_error(error: Exception) -> Frozen:
-    """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
-    name = type(error).__name__
-    return Frozen("error", name if isinstance(error, ConvragError) else f"{name}: {error}")
-
-
-def _find_difference(
-    first: Sequence[Sequence[Frozen]],
-    second: Sequence[Sequence[Frozen]],
-    labels: tuple[str, str],
-    tolerance: float = 0.0,
-) -> str:
-    """Say where the answers of conversations first differ, as far as there are answers of both; empty if nowhere."""
-    for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
-        for turn, pair in enumerate(zip(one, other, strict=True), 1):
-            if difference := describe_difference(*pair, "result", labels, tolerance):
-                return f"conversation {number}, turn {turn}: {difference}"
-    return ""
-
-
-def _list_modules(cls: type) -> set[str]:
-    """List the modules that a stage's class and its bases stand in, and the top packages of those of plugins."""
-    modules = {base.__module__ for base in cls.__mro__} - {"builtins", "abc", "typing"}
-    return modules | {module.partition(".")[0] for module in modules} - {"convrag"}

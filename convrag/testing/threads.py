@@ -42,6 +42,12 @@ def call_from_threads(functions: Sequence[Callable[[], T]], modules: Set[str]) -
         return list(pool.map(call, range(len(functions))))
 
 
+def list_modules(cls: type) -> set[str]:
+    """List the modules that a stage's class and its bases stand in, and the top packages of those of plugins."""
+    modules = {base.__module__ for base in cls.__mro__} - {"builtins", "abc", "typing"}
+    return modules | {module.partition(".")[0] for module in modules} - {"convrag"}
+
+
 @contextmanager
 def _pause_between_lines(modules: Set[str], chance: random.Random) -> Iterator[None]:
     """Let the current thread pause between lines of the named modules."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping, Mutable
 from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
+from convrag.api.errors import ConvragError
 from convrag.api.stage import Stage
 from convrag.api.types import Conversation, Passage, Turn
 
@@ -84,6 +85,26 @@ def describe_difference(
         return f"{name}: {show(one)} {labels[0]}, {show(other)} {labels[1]}"
 
     return find(first, second, name)
+
+
+def freeze_error(error: Exception) -> Frozen:
+    """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
+    name = type(error).__name__
+    return Frozen("error", name if isinstance(error, ConvragError) else f"{name}: {error}")
+
+
+def find_difference(
+    first: Sequence[Sequence[Frozen]],
+    second: Sequence[Sequence[Frozen]],
+    labels: tuple[str, str],
+    tolerance: float = 0.0,
+) -> str:
+    """Say where the answers of conversations first differ, as far as there are answers of both; empty if nowhere."""
+    for number, (one, other) in enumerate(zip(first, second, strict=False), 1):
+        for turn, pair in enumerate(zip(one, other, strict=True), 1):
+            if difference := describe_difference(*pair, "result", labels, tolerance):
+                return f"conversation {number}, turn {turn}: {difference}"
+    return ""
 
 
 def overwrite(value: Any) -> None:
