@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import Any
 
 from convrag.api.types import Nugget, Passage
@@ -23,7 +24,8 @@ class DetectorContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"query": "kettle", "passage": passage} for passage in odd_passages() if passage.text]
+        numbers = Passage("numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))})
+        return [{"query": "kettle", "passage": passage} for passage in [*odd_passages(), numbers] if passage.text]
 
     def test_nuggets_stand_in_the_passage(self) -> None:
         stage = self.make()
