@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -38,7 +39,7 @@ FILES = {
 
 
 def test_libraries_are_found_wherever_they_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    make_modules(tmp_path, monkeypatch, FILES)
+    make_modules(tmp_path, monkeypatch, {path: dedent(text) for path, text in FILES.items()})
     cls = import_module("libacme.stage").Found
     places = {"absent_library": "libacme.letters", "numpy": "libacme.stage", "yaml": "libacme.words"}
     assert find_libraries(cls) == places
