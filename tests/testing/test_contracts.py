@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Any
 from unittest import SkipTest
 
@@ -10,7 +12,7 @@ import pytest
 import broken
 import heavy
 import sound
-from convrag import testing
+from convrag import Hit, testing
 from convrag.api.groups import GROUPS, options_group
 from convrag.testing.network import block_network
 
@@ -92,3 +94,19 @@ def test_make_must_make(monkeypatch: pytest.MonkeyPatch) -> None:
     contract: Any = type("Under", (testing.RankerContract,), {"make": lambda self: kept})()
     with pytest.raises(AssertionError, match="make\\(\\) must call SoundRanker"):
         contract.test_its_fingerprint_follows_its_parameters()
+
+
+class Infinite(sound.SoundRetriever):
+    """Has numbers and tuples that JSON has not."""
+
+    def retrieve(self, queries: Any, k: int) -> list[Hit]:
+        metadata = {"most": math.inf, "none": math.nan, "tags": ("tea", ("hot",))}
+        found = super().retrieve(queries, k)
+        return [
+            Hit(replace(hit.passage, metadata=metadata), math.inf if n == 0 else hit.score)
+            for n, hit in enumerate(found)
+        ]
+
+
+def test_infinities_and_tuples_come_back_from_the_store() -> None:
+    assert failing("retriever", Infinite) == []
