@@ -8,7 +8,9 @@ import socket
 import statistics
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Annotated, Any
 
@@ -20,6 +22,7 @@ from convrag import (
     Hit,
     Nugget,
     Passage,
+    PromptTemplate,
     Query,
     Rewrite,
     Rewriter,
@@ -70,12 +73,16 @@ def ascii_only(text: str) -> str:
 class OfNoGroup(Stage):
     """Rewrites, and is no rewriter."""
 
+    libraries = ("sound",)  # a module of its own, as it were
+
     def rewrite(self, question: Any) -> Rewrite:
         return SoundRewriter().rewrite(question)
 
 
 @breaks("test_it_says_what_it_is")
 class Silent(Rewriter):
+    libraries = ("sound",)  # a module of its own, as it were
+
     def rewrite(self, question: Any) -> Rewrite:
         return SoundRewriter().rewrite(question)
 
@@ -193,6 +200,269 @@ class Operated(SoundRanker):
 
     def score(self, query: str, texts: Any) -> Any:
         return super().score(query, texts) * self.strength
+
+
+# What the calls of every stage promise ----------------------------------------------------------------------------
+
+
+def keep_arguments(base: type, method: str) -> type:
+    """Make a stage that keeps its arguments in itself, where another thread finds its own."""
+
+    @wraps(getattr(base, method))
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        self.kept = args, kwargs
+        args, kwargs = self.kept
+        return getattr(base, method)(self, *args, **kwargs)
+
+    name = base.__name__.replace("Sound", "Keeping")
+    return type(name, (base,), {method: call, "__doc__": "Keeps its arguments.", "__module__": __name__})
+
+
+MAIN_METHODS = {
+    SoundRewriter: "rewrite",
+    SoundRetriever: "retrieve",
+    SoundRanker: "score",
+    SoundContext: "assemble",
+    SoundGenerator: "generate",
+    SoundDetector: "detect",
+    SoundSummarizer: "summarize",
+    SoundLLM: "complete",
+    SoundEmbedder: "embed",
+    SoundClusterer: "cluster",
+    SoundMetrics: "measure",
+}
+for sound_class, main_method in MAIN_METHODS.items():
+    breaks("test_threads_may_share_it")(keep_arguments(sound_class, main_method))
+
+
+@breaks("test_threads_may_share_it")
+class Waiting(SoundRewriter):
+    """Keeps its question while it waits for an answer."""
+
+    def rewrite(self, question: Any) -> Rewrite:
+        self.last = question.text
+        time.sleep(0.01)
+        return Rewrite.of(self.last)
+
+
+@breaks("test_threads_may_share_it")
+class Following(SoundRewriter):
+    """Takes the last question that it was asked for the last one of the conversation."""
+
+    def __init__(self) -> None:
+        self.last: dict[int, str] = {}
+
+    def rewrite(self, question: Any) -> Rewrite:
+        self.last[question.number] = question.text
+        earlier = self.last.get(question.number - 1, "") if question.history else ""
+        return Rewrite.of(f"{earlier} {question.text}")
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Sorting(SoundRanker):
+    """Sorts its texts, so that the scores are those of other ones."""
+
+    def score(self, query: str, texts: Any) -> Any:
+        texts.sort()
+        return super().score(query, texts)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Reordering(SoundContext):
+    """Sorts its hits by their passages' names."""
+
+    def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
+        hits.sort(key=lambda hit: hit.passage.id)
+        return super().assemble(question, hits, messages)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Labelling(SoundRewriter):
+    """Writes into the history."""
+
+    def rewrite(self, question: Any) -> Rewrite:
+        for turn in question.history:
+            turn.labels["asked"] = question.text
+        return super().rewrite(question)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Stamping(SoundGenerator):
+    """Marks the passages that it has shown."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        for item in evidence.items:
+            item.passage.metadata["shown"] = question.turn_id
+        return super().generate(question, evidence)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Lowering(SoundEmbedder):
+    """Lowers the letters of what it is given."""
+
+    def embed(self, texts: Any, *, query: bool = False) -> Any:
+        texts[:] = [text.lower() for text in texts]
+        return super().embed(texts)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Reversing(SoundClusterer):
+    """Begins with the last text."""
+
+    def cluster(self, texts: Any, embedder: Any) -> Any:
+        texts.reverse()
+        return super().cluster(texts, embedder)
+
+
+@breaks("test_its_arguments_stay_as_they_are")
+class Dropping(SoundMetrics):
+    """Drops the records of turns that failed."""
+
+    def measure(self, records: Any) -> Any:
+        for record in [record for record in records if record.error]:
+            records.remove(record)
+        return super().measure(records)
+
+
+@breaks("test_its_results_are_given_away")
+class CachedScores(SoundRanker):
+    """Returns the array that it keeps."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+    def score(self, query: str, texts: Any) -> Any:
+        key = (query, *texts)
+        return self.known.setdefault(key, super().score(query, texts))
+
+
+@breaks("test_its_results_are_given_away")
+class CachedHits(SoundRetriever):
+    """Returns the list that it keeps."""
+
+    def __init__(self) -> None:
+        self.known: dict[Any, Any] = {}
+
+    def retrieve(self, queries: Any, k: int) -> list[Hit]:
+        found: list[Hit] = self.known.setdefault((*queries, k), super().retrieve(queries, k))
+        return found
+
+
+@breaks("test_its_results_are_given_away")
+class SharedTrace(SoundRewriter):
+    """Returns the dictionary of its settings as its trace."""
+
+    def __init__(self) -> None:
+        self.settings = {"words": "all"}
+
+    def rewrite(self, question: Any) -> Rewrite:
+        return replace(super().rewrite(question), trace=self.settings)
+
+
+@breaks("test_a_new_process_gives_the_same")
+class Hashing(SoundRanker):
+    """Scores by hash()."""
+
+    def score(self, query: str, texts: Any) -> Any:
+        return super().score(query, texts) + [hash(text) % 7 for text in texts]
+
+
+@breaks("test_a_new_process_gives_the_same")
+class Unordered(SoundRewriter):
+    """Takes words out of a set as they come."""
+
+    def rewrite(self, question: Any) -> Rewrite:
+        return Rewrite.of(" ".join(set(question.text.split())))
+
+
+STARTED = time.time()
+
+
+@breaks("test_a_new_process_gives_the_same")
+class Dated(SoundSummarizer):
+    """Says when Python was started."""
+
+    def summarize(self, query: str, nuggets: Any, words: int) -> str:
+        return f"{STARTED}: {super().summarize(query, nuggets, words - 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged(Nugget):
+    """A nugget with more than the interface has."""
+
+    judgement: str = ""
+
+
+@breaks("test_what_is_remembered_comes_back_equal")
+class Judging(SoundDetector):
+    """Returns more than the interface has."""
+
+    def detect(self, query: str, passage: Any) -> list[Nugget]:
+        return [Judged(n.text, n.passage_id, n.start, n.end, "vital") for n in super().detect(query, passage)]
+
+
+@breaks("test_what_is_remembered_comes_back_equal")
+class Objects(SoundRetriever):
+    """Puts an object of its own into the metadata of passages."""
+
+    def retrieve(self, queries: Any, k: int) -> list[Hit]:
+        found = super().retrieve(queries, k)
+        return [replace(hit, passage=replace(hit.passage, metadata={"from": SimpleNamespace(n=1)})) for hit in found]
+
+
+# What a fingerprint covers ----------------------------------------------------------------------------------------
+
+
+@breaks("test_its_fingerprint_follows_its_files")
+class Reading(SoundRanker):
+    """Reads a file, and takes its name for its contents.
+
+    Args:
+        words: a file of words that count.
+    """
+
+    def __init__(self, *, words: str = __file__) -> None:
+        self.words = words
+
+
+@breaks("test_its_fingerprint_follows_its_files")
+class Constant(SoundRanker):
+    """Says that it reads the same at all times.
+
+    Args:
+        words: a file of words that count.
+    """
+
+    def __init__(self, *, words: Path = Path(__file__)) -> None:
+        self.words = words
+
+    def content_hash(self) -> str:
+        return "1"
+
+
+@breaks("test_its_fingerprint_follows_its_server")
+class Addressed(SoundRanker):
+    """Asks the server that a variable names."""
+
+    env_vars = ("ACME_URL",)
+
+
+@breaks("test_its_fingerprint_follows_its_prompts")
+class Prompting(SoundRewriter):
+    """Does not name its prompt."""
+
+    def __init__(self) -> None:
+        self.prompt = PromptTemplate("rewrite", package="convrag_condense")
+
+
+@breaks("test_its_libraries_are_named")
+class Importing(SoundGenerator):
+    """Uses a library, and does not name it."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        import numpy as np
+
+        return replace(super().generate(question, evidence), trace={"mean": float(np.mean([1.0, 2.0]))})
 
 
 # Rewriters --------------------------------------------------------------------------------------------------------

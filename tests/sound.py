@@ -61,6 +61,8 @@ class SoundLLM(LLM):
 class SoundEmbedder(Embedder):
     """Counts vowels."""
 
+    libraries = ("numpy",)
+
     def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
         import numpy as np
 
@@ -92,6 +94,8 @@ class SoundRetriever(Retriever):
 
 class SoundRanker(Ranker):
     """Counts shared words."""
+
+    libraries = ("numpy",)
 
     def score(self, query: str, texts: Sequence[str]) -> Any:
         import numpy as np
@@ -129,6 +133,8 @@ class SoundDetector(Detector):
 
 class SoundClusterer(Clusterer):
     """Clusters by first letters."""
+
+    libraries = ("numpy",)
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> Any:
         import numpy as np

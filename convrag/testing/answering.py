@@ -7,29 +7,33 @@ from contextlib import suppress
 from typing import Any
 
 from convrag.api.errors import LLMError
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Nugget, Passage, Prompt
+from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Passage, Prompt, Question
 from convrag.store.streaming import listen_with
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, make_prompt, odd_passages, passages, question
-from convrag.testing.stage import StageContract
+from convrag.testing.calls import CallContract
+from convrag.testing.conversations import make_evidence, make_hits, questions, rotate_passages
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, make_prompt, odd_passages, passages, question
 
 
-def make_evidence(*shown: Passage) -> Evidence:
-    """Make evidence of passages, numbered from 1; without arguments, of the sample passages."""
-    chosen = shown or tuple(passages())
-    return Evidence(tuple(EvidenceItem(n, passage, passage.content) for n, passage in enumerate(chosen, 1)))
-
-
-class LLMContract(StageContract):
+class LLMContract(CallContract):
     """An LLM replies to prompts."""
 
     group = "llm"
+    method = "complete"
 
     def prompt(self) -> Prompt:
         """Make a prompt that the model can answer."""
         return make_prompt("How hot should green tea be?")
 
-    def call(self, stage: Any) -> Any:
-        return stage.complete(self.prompt()).text
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        prompts = [[make_prompt(each.text) for each in asked] for asked in questions()]
+        prompts[0][0] = self.prompt()
+        return [[{"prompt": prompt} for prompt in each] for each in prompts]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"prompt": make_prompt(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+
+    def compare(self, result: Any) -> Any:
+        return result.text
 
     def test_it_answers(self) -> None:
         completion = self.make().complete(self.prompt())
@@ -65,13 +69,21 @@ class LLMContract(StageContract):
         assert not stage.streams or "".join(pieces).strip() == text.strip()
 
 
-class ContextContract(StageContract):
+class ContextContract(CallContract):
     """A context makes numbered evidence of passages."""
 
     group = "context"
+    method = "assemble"
 
-    def call(self, stage: Any) -> Any:
-        return self.assemble(stage, passages())
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"question": each, "hits": make_hits(n + each.number), "messages": _say(each)} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        hits = [Hit(passage, 1.0) for passage in odd_passages()]
+        return [{"question": question(), "hits": hits, "messages": []}]
 
     def assemble(self, stage: Any, retrieved: list[Passage]) -> list[tuple[int, str, str]]:
         """Let the stage make evidence of passages, best first, and return (number, passage id, text) of each item."""
@@ -79,7 +91,7 @@ class ContextContract(StageContract):
         return [(item.number, item.passage.id, item.text) for item in stage.assemble(question(), hits, []).items]
 
     def test_numbers_are_unique(self) -> None:
-        numbers = [number for number, _, _ in self.call(self.make())]
+        numbers = [number for number, _, _ in self.assemble(self.make(), passages())]
         assert len(numbers) == len(set(numbers))
         assert all(number > 0 for number in numbers)
 
@@ -98,13 +110,20 @@ class ContextContract(StageContract):
         assert not any(item.hint for item in self.make().assemble(question(), hits, []).items)
 
 
-class GeneratorContract(StageContract):
+class GeneratorContract(CallContract):
     """A generator answers questions from evidence."""
 
     group = "generator"
+    method = "generate"
 
-    def call(self, stage: Any) -> Any:
-        return stage.generate(question(), make_evidence()).text
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"question": each, "evidence": make_evidence(*rotate_passages(n + each.number))} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"question": question(each.text), "evidence": make_evidence(each)} for each in odd_passages()]
 
     def test_it_answers(self) -> None:
         answer = self.make().generate(question(), make_evidence())
@@ -128,58 +147,7 @@ class GeneratorContract(StageContract):
             assert isinstance(stage.generate(question(text), make_evidence(Passage("odd", text))).text, str)
 
 
-class DetectorContract(StageContract):
-    """A detector finds nuggets in passages, with correct offsets."""
-
-    group = "detector"
-
-    def call(self, stage: Any) -> Any:
-        return [(nugget.start, nugget.end) for nugget in stage.detect("Why does a kettle whistle?", passages()[0])]
-
-    def test_nuggets_stand_in_the_passage(self) -> None:
-        stage = self.make()
-        for passage in [*passages(), Passage("lines", "One kettle.\n\nAnother\tkettle.")]:
-            self._check_nuggets(stage, "kettle", passage)
-
-    def test_odd_passages_do_no_harm(self) -> None:
-        stage = self.make()
-        for passage in odd_passages():
-            if passage.text:
-                self._check_nuggets(stage, "kettle", passage)
-            self._check_nuggets(stage, passage.text, passages()[0])
-
-    def test_nothing_is_in_an_empty_passage(self) -> None:
-        assert list(self.make().detect("kettle", Passage("empty", ""))) == []
-
-    def _check_nuggets(self, stage: Any, query: str, passage: Passage) -> None:
-        """Check the nuggets of a passage: their texts, their offsets and their order."""
-        nuggets = stage.detect(query, passage)
-        for nugget in nuggets:
-            assert nugget.text == passage.text[nugget.start : nugget.end] != ""
-            assert nugget.passage_id == passage.id
-        starts = [nugget.start for nugget in nuggets]
-        assert starts == sorted(starts), "nuggets come in the order of the passage"
-
-
-class SummarizerContract(StageContract):
-    """A summarizer makes a sentence of nuggets."""
-
-    group = "summarizer"
-
-    def call(self, stage: Any) -> Any:
-        return stage.summarize("Why does a kettle whistle?", self.nuggets(), 35)
-
-    def nuggets(self) -> list[Nugget]:
-        """Make two nuggets about kettles."""
-        return [Nugget(TEXTS[n], f"tea-{n + 1}", 0, len(TEXTS[n])) for n in (0, 2)]
-
-    def test_it_keeps_the_budget(self) -> None:
-        assert 0 < len(self.call(self.make()).split()) <= 35
-
-    def test_one_nugget_is_enough(self) -> None:
-        assert self.make().summarize("Why does a kettle whistle?", self.nuggets()[:1], 35).strip()
-
-    def test_odd_nuggets_do_no_harm(self) -> None:
-        stage = self.make()
-        for text in ODD_TEXTS:
-            assert isinstance(stage.summarize(text, [Nugget(text, "odd", 0, len(text))] * 2, 35), str)
+def _say(asked: Question) -> list[Message]:
+    """List the earlier turns of a question as messages."""
+    said = [(turn.question, turn.answer) for turn in asked.history]
+    return [message for text, answer in said for message in (Message("user", text), Message("assistant", answer))]

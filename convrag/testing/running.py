@@ -16,7 +16,8 @@ import pluggy
 from convrag.api import hookspecs
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.types import Hit, Passage
-from convrag.config.compose import compose
+from convrag.testing.calls import CallContract
+from convrag.testing.conversations import vary_records
 from convrag.testing.samples import ODD_TEXTS, passages
 from convrag.testing.stage import StageContract
 
@@ -30,15 +31,14 @@ def make_records() -> list[TurnRecord]:
     ]
 
 
-class DatasetContract(StageContract):
+class DatasetContract(CallContract):
     """A data set has conversations with unique ids, in a fixed order."""
 
     group = "dataset"
+    method = "conversations"
 
-    def call(self, stage: Any) -> Any:
-        return [
-            (conversation.id, conversation.domain, len(conversation.turns)) for conversation in stage.conversations()
-        ]
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [[{}] for _ in range(8)]
 
     def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
         conversations = list(self.make().conversations())
@@ -70,20 +70,25 @@ class DatasetContract(StageContract):
             assert self.make().corpus_fingerprint(domain) == self.make().corpus_fingerprint(domain)
 
 
-class MetricsContract(StageContract):
+class MetricsContract(CallContract):
     """A metric measures turns."""
 
     group = "metrics"
+    method = "measure"
 
     def records(self) -> list[TurnRecord]:
         """Make the records of two turns, of which the second failed."""
         return make_records()
 
-    def call(self, stage: Any) -> Any:
-        return {turn: dict(scores) for turn, scores in stage.measure(self.records()).items()}
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        varied = [[{"records": vary_records(self.records(), 3 * n + turn)} for turn in range(3)] for n in range(8)]
+        return [[{"records": self.records()}], *varied[1:]]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"records": [record]} for record in _make_odd_records()]
 
     def test_it_measures_turns_that_are_there(self) -> None:
-        scores = self.call(self.make())
+        scores = self.make().measure(self.records())
         assert set(scores) <= {record.turn_id for record in self.records()}
         numbers = [value for turn in scores.values() for value in turn.values()]
         assert all(isinstance(value, float) and math.isfinite(value) for value in numbers)
@@ -92,8 +97,7 @@ class MetricsContract(StageContract):
         assert dict(self.make().measure([])) == {}
 
     def test_any_one_record_can_be_measured(self) -> None:
-        odd = [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
-        for record in [*self.records(), *odd]:
+        for record in [*self.records(), *_make_odd_records()]:
             assert set(self.make().measure([record])) <= {record.turn_id}
 
 
@@ -145,6 +149,8 @@ class TaskContract(StageContract):
     def test_it_ends_with_a_status(self) -> None:
         if self.overrides is None:
             raise SkipTest("set the overrides with which the task can be executed: overrides = ()")
+        from convrag.config.compose import compose  # imports Hydra
+
         with make_run_folder() as folder:
             status = self.make().execute(compose("tracker=none", *self.overrides), folder)
         assert status in (0, 1, 3), f"execute() returns an exit status, and this is {status!r}"
@@ -161,6 +167,11 @@ def make_run_folder() -> Iterator[Path]:
             yield Path(folder) / "run"
         finally:
             os.chdir(before)
+
+
+def _make_odd_records() -> list[TurnRecord]:
+    """Make records of questions that are hard to handle."""
+    return [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
 
 
 def _list_hooks(manager: pluggy.PluginManager) -> list[Any]:

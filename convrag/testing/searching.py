@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from convrag.api.types import Hit, Passage, Query, Rewrite, Turn
+from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
+from convrag.testing.calls import CallContract
+from convrag.testing.conversations import questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, question
-from convrag.testing.stage import StageContract
 
 
-class RewriterContract(StageContract):
+class RewriterContract(CallContract):
     """A rewriter makes at least one standalone query of a question."""
 
     group = "rewriter"
+    method = "rewrite"
 
-    def call(self, stage: Any) -> Any:
-        rewrite = stage.rewrite(question())
-        return [(query.text, query.weight) for query in rewrite.queries], rewrite.fallback
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [[{"question": each} for each in asked] for asked in questions()]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"question": question(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
 
     def test_a_follow_up_gives_queries(self) -> None:
         rewrite = self.make().rewrite(question())
@@ -51,19 +55,29 @@ class RewriterContract(StageContract):
         assert incremental.queries == stage.rewrite(question(turns=2)).queries
 
 
-class RetrieverContract(StageContract):
+class RetrieverContract(CallContract):
     """A retriever finds at most k passages for queries, best first. Let `make` index convrag.testing.passages()."""
 
     group = "retriever"
+    method = "retrieve"
     domain = "default"
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [[self._make_input(n, each) for each in asked] for n, asked in enumerate(questions())]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"queries": [Query(text, domain=self.domain)], "k": 3} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+
+    def _make_input(self, number: int, asked: Question) -> dict[str, Any]:
+        """Make the queries of a question: its text, with more weight than each of the earlier ones."""
+        texts = [asked.text, *(turn.question for turn in asked.history)]
+        queries = [Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)]
+        return {"queries": queries, "k": 2 + number % 3}
 
     def search(self, stage: Any, *texts: str, k: int = 3) -> list[Hit]:
         """Retrieve for queries of weight 1."""
         found: list[Hit] = stage.retrieve([Query(text, turn_id="tea<::>1", domain=self.domain) for text in texts], k)
         return found
-
-    def call(self, stage: Any) -> Any:
-        return [(hit.passage.id, hit.score) for hit in self.search(stage, "copper kettle")]
 
     def test_the_best_come_first(self) -> None:
         hits = self.search(self.make(), "copper kettle")
@@ -88,13 +102,20 @@ class RetrieverContract(StageContract):
             assert len(self.search(stage, text)) <= 3
 
 
-class RankerContract(StageContract):
+class RankerContract(CallContract):
     """A ranker scores n texts for a query."""
 
     group = "ranker"
+    method = "score"
 
-    def call(self, stage: Any) -> Any:
-        return [float(score) for score in stage.score("copper kettle", list(TEXTS))]
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"query": each.text, "texts": [p.text for p in rotate_passages(n + each.number)]} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")]
 
     def test_each_text_gets_a_score(self) -> None:
         import numpy as np

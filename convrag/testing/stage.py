@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import SkipTest
 
-from convrag.api.errors import ConvragError
-from convrag.api.groups import GROUPS, options_group
-from convrag.api.stage import Stage
+from convrag.api.groups import GROUPS
 from convrag.registry.description import parse_argument_texts
-from convrag.registry.option import Option
+from convrag.testing.fingerprints import FingerprintContract
 from convrag.testing.imports import find_heavy_imports
 from convrag.testing.network import block_network
-from convrag.testing.stage_variants import StageVariants
 
 
-class StageContract:
-    """The tests of all stages. Subclasses set the `group` and `call`; a plugin's test class implements `make`."""
-
-    group: str
-    network = False
-    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
-
-    def make(self) -> Any:
-        """Make a new stage to test by calling its class."""
-        raise NotImplementedError("implement make() in your test class: return a fresh stage")
-
-    def call(self, stage: Any) -> Any:
-        """Use the stage once in the ordinary way; return a result that can be compared with ==."""
-        return list(stage.check())
+class StageContract(FingerprintContract):
+    """The tests of all stages. Subclasses set the `group`; a plugin's test class implements `make`."""
 
     def test_it_is_a_stage_of_its_group(self) -> None:
         assert isinstance(self.make(), GROUPS[self.group])
@@ -71,52 +55,8 @@ class StageContract:
     def test_nothing_is_missing(self) -> None:
         assert list(self.make().check()) == []
 
-    def test_it_is_deterministic(self) -> None:
-        stage = self.make()
-        first = self.call(stage)
-        assert self.call(stage) == first, "the same call gives something else the second time"
-        assert self.call(self.make()) == first, "another stage with the same parameters gives something else"
-
-    def test_threads_may_share_it(self) -> None:
-        stage = self.make()
-        expected = self.call(stage)
-        if self.call(stage) != expected:
-            raise SkipTest("it is not deterministic in one thread either")
-        with ThreadPoolExecutor(8) as pool:
-            for result in pool.map(lambda _: self.call(stage), range(32)):
-                assert result == expected, "threads disturb each other: keep the data of a call in local variables"
-
     def test_it_stays_offline(self) -> None:
         """A stage must not depend on a server unless it says so: `network = True`."""
         with block_network(allow_loopback=self.network) as hosts:
             self.call(self.make())
         assert not hosts, f"it tried to reach {', '.join(hosts)}"
-
-    def test_its_fingerprint_follows_its_parameters(self) -> None:
-        """Results are kept under the fingerprint: all that they depend on must be in it, and be the same each time."""
-        variants = StageVariants(self.make, self.option())
-        fingerprint = variants.compute_fingerprint()
-        assert variants.compute_fingerprint() == fingerprint, "content_hash() returns something else each time"
-        for name, changed in variants.find_changes():
-            if not variants.get_parameter(name).operational:
-                assert variants.compute_fingerprint(**changed) != fingerprint, f"{name} is not in the fingerprint"
-
-    def test_operational_parameters_change_no_result(self) -> None:
-        """They are not in the fingerprint, so results of stages with other values are taken for equal."""
-        variants = StageVariants(self.make, self.option())
-        changes = list(variants.find_changes())
-        operational = [(name, changed) for name, changed in changes if variants.get_parameter(name).operational]
-        expected = self.call(self.make()) if operational else None
-        for name, changed in operational:
-            try:
-                result = self.call(variants.build(**changed))
-            except ConvragError:
-                continue  # the value is not valid
-            assert result == expected, f"{name} is marked operational, and changes the result"
-
-    def option(self) -> Option:
-        """Make an option of the stage's class."""
-        cls: type[Stage] = type(self.make())
-        option = Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
-        vars(option)["cls"] = cls  # unchecked: whether the group would refuse it is a test of its own
-        return option

@@ -32,6 +32,10 @@ class StageVariants:
         """Return a parameter of the option."""
         return self._option.parameters[name]
 
+    def get_value(self, name: str) -> Any:
+        """Return the value that a parameter has in `make`."""
+        return self._arguments.get(name, self.get_parameter(name).default)
+
     def build(self, **changed: Any) -> Any:
         """Build the stage with changed arguments."""
         return self._option.cls(**{**self._arguments, **changed})
@@ -42,7 +46,7 @@ class StageVariants:
         injected: dict[str, Any] = {}
         for name in self._option.configurable:
             parameter = self.get_parameter(name)
-            value = changed.get(name, self._arguments.get(name, parameter.default))
+            value = changed.get(name, self.get_value(name))
             (injected if parameter.group else plain)[name] = _identify(value)
         return fingerprint_stage(self._option, plain, injected, self.build(**changed))
 
@@ -50,7 +54,7 @@ class StageVariants:
         """Yield (name, {name: another value}) for each plain parameter for which the class accepts another value."""
         for name in self._option.configurable:
             parameter = self.get_parameter(name)
-            current = self._arguments.get(name, parameter.default)
+            current = self.get_value(name)
             for value in () if parameter.group else _propose_values(parameter, current):
                 try:
                     self.build(**{name: value})

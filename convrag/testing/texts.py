@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from convrag.api.models import Embedder
+from convrag.api.types import Question
+from convrag.testing.calls import CallContract
+from convrag.testing.conversations import questions, rotate_passages
 from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
-from convrag.testing.stage import StageContract
 
 
-class EmbedderContract(StageContract):
+class EmbedderContract(CallContract):
     """An embedder makes n unit vectors of n texts."""
 
     group = "embedder"
+    method = "embed"
 
-    def call(self, stage: Any) -> Any:
-        return stage.embed(list(TEXTS)).tolist()
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"texts": _list_texts(n, each), "query": each.number == 2} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]}]
 
     def test_rows_have_unit_length(self) -> None:
         import numpy as np
@@ -48,17 +57,24 @@ class EmbedderContract(StageContract):
         assert np.allclose(alone, stage.embed(list(TEXTS)), atol=1e-5)
 
 
-class ClustererContract(StageContract):
+class ClustererContract(CallContract):
     """A clusterer gives n texts n labels: 0, 1, ... and -1 for outliers."""
 
     group = "clusterer"
+    method = "cluster"
 
     def embedder(self) -> Embedder:
         """Make the embedder for the clusterer; this one counts letters."""
         return LetterEmbedder()
 
-    def call(self, stage: Any) -> Any:
-        return stage.cluster(list(TEXTS), self.embedder()).tolist()
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"texts": _list_texts(n, each), "embedder": self.embedder()} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS], "embedder": self.embedder()}]
 
     def test_any_number_of_texts(self) -> None:
         import numpy as np
@@ -97,3 +113,9 @@ class LetterEmbedder(Embedder):
         rows = np.array(counts, dtype=np.float32).reshape(len(texts), 26)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+
+
+def _list_texts(number: int, asked: Question) -> list[str]:
+    """List a question, the earlier questions and answers, and the sample texts in an order of their own."""
+    said = [text for turn in asked.history for text in (turn.question, turn.answer)]
+    return [asked.text, *said, *(passage.text for passage in rotate_passages(number + asked.number))]

@@ -36,6 +36,8 @@ class ThresholdRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("numpy",)
+
     def __init__(
         self,
         *,

@@ -23,6 +23,8 @@ class NoGenerator(Generator):
 class NoRanker(Ranker):
     """Keep the order: all scores are 0."""
 
+    libraries = ("numpy",)
+
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Zeros, shape (texts,)."""
         import numpy as np
@@ -32,6 +34,8 @@ class NoRanker(Ranker):
 
 class NoClusterer(Clusterer):
     """Put each text into a cluster of its own."""
+
+    libraries = ("numpy",)
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """The labels 0 to n - 1 for n texts."""

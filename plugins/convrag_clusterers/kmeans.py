@@ -37,6 +37,8 @@ class KMeansClusterer(EmbeddingClusterer):
         ConfigError: a number is out of range.
     """
 
+    libraries = ("scikit-learn", "threadpoolctl")
+
     def __init__(
         self,
         *,

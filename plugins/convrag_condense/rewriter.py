@@ -55,6 +55,8 @@ class CondenseRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("numpy",)
+
     def __init__(
         self,
         *,

@@ -76,6 +76,8 @@ class ElasticsearchRetriever(ClusterRetriever):
         ConfigError: a parameter makes no sense.
     """
 
+    libraries = ("numpy",)
+
     def __init__(
         self,
         *,

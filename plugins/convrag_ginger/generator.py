@@ -75,7 +75,7 @@ class GingerGenerator(Generator):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s",)
+    libraries = ("bm25s", "numpy")
 
     def __init__(
         self,

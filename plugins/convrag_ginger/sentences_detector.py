@@ -27,6 +27,8 @@ class SentencesDetector(Detector):
         ConfigError: a number is out of range.
     """
 
+    libraries = ("bm25s",)
+
     def __init__(
         self, *, threshold: float = 0.33, best: float = 0.5, context: float = 0.5, least_words: int = 4
     ) -> None:

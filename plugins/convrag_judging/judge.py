@@ -53,6 +53,8 @@ class JudgeMetrics(Metrics):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("numpy", "omegaconf", "pydantic", "PyYAML", "scipy")
+
     def __init__(
         self,
         *,

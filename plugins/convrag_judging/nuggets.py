@@ -67,6 +67,8 @@ class NuggetMetrics(Metrics):
         DataError: a prompt's file is missing or is no template.
     """
 
+    libraries = ("pydantic",)
+
     def __init__(
         self,
         *,

@@ -35,6 +35,8 @@ class AnswerabilityMetrics(Metrics):
         dataset: whose label `answerability` says which questions can be answered, and whose answers are the references.
     """
 
+    libraries = ("rapidfuzz",)
+
     def __init__(self, *, dataset: Dataset) -> None:
         self.references = References(dataset)
 

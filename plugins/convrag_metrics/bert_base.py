@@ -56,6 +56,7 @@ class BertMetrics(Metrics):
     """
 
     requires: ClassVar[Mapping[str, str]] = EXTRAS
+    libraries = ("rapidfuzz",)
     place: ClassVar[str]
 
     def __init__(

@@ -53,7 +53,7 @@ class GroundingMetrics(Metrics):
         DataError: the prompt's file is missing or is no template.
     """
 
-    libraries = ("bm25s",)
+    libraries = ("bm25s", "pydantic", "torch", "transformers")
 
     def __init__(
         self,

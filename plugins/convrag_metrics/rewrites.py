@@ -30,6 +30,8 @@ class RewriteMetrics(Metrics):
             a folder of *.jsonl files with them.
     """
 
+    libraries = ("rapidfuzz",)
+
     def __init__(self, *, embedder: Embedder, reference: Path | None = None) -> None:
         self.embedder = embedder
         self.reference = reference

@@ -64,6 +64,8 @@ class MMRRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("numpy",)
+
     def __init__(
         self,
         *,

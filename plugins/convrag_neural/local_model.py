@@ -29,7 +29,7 @@ class LocalModelStage(Stage, Generic[M]):
         device: where the model runs: cpu, cuda, cuda:1, mps.
     """
 
-    libraries = ("torch", "transformers")
+    libraries = ("numpy", "torch", "transformers")
     way_out: ClassVar[str] = "embedder.model=<folder>, or embedder=lsa, which needs no model"
     """What to type where the model is missing."""
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}

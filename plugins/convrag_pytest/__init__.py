@@ -1,8 +1,6 @@
 """Pytest fixtures for plugin authors, available wherever convrag is installed.
 
 pytest imports this module in every test run of everybody who has installed convrag, so it imports nothing but pytest.
-Because it is registered as a pytest plugin, pytest also rewrites the assertions of convrag.testing, so that a broken
-contract shows the values that broke it.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class BM25Retriever(Retriever):
         ConfigError: a number lies outside of its range.
     """
 
-    libraries = ("bm25s", "PyStemmer")
+    libraries = ("bm25s", "numpy", "PyStemmer")
 
     def __init__(
         self,

@@ -45,6 +45,8 @@ class DenseRetriever(Retriever):
         ConfigError: batch_size is below 1.
     """
 
+    libraries = ("numpy",)
+
     def __init__(
         self,
         *,

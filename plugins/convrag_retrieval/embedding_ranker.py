@@ -19,6 +19,8 @@ class EmbeddingRanker(Ranker):
         embedder: makes the vectors.
     """
 
+    libraries = ("numpy",)
+
     def __init__(self, *, embedder: Embedder) -> None:
         self.embedder = embedder
 

@@ -29,6 +29,7 @@ class SpacyEmbedder(Embedder):
         ConvragError: when it is used, the pipeline cannot be loaded, or has no vectors.
     """
 
+    libraries = ("numpy",)
     requires: ClassVar[Mapping[str, str]] = {"spacy": "convrag[spacy]"}
 
     def __init__(self, *, pipeline: str = "en_core_web_md") -> None:

@@ -54,6 +54,8 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
 @needs_extra
 @pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated")  # litellm's own
 class TestLiteLLMContract(LLMContract):
+    without_results = ("httpcore", "httpx")
+
     network = True
 
     @pytest.fixture(autouse=True)

@@ -54,6 +54,8 @@ class Judge(LLM):
 
 
 class TestContract(MetricsContract):
+    without_results = ("huggingface_hub",)
+
     def records(self) -> list[TurnRecord]:
         first, second = super().records()
         return [first, TurnRecord("tea", "tea<::>3", "default", 3, "?", answer=Answer("Steam escapes [1].")), second]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -40,3 +41,31 @@ def test_it_costs_nothing_where_nobody_asks_for_it() -> None:
     code = "import sys, pytest; before = set(sys.modules); import convrag_pytest; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "{'convrag_pytest'}"
+
+
+BROKEN = """
+import numpy
+from convrag import Ranker
+from convrag.testing import RankerContract
+
+
+class First(Ranker):
+    def score(self, query, texts):
+        return numpy.zeros(3)
+
+
+class TestFirst(RankerContract):
+    def make(self):
+        return First()
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-p", "no:convrag"), ("--import-mode=importlib",)])
+def test_a_contract_that_fails_shows_the_values(options: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "test_first.py").write_text(BROKEN)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-W", "error", *options]
+    done = subprocess.run(
+        [*command, "-k", "each_text_gets_a_score"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "assert (3,) == (0,)" in done.stdout, done.stdout
+    assert "1 failed" in done.stdout

@@ -19,6 +19,8 @@ class LengthClusterer(Clusterer):
         step: words to a group.
     """
 
+    libraries = ("numpy",)
+
     def __init__(self, *, step: int = 10) -> None:
         self.step = step
 

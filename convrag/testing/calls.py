@@ -1,0 +1,196 @@
+"""What the calls of every stage promise: the same answers at any time, in any thread and process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import SkipTest
+
+from convrag.api.stage import Stage
+from convrag.store.remember import remember
+from convrag.store.store import Store
+from convrag.testing.libraries import find_unnamed_libraries
+from convrag.testing.new_process import NewProcess
+from convrag.testing.stage import StageContract
+from convrag.testing.threads import call_from_threads, list_modules
+from convrag.testing.values import Frozen, describe_difference, find_difference, freeze, freeze_error, overwrite
+
+_FEW = 2
+"""The conversations that are enough where each call is a check of its own."""
+
+_SLOW = 0.2
+"""Seconds: a stage that takes longer for a conversation is asked less."""
+
+
+class CallContract(StageContract):
+    """The tests of a stage's main method. Contracts of the kinds of stages say what it is called, and with what."""
+
+    method: str
+    """The name of the method that the stage is there for."""
+    new_process = True
+    """Whether `make` works in a new process: not where it needs what a fixture has changed in this one."""
+
+    without_results: Sequence[str] = ()
+    """Libraries, as pip names them, that the stage's code imports and whose versions bear on no result."""
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        """Make the arguments of calls: for each of several conversations, those of its turns in order.
+
+        The lists are made anew at each call, with equal contents. Conversations should differ, and a stage that cannot
+        do with those of convrag.testing overrides this.
+        """
+        raise NotImplementedError
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        """Make arguments that are hard to handle; a stage may refuse them with a ConvragError."""
+        return []
+
+    def ask(self, stage: Any, arguments: dict[str, Any]) -> Any:
+        """Call the stage's method with arguments by name."""
+        return getattr(stage, self.method)(**arguments)
+
+    def compare(self, result: Any) -> Any:
+        """Return what of a result must be the same each time; times and the like are left out."""
+        return result
+
+    def call(self, stage: Any) -> Any:
+        """Use the stage once in the ordinary way; return a result that can be compared with ==."""
+        return self._answer(stage, self.inputs()[0][0])
+
+    def converse(self, stage: Any, number: int, turns: int | None = None) -> list[Frozen]:
+        """Ask the stage all turns of a conversation, or the first ones, and return copies of its answers."""
+        return [self._answer(stage, arguments) for arguments in self.inputs()[number][:turns]]
+
+    def test_its_libraries_are_named(self) -> None:
+        """Another version of a library may give other results, so the versions are part of the fingerprint."""
+        cls = type(self.make())
+        found = find_unnamed_libraries(cls, self.without_results)
+        unnamed = {name: module for name, module in found.items() if module != type(self).__module__}
+        assert not unnamed, (
+            f"{', '.join(f'{module} imports {name}' for name, module in unnamed.items())}: if its version bears on "
+            f"results, write `libraries = {tuple(unnamed)!r}` in the class; if it does not, name it in "
+            f"`without_results` of the test class"
+        )
+
+    def test_it_is_deterministic(self) -> None:
+        stage = self.make()
+        first = self.call(stage)
+        assert self.call(stage) == first, "the same call gives something else the second time"
+        assert self.call(self.make()) == first, "another stage with the same parameters gives something else"
+
+    def test_threads_may_share_it(self) -> None:
+        """Each of eight threads has a conversation of its own, and gets the answers that it gets alone."""
+        stage = self.make()
+        start = time.monotonic()
+        self.converse(stage, 0)
+        turns = 1 if time.monotonic() - start > _SLOW else None
+        numbers = range(len(self.inputs()))
+        expected = [self.converse(stage, number, turns) for number in numbers]
+        until = time.monotonic() + _SLOW
+        for _ in range(3):
+            stage = self.make()
+            conversations = [partial(self.converse, stage, number, turns) for number in numbers]
+            answers = call_from_threads(conversations, list_modules(type(stage)))
+            if difference := find_difference(expected, answers, ("alone", "beside other threads")):
+                self._skip_unless_deterministic()
+                raise AssertionError(
+                    f"threads disturb each other: {difference}. Keep the data of a call in local variables, those of a "
+                    f"conversation in question.state(self), and guard what is shared with a lock"
+                )
+            if time.monotonic() > until:
+                break
+
+    def test_its_arguments_stay_as_they_are(self) -> None:
+        """Later stages, and other threads, are given the same objects."""
+        stage = self.make()
+        for arguments in [*self._list_few_inputs(), *self.odd_inputs()]:
+            before = {name: freeze(value) for name, value in arguments.items()}
+            self._answer(stage, arguments)
+            for name, value in arguments.items():
+                difference = describe_difference(before[name], freeze(value), name, ("before the call", "after it"))
+                assert not difference, f"{self.method}() changes its argument {difference}. Work on a copy"
+
+    def test_its_results_are_given_away(self) -> None:
+        """Who receives a list, a dictionary or an array may write into it."""
+        stage = self.make()
+        for first, again in zip(self._list_few_inputs(), self._list_few_inputs(), strict=True):
+            try:
+                result = self.ask(stage, first)
+            except Exception:
+                continue  # it is the business of other tests
+            expected = freeze(self.compare(result))
+            overwrite(result)
+            difference = describe_difference(
+                expected, self._answer(stage, again), "result", ("at first", "after the first result was overwritten")
+            )
+            if difference:
+                self._skip_unless_deterministic()
+            assert not difference, f"{difference}. The stage keeps what it has returned: return a copy"
+
+    def test_a_new_process_gives_the_same(self) -> None:
+        """Sets and hash() of strings have another order there, and what this process has computed is gone."""
+        if not self.new_process:
+            raise SkipTest("make() works in this process only, as the test class says")
+        process = NewProcess(self)
+        stage = self.make()
+        answers = process.read_answers()
+        own = [self.converse(stage, number) for number in range(len(answers))]
+        difference = find_difference(own, answers, ("here", "in a new process"), tolerance=1e-5)
+        if difference:
+            self._skip_unless_deterministic()
+        assert not difference, (
+            f"{difference}. Sort what comes out of a set, do not use hash(), and give random numbers a fixed seed"
+        )
+
+    def test_what_is_remembered_comes_back_equal(self) -> None:
+        """Another stage on the same store returns what the first has computed, with the same types."""
+        with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            store = Store(folder)
+            computed, reused = (self._answer_from_store(store) for _ in range(2))
+        plain = self._answer_from_store(None)
+        refused = [one for one, other in zip(computed, plain, strict=True) if one.type == "error" != other.type]
+        difference = find_difference([computed], [reused], ("computed", "from the store"))
+        if refused or difference:
+            self._skip_unless_deterministic()
+        advice = "Return the types that the method's annotation names, made of plain data"
+        assert not refused, f"the result cannot be kept ({refused[0].contents}). {advice}"
+        assert not difference, f"{difference}. {advice}"
+
+    def _answer(self, stage: Any, arguments: dict[str, Any]) -> Frozen:
+        """Ask a stage; return a copy of what must be the same each time. An exception is an answer, too."""
+        try:
+            return freeze(self.compare(self.ask(stage, arguments)))
+        except Exception as error:
+            return freeze_error(error)
+
+    def _converse_alone(self, stage: Any) -> list[list[Frozen]]:
+        return [self.converse(stage, number) for number in range(len(self.inputs()))]
+
+    def _list_few_inputs(self) -> list[dict[str, Any]]:
+        return [arguments for conversation in self.inputs()[:_FEW] for arguments in conversation]
+
+    def _skip_unless_deterministic(self) -> None:
+        """Leave the failure to `test_it_is_deterministic` where the same calls give something else each time."""
+        stage = self.make()
+        if not self._converse_alone(stage) == self._converse_alone(stage) == self._converse_alone(self.make()):
+            raise SkipTest("the same call gives something else the second time")
+
+    def _answer_from_store(self, store: Store | None) -> list[Frozen]:
+        """Make a stage that uses a store, as in a run, or none; return copies of all it answers."""
+        stage = self.make()
+        if store:
+            stage.fingerprint = "the stage under test"
+            remember(stage, store)
+        answers = []
+        for arguments in [*self._list_few_inputs(), *self.odd_inputs()]:
+            for other in arguments.values():
+                if isinstance(other, Stage):
+                    other.fingerprint = f"{type(other).__name__} under test"
+            try:
+                answers.append(freeze(self.ask(stage, arguments)))
+            except Exception as error:
+                answers.append(freeze_error(error))
+        return answers

@@ -1,0 +1,163 @@
+"""What a stage's fingerprint promises: all that bears on results is in it, and what is not changes none."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest import mock
+
+from convrag.api.errors import ConvragError
+from convrag.api.groups import options_group
+from convrag.api.stage import Stage
+from convrag.registry.option import Option
+from convrag.sdk.prompts import PromptTemplate
+from convrag.testing.stage_variants import StageVariants
+
+_ADDRESS = re.compile(r"(^|_)(url|uri|host|hosts|base|endpoint|address|server)(_|$)", re.IGNORECASE)
+_VARIABLE = "CONVRAG_SERVER_UNDER_TEST"
+_INVALID = (ConvragError, ValueError, TypeError, OSError, LookupError)
+"""What a class may raise if a changed value is not valid."""
+_LARGEST = 20_000_000
+"""Bytes: larger files are not copied."""
+
+
+class FingerprintContract:
+    """The tests of a stage's fingerprint."""
+
+    group: str
+    network = False
+    """Whether the stage needs a server. Its tests may then reach servers on this machine, and no others."""
+
+    def make(self) -> Any:
+        """Make a new stage to test by calling its class."""
+        raise NotImplementedError("implement make() in your test class: return a fresh stage")
+
+    def call(self, stage: Any) -> Any:
+        """Use the stage once in the ordinary way; return a result that can be compared with ==."""
+        return list(stage.check())
+
+    def test_its_fingerprint_follows_its_parameters(self) -> None:
+        """Results are kept under the fingerprint: all that they depend on must be in it, and be the same each time."""
+        variants = StageVariants(self.make, self.option())
+        fingerprint = variants.compute_fingerprint()
+        assert variants.compute_fingerprint() == fingerprint, "content_hash() returns something else each time"
+        for name, changed in variants.find_changes():
+            if not variants.get_parameter(name).operational:
+                assert variants.compute_fingerprint(**changed) != fingerprint, f"{name} is not in the fingerprint"
+
+    def test_its_fingerprint_follows_its_files(self) -> None:
+        """The contents of a file that a parameter names may change, and its name may stay."""
+        option = self.option()
+        variants = StageVariants(self.make, option)
+        for name in option.configurable:
+            value = variants.get_value(name)
+            if variants.get_parameter(name).operational or not _is_small_file(value):
+                continue
+            with TemporaryDirectory() as folder:
+                copy = _copy(Path(value), Path(folder))
+                path = type(value)(copy)
+                before = variants.compute_fingerprint(**{name: path})
+                after = [variants.compute_fingerprint(**{name: path}) for _ in _try_edits(variants, name, path)]
+            assert not after or set(after) != {before}, (
+                f"the contents of the file that {name} names are not in the fingerprint: let the parameter be a Path, "
+                f"or return a hash of the contents in content_hash()"
+            )
+
+    def test_its_fingerprint_follows_its_server(self) -> None:
+        """An address may come from the environment: another server gives other results."""
+        cls, option = type(self.make()), self.option()
+        variants = StageVariants(self.make, option)
+        addresses = [name for name in option.configurable if _ADDRESS.search(name)]
+        changed: dict[str, Any] = {name: _VARIABLE for name in addresses if name.endswith("_env")}
+        changed |= {name: variants.get_parameter(name).default for name in addresses if name not in changed}
+        changed = {name: value for name, value in changed.items() if value is not inspect.Parameter.empty}
+        variables = [name for name in cls.env_vars if _ADDRESS.search(name)]
+        if _VARIABLE in changed.values():
+            variables.append(_VARIABLE)
+        fingerprints = []
+        for number in (1, 2) if variables else ():
+            environment = dict.fromkeys(variables, f"http://127.0.0.{number}:9")
+            with mock.patch.dict(os.environ, environment), suppress(*_INVALID):
+                fingerprints.append(variants.compute_fingerprint(**changed))
+        assert len(set(fingerprints)) == len(fingerprints), (
+            f"the address in {' or '.join(variables)} is not in the fingerprint: return it in endpoints()"
+        )
+
+    def test_its_fingerprint_follows_its_prompts(self) -> None:
+        """The templates of prompts are part of the fingerprint if `prompt_templates` names them."""
+        stage = self.make()
+        named = [(each.task, each.source) for each in stage.prompt_templates]
+        held = {name: value for name, value in vars(stage).items() if isinstance(value, PromptTemplate)}
+        unnamed = [name for name, value in held.items() if (value.task, value.source) not in named]
+        assert not unnamed, f"name self.{', self.'.join(unnamed)} in self.prompt_templates, in the constructor"
+
+    def test_operational_parameters_change_no_result(self) -> None:
+        """They are not in the fingerprint, so results of stages with other values are taken for equal."""
+        variants = StageVariants(self.make, self.option())
+        changes = list(variants.find_changes())
+        operational = [(name, changed) for name, changed in changes if variants.get_parameter(name).operational]
+        expected = self.call(self.make()) if operational else None
+        for name, changed in operational:
+            try:
+                result = self.call(variants.build(**changed))
+            except ConvragError:
+                continue  # the value is not valid
+            assert result == expected, f"{name} is marked operational, and changes the result"
+
+    def option(self) -> Option:
+        """Make an option of the stage's class."""
+        cls: type[Stage] = type(self.make())
+        option = Option(options_group(self.group), "under_test", cls, "plugin", "distribution")
+        vars(option)["cls"] = cls  # unchecked: whether the group would refuse it is a test of its own
+        return option
+
+
+def _is_small_file(value: Any) -> bool:
+    """Tell whether a value names a file or folder that can be copied; a word without a dot or slash is no such name."""
+    if not isinstance(value, Path) and not (isinstance(value, str) and re.search(r"[./\\]", value)):
+        return False
+    try:
+        return Path(value).exists() and sum(path.stat().st_size for path in _list_files(Path(value))) <= _LARGEST
+    except (OSError, ValueError):  # no name of a file
+        return False
+
+
+def _list_files(path: Path) -> list[Path]:
+    return [each for each in sorted(path.rglob("*")) if each.is_file()] if path.is_dir() else [path]
+
+
+def _copy(path: Path, folder: Path) -> Path:
+    """Copy a file or folder into a folder."""
+    copy = folder / path.name
+    return Path(shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy))
+
+
+def _try_edits(variants: StageVariants, name: str, path: Path | str) -> Iterator[None]:
+    """Change the contents of files in ways that leave most formats valid; go on after each that the class accepts."""
+    files = {file: file.read_bytes() for file in _list_files(Path(path))}
+    for edit in (_add_line, _repeat_line, _change_letter):
+        for file, contents in files.items():
+            file.write_bytes(edit(contents))
+        with suppress(*_INVALID):
+            variants.compute_fingerprint(**{name: path})
+            yield
+
+
+def _add_line(contents: bytes) -> bytes:
+    return contents + b"\n"
+
+
+def _repeat_line(contents: bytes) -> bytes:
+    return contents + (contents.splitlines(keepends=True) or [b""])[-1]
+
+
+def _change_letter(contents: bytes) -> bytes:
+    """Change the last small letter."""
+    return re.sub(rb"[a-z](?=[^a-z]*\Z)", lambda found: b"b" if found[0] == b"a" else b"a", contents)

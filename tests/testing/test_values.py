@@ -1,0 +1,57 @@
+"""Copies of values, and what a contract says of two that differ."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convrag import Hit, Nugget, Passage, Query, Rewrite
+from convrag.testing import question
+from convrag.testing.values import describe_difference, freeze, overwrite
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1, 2], [1, 2], ""),
+        (math.nan, math.nan, ""),
+        (1, 1.0, "x: 1 (int) before, 1.0 (float) after"),
+        ([1], (1,), "x: [1] (list) before, [1] (tuple) after"),
+        (["b", "a"], ["a", "b"], "x is in another order: ['b', 'a'] before, ['a', 'b'] after"),
+        ({"a": 1}, {"a": 1, "b": 2}, "x['b']: nothing (nothing) before, 2 (int) after"),
+        ([Nugget("a", "p", 0, 1)], [Nugget("a", "p", 0, 2)], "x[0].end: 1 before, 2 after"),
+        (np.zeros(2), np.array([0.0, 1.0]), "x[1]: 0.0 before, 1.0 after"),
+        (np.zeros(1), np.zeros(1, np.float32), "x: [0.0] (ndarray of float64 (1,)) before, "),
+        ({"é", "a"}, {"a", "é"}, ""),
+    ],
+)
+def test_what_differs_is_named(first: Any, second: Any, expected: str) -> None:
+    found = describe_difference(freeze(first), freeze(second), "x", ("before", "after"))
+    assert found.startswith(expected) if expected else found == ""
+
+
+def test_rounding_is_forgiven_where_asked() -> None:
+    pair = freeze([0.1 + 0.2]), freeze([0.3])
+    assert describe_difference(*pair, "x", ("here", "there"))
+    assert not describe_difference(*pair, "x", ("here", "there"), tolerance=1e-9)
+
+
+def test_what_a_stage_keeps_of_a_conversation_does_not_count() -> None:
+    asked = question()
+    before = freeze(asked)
+    asked.state(self := object())["seen"] = 1
+    assert freeze(asked) == before, self
+
+
+def test_a_result_is_overwritten_except_for_passages() -> None:
+    passage = Passage("a", "text", metadata={"year": 1999})
+    hits, rewrite, array = [Hit(passage, 1.0)], Rewrite((Query("q"),), {"kept": [1]}), np.ones(2)
+    kept = rewrite.trace["kept"]
+    for value in (hits, rewrite, array):
+        overwrite(value)
+    assert hits == ["overwritten"]
+    assert (rewrite.trace, kept, array.tolist()) == ({"overwritten": {}}, ["overwritten"], [7, 7])
+    assert passage.metadata == {"year": 1999}
