@@ -63,10 +63,14 @@ class Writers:
 
 
 def format_beir_line(record: TurnRecord) -> str:
-    """Format a rewritten query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `."""
+    """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `.
+
+    `queries` holds all queries with their weights, so that rewriter=replay can search for the same.
+    """
     line = {
         "_id": record.turn_id,
         "text": f"{USER}{record.rewritten_query}",
+        "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "agent_response": record.answer.text,
     }
     return json.dumps(line, ensure_ascii=False)

@@ -57,6 +57,7 @@ def test_beir_and_trec() -> None:
     assert json.loads(format_beir_line(record())) == {
         "_id": "t<::>2",
         "text": "|user|: How hot is tea?",
+        "queries": [{"text": "How hot is tea?", "weight": 1.0}, {"text": "tea", "weight": 0.4}],
         "agent_response": "Hot [1].",
     }
     lines = [line.split() for line in format_trec_lines(record())]
