@@ -169,8 +169,9 @@ def test_recorded_weights_are_searched_with(tmp_path: Path) -> None:
         {"text": "asked", "weight": 0.25},
         {"text": "by default"},
     ]
-    path = write(tmp_path / "r.jsonl", {"_id": "1", "text": "|user|: two", "queries": queries},
-                 {"_id": "2", "text": "|user|: alone", "queries": []}, {"_id": "3", "text": "alone", "queries": None})  # fmt: skip
+    several = {"_id": "1", "text": "|user|: two", "queries": queries}
+    alone = [{"_id": "2", "text": "|user|: alone", "queries": []}, {"_id": "3", "text": "alone", "queries": None}]
+    path = write(tmp_path / "r.jsonl", several, *alone)
     replay = ReplayRewriter(path=path)
     found = replay.rewrite(Question("?", turn_id="1")).queries
     assert [(query.text, query.weight) for query in found] == [

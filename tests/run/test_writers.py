@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import struct
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,6 +52,15 @@ def test_a_record_has_the_names_that_readers_expect() -> None:
     assert row["rewritten_query"] == "How hot is tea?"
     assert row["contexts"][0] == {"id": "a b", "title": "Title", "text": "Text — 茶", "score": 2.5, "url": "http://x"}
     assert row["agent_response"] == "Hot [1]."
+
+
+def test_a_stages_entries_stand_at_the_top_level_on_request() -> None:
+    """Beside the trace, and never in the place of a field of the record."""
+    plain, asked = json.loads(to_json(record())), json.loads(to_json(record(), top_level="rewriter"))
+    assert asked == plain | {"scores": [0.5], "n": 3}
+    assert from_json(to_json(record(), top_level="rewriter")) == from_json(to_json(record()))
+    clash = replace(record(), trace={"rewriter": {"queries": "mine", "turn": 0}})
+    assert to_json(clash, top_level="rewriter") == to_json(clash) == to_json(clash, top_level="generator")
 
 
 def test_beir_and_trec() -> None:
