@@ -55,7 +55,8 @@ class ChatGenerator(Generator):
         repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none. llm=litellm says what a
             provider does not know, and leaves it out.
         prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message, and a <|user|> one
-            that is given `question`, `evidence` (a list of `number`, `title`, `authors` and `text`) and `first`.
+            that is given `question`, `evidence` (a list of `number`, `title`, `authors`, `text` and `hint`, which
+            says whether the text is a hint at an earlier message) and `first`.
 
     Raises:
         ConfigError: a number lies outside of its range, or the window leaves no room.
@@ -108,7 +109,7 @@ class ChatGenerator(Generator):
         history = self._read_history(question)
         numbered_before = set(history.numbers)
         sent = self._select_exchanges(history, question)
-        shown = history.number_evidence((item.passage, item.text) for item in evidence.items)
+        shown = history.number_evidence(evidence.items)
         newest = history.render_question(question.text, shown)
         new = [item.passage.id for item in evidence.items if item.passage.id not in numbered_before]
         self._log_turn(question, history, len(shown), len(new))
@@ -116,6 +117,7 @@ class ChatGenerator(Generator):
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": shown if shown or not sent or self.every_turn else sent[0].evidence,
+            "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
         prompt = Prompt("answer", (*_list_messages(history, sent), newest), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)

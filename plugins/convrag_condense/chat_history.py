@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Turn
@@ -44,7 +45,7 @@ class ChatHistory:
         self.exchanges: list[Exchange] = []
         for turn in turns:
             items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
-            evidence = self.number_evidence((item.passage, item.text) for item in items)
+            evidence = self.number_evidence(items)
             if turn.answer.strip():
                 question = self.render_question(turn.question, evidence)
                 self.exchanges.append(Exchange(question, Message("assistant", turn.answer), evidence, turn, items))
@@ -54,14 +55,14 @@ class ChatHistory:
         """The first message of the chat."""
         return self.template.render(question="", evidence=[], first=True).messages[0]
 
-    def number_evidence(self, shown: Iterable[tuple[Passage, str]]) -> list[dict[str, Any]]:
-        """Passages and their texts as evidence for the next question: `number`, `title`, `authors` and `text` of each.
+    def number_evidence(self, items: Iterable[EvidenceItem]) -> list[dict[str, Any]]:
+        """Evidence for the next question: `number`, `title`, `authors`, `text` and `hint` of each passage.
 
         Empty for a follow-up where only the first question shows evidence.
         """
         if self.exchanges and not self.every_turn:
             return []
-        return [_format_passage(self._number(passage), passage, text) for passage, text in shown]
+        return [self._format_item(item) for item in items]
 
     def render_question(self, question: str, evidence: Sequence[dict[str, Any]]) -> Message:
         """The next question with its evidence as a note behind it, in one message: many models refuse two in a row."""
@@ -79,16 +80,17 @@ class ChatHistory:
         for exchange in exchanges:
             orphans = [item for item in exchange.items if item.hint and item.passage.id not in shown]
             if orphans and exchange.evidence:
-                texts = [(i.passage, i.passage.content if i in orphans else i.text) for i in exchange.items]
-                evidence = [_format_passage(self._number(passage), passage, text) for passage, text in texts]
+                full = [replace(i, text=i.passage.content, hint=False) if i in orphans else i for i in exchange.items]
+                evidence = [self._format_item(item) for item in full]
                 question = self.template.render(question=exchange.turn.question, evidence=evidence, first=False)
                 exchange = exchange._replace(question=question.messages[1], evidence=evidence)
             shown.update(item.passage.id for item in exchange.items)
             restored.append(exchange)
         return restored
 
-    def _number(self, passage: Passage) -> int:
-        return self.numbers.setdefault(passage.id, len(self.numbers) + 1)
+    def _format_item(self, item: EvidenceItem) -> dict[str, Any]:
+        number = self.numbers.setdefault(item.passage.id, len(self.numbers) + 1)
+        return {**_format_passage(number, item.passage, item.text), "hint": item.hint}
 
 
 def select_exchanges(
