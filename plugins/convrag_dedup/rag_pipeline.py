@@ -12,11 +12,12 @@ from weakref import WeakValueDictionary
 from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
 from convrag.turn.session import to_turn
 from convrag.turn.turn import TurnOptions
-from convrag_dedup.deduplication import join_context
+from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 from convrag_dedup.inference_config import InferenceConfig, quote_override
 from convrag_dedup.stats import ConversationStats, pooled_stats
 
 _QUERY_KEYS = ("text", "query", "question")
+_NO_STATISTICS = ("missing", "hints", "repeated")  # entries of a trace of context=dedup
 
 
 class RAGPipeline:
@@ -175,7 +176,10 @@ def _text_of(query: str | Mapping[str, Any]) -> str:
 
 
 def _describe_turn(record: TurnRecord) -> dict[str, Any]:
+    """RAGBoost's fields. The context is in its format, whatever labels the generator's own messages have."""
     items, trace = record.evidence.items, record.evidence.trace
+    hints = {key: format_hint(target) for key, target in trace["hints"].items()}
+    shown = [(key := normalise_id(item.passage.id), hints.get(key, item.text)) for item in items]
     return {
         "query": record.original_query,
         "search_query": record.rewritten_query,
@@ -183,8 +187,8 @@ def _describe_turn(record: TurnRecord) -> dict[str, Any]:
         "novel_docs": [item.passage.id for item in items if not item.hint],
         "deduplicated_docs": [item.passage.id for item in items if item.hint],
         "missing_docs": list(trace["missing"]),
-        "context": join_context(item.text for item in items),
-        "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
+        "context": format_context(shown, hints),
+        "deduplication_stats": {name: value for name, value in trace.items() if name not in _NO_STATISTICS},
     }
 
 

@@ -62,6 +62,8 @@ class DHRagRewriter(Rewriter):
         embedder: Embedder,
         alpha: float = 0.6,
         top_k: int = 3,
+        last_exchange: bool = True,
+        matched_exchange: bool = True,
         max_clusters: int = 5,
         min_triples: int = 5,
         summaries: int = 2,
@@ -86,6 +88,8 @@ class DHRagRewriter(Rewriter):
         self.embedder = embedder
         self.alpha = alpha
         self.top_k = top_k
+        self.last_exchange = last_exchange
+        self.matched_exchange = matched_exchange
         self.max_clusters = max_clusters
         self.min_triples = min_triples
         self.summaries = summaries
@@ -119,6 +123,8 @@ class DHRagRewriter(Rewriter):
             top_k=self.top_k,
             weights=Weights(self.alpha, self.cluster_bonus, self.summary_bonus, self.chain_bonus),
             sizes=TierSizes(self.max_clusters, self.min_triples, self.summaries),
+            last_exchange=self.last_exchange,
+            matched_exchange=self.matched_exchange,
         )
         trace, topic = selection.make_trace(), ""
         if self.topic_summarizer and (turns := selection.list_summary_turns()):
