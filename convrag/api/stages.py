@@ -44,7 +44,8 @@ class Dataset(Stage):
 
         digest = blake2b(digest_size=16)
         for passage in self.corpus(domain):
-            digest.update(repr((passage.id, passage.title, passage.text, passage.url)).encode())
+            row = (passage.id, passage.title, passage.text, passage.url, sorted(passage.metadata.items()))
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:

@@ -13,6 +13,7 @@ from typing import Protocol
 
 from omegaconf import DictConfig
 
+from convrag import __version__
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
@@ -29,6 +30,7 @@ from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, join_reports, read_summary, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.store.fingerprint import digest
+from convrag.store.source import hash_convrag
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
@@ -192,9 +194,9 @@ def read_finished_summary(run: Run) -> RunSummary | None:
 
 
 def _compute_identity(run: Run) -> str:
-    """Compute a hash of all that the results of a run depend on: its stages and some of the settings."""
+    """Compute a hash of all that the results of a run depend on: convrag, the stages and some of the settings."""
     settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
-    return digest([run.fingerprints, settings])
+    return digest([__version__, hash_convrag(), run.fingerprints, settings])
 
 
 def _read_conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:

@@ -16,6 +16,7 @@ from convrag.store.usage import UsageMeter
 log = logging.getLogger(__name__)
 
 GROUP = "metrics"
+_NOTHING = "no turn has what it compares, such as an answer and a reference to compare it with, or qrels."
 
 
 @dataclass
@@ -46,6 +47,8 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             if not isinstance(values, Mapping):
                 raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
             results.values.append((metric, values))
+            if not any(values.values()):
+                results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
             if isinstance(values, Measurement) and values.report is not None:
                 results.reports.append(values.report)
         except Exception as error:

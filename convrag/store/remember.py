@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from convrag.api.errors import UnidentifiedValue
 from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
@@ -31,8 +32,13 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
     """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs."""
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
-        return digest([stage.request(prompt), prompt.attempt])
-    return digest([stage.fingerprint, method, arguments])
+        return digest([stage.request(prompt), prompt.attempt], f"{type(stage).__name__}: the request")
+    try:
+        return digest([stage.fingerprint, method, arguments])
+    except UnidentifiedValue:
+        for name, value in arguments.items():
+            digest(value, f"{type(stage).__name__}.{method}: argument {name}")
+        raise
 
 
 def _remember_call(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, _: str) -> Callable[..., Any]:

@@ -27,6 +27,8 @@ class SnippetContext(Context):
         ConfigError: tokens is below 1.
     """
 
+    libraries = ("pysbd", "PyStemmer")
+
     def __init__(self, *, llm: LLM, tokens: int = 200) -> None:
         if tokens < 1:
             raise ConfigError(f"context.tokens={tokens}: it must be at least 1")

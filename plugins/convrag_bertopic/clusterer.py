@@ -37,6 +37,7 @@ class BertopicClusterer(Clusterer):
         ConfigError: a number is out of range.
     """
 
+    libraries = ("numpy", "scikit-learn")
     requires: ClassVar[Mapping[str, str]] = {"umap": "convrag[bertopic]", "hdbscan": "convrag[bertopic]"}
 
     def __init__(

@@ -26,8 +26,8 @@ class EvaluateTask(Task):
         run: a TREC run (six columns), or a folder of *.trec files.
         answers: a JSONL file of answers, or a folder of them.
         records: the folder of a finished run, which is scored again.
-        missing: turns that no file has, though the data set says what would be right: skip leaves them out of the
-            means, as trec_eval and MTRAG's scripts do; zero counts them as turns that found and said nothing.
+        missing: turns that no file has, though the data set says what would be right: zero counts them as turns that
+            found and said nothing; skip leaves them out of the means, as trec_eval and MTRAG's scripts do.
         unknown: turns that the data set does not have: error, or skip.
 
     Raises:
@@ -41,7 +41,7 @@ class EvaluateTask(Task):
         run: Path | None = None,
         answers: Path | None = None,
         records: Path | None = None,
-        missing: Literal["skip", "zero"] = "skip",
+        missing: Literal["zero", "skip"] = "zero",
         unknown: Literal["error", "skip"] = "error",
     ) -> None:
         if records is not None and (run is not None or answers is not None):
@@ -109,7 +109,8 @@ class EvaluateTask(Task):
 
     def _note_missing(self, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
         truths = {"ranking": "qrels", "answer": "a reference answer"}
-        what = "count as 0" if self.missing == "zero" else "are left out of the means (task.missing=zero counts them)"
+        leave_out = "task.missing=skip leaves them out, as trec_eval and published figures do"
+        what = f"count as 0 ({leave_out})" if self.missing == "zero" else "are left out of the means"
         for kind, turns in missing.items():
             if turns:
                 yield f"{len(turns)} turns with {truths[kind]} have no {kind} in the files: they {what}."

@@ -51,3 +51,12 @@ def test_reports_of_one_title_are_joined() -> None:
         Report("judging", ("a", "b", "d"), {"nuggets": 1, "judge": 2}, {"n.jsonl": "x"}),
         Report("other", ("c",)),
     ]
+
+
+def test_a_metric_with_nothing_to_measure_says_so() -> None:
+    class Silent(Metrics):
+        def measure(self, records: Any) -> Any:
+            return {"c<::>1": {}}
+
+    report = measure({"answers": Silent()}, []).reports[0]
+    assert report.lines[0].startswith("metrics.answers had nothing to measure: no turn has what it compares")
