@@ -179,4 +179,7 @@ class Task(Stage):
 
     @abstractmethod
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Do the task with the composed configuration, writing files below `folder`. Return the exit status."""
+        """Do the task with the composed configuration, writing files below `folder`.
+
+        Return the exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
+        """

@@ -21,13 +21,16 @@ _NOTHING = "no turn has what it compares, such as an answer and a reference to c
 
 @dataclass
 class MetricResults:
-    """The values and reports of all metrics, and their calls of language models; `stopped` says which metric failed."""
+    """The values and reports of all metrics, and their calls of language models.
+
+    `failures` says why a metric has no values, or not all: metric -> reason.
+    """
 
     values: list[tuple[Metrics, Values]] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     replies: Sequence[tuple[Prompt, Completion]] = ()
-    stopped: str = ""
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
@@ -53,8 +56,11 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
                 results.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
-            reason = f"{place} failed: {error if known else f'{type(error).__name__}: {error}'}"
-            log.warning("%s", reason, exc_info=None if known else error)
-            results.stopped = results.stopped or reason
+            results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
+            log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
+        else:
+            if failed := meter.usage.get(place, Usage()).failed:
+                usage = meter.usage[place]
+                results.failures[name] = f"{failed} of its {failed + usage.calls + usage.reused} calls failed"
     results.usage, results.replies = meter.usage, meter.replies
     return results

@@ -17,7 +17,7 @@ from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
-from convrag.store.usage import add_reply, add_usage
+from convrag.store.usage import add_reply, add_usage, count_failure
 
 
 def remember(stage: Stage, store: Store) -> None:
@@ -52,7 +52,8 @@ def _remember_call(stage: Stage, method: Callable[..., Any], store: Store, codec
             with store.lock([key]):
                 if (entry := store.get_with_seconds([key]).get(key)) is None:
                     start = time.perf_counter()
-                    result = method(*args, **kwargs)
+                    with count_failure():
+                        result = method(*args, **kwargs)
                     store.put(_name_method(stage, method), {key: codec.encode(result)}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
                     return result
@@ -87,7 +88,8 @@ def _remember_items(
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
                     start = time.perf_counter()
-                    rows = method(**{**arguments, each: list(missing.values())})
+                    with count_failure(len(missing)):
+                        rows = method(**{**arguments, each: list(missing.values())})
                     computed = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
                     store.put(_name_method(stage, method), computed, (time.perf_counter() - start) / len(computed))
         saved = sum(seconds for _, seconds in found.values())

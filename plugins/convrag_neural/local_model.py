@@ -30,6 +30,8 @@ class LocalModelStage(Stage, Generic[M]):
     """
 
     libraries = ("torch", "transformers")
+    way_out: ClassVar[str] = "embedder.model=<folder>, or embedder=lsa, which needs no model"
+    """What to type where the model is missing."""
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
@@ -46,7 +48,7 @@ class LocalModelStage(Stage, Generic[M]):
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
         if problem := find_model_problem(self.model):
-            yield problem
+            yield f"{problem} ({self.way_out})"
 
     def content_hash(self) -> str:
         """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""
