@@ -15,7 +15,6 @@ from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants
 from convrag.registry import plugins
 
-
 _DESCRIPTIONS = {
     "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",
     "reranker": "ranks the retrieved passages again, with the options of ranker",
