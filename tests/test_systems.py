@@ -76,9 +76,9 @@ def test_hints_cost_an_extractive_answer_nothing(here: Path) -> None:
 def test_a_hint_at_nothing_is_no_text(here: Path) -> None:
     """RAGBoost hints at what no message holds; the hint is neither quoted nor cited."""
     chat = Pipeline.compose("rewriter=none", "context=dedup", "context.only_if_present=false", "generator=direct")
-    first, second = (chat.turn("c", QUESTIONS[0]) for _ in range(2))
+    chat.turn("c", QUESTIONS[0])
+    second = chat.turn("c", "Does the moon refer to the previous conversation?", query=QUESTIONS[0])
     assert all(item.hint for item in second.evidence.items)
-    assert first.answer.citations
     assert (second.answer.text, second.answer.citations) == ("I could not find this in the passages.", ())
 
 

@@ -63,8 +63,11 @@ class HintFinder:
 
 
 def find_label(message: str, text: str) -> str:
-    """The label that a message has before a text, in the same paragraph: "[3]" or "[Doc_7]"; empty if there is none."""
-    paragraph = message[: message.index(text)].rpartition("\n\n")[2]
+    """The label that a message has before a text, "[3]" or "[Doc_7]"; empty if there is none.
+
+    It stands in the same paragraph, or in the one before where the passage began with blank lines.
+    """
+    paragraph = message[: message.index(text)].rstrip().rpartition("\n\n")[2]
     found = _LABEL.search(paragraph)
     return found[0] if found else ""
 

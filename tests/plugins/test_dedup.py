@@ -128,6 +128,13 @@ def test_a_hint_names_the_passage_as_the_message_does(message: str, hint: str) -
     assert item.text == hint
 
 
+def test_a_passage_that_begins_with_blank_lines_has_a_label() -> None:
+    blank = Passage("a", " \n\n \nText after blank lines.", title="Title")
+    messages = [Message("user", f"Why?\n\n[3] other\n\n[4] {blank.content}")]
+    (item,) = stage().assemble(asked(Turn("c<::>1", "?", "!", (blank,))), [Hit(blank, 1.0)], messages).items
+    assert item.text == "Please refer to [4] in the previous conversation."
+
+
 def test_a_message_without_a_label_is_pointed_at_by_its_beginning() -> None:
     plain = [Message("user", f"[1] another\n\n{passage('a').content}")]
     (item,) = stage().assemble(asked(turn(1, "a")), hits("a"), plain).items
