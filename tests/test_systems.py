@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,20 @@ def test_a_hint_of_dedup_points_at_text_that_chat_sends(window: int, here: Path)
                 hinted += 1
                 assert sent.count(item.passage.text) == 1, f"{item.passage.id} in {question}"
     assert hinted > 3
+
+
+@pytest.mark.parametrize("window", range(6000, 8000, 250))
+def test_texts_that_come_back_for_hints_fit_the_window(window: int, here: Path) -> None:
+    """An exchange that is left out takes its texts with it; those at which others hint are sent again, and counted."""
+    chat = Pipeline.compose(
+        "context=dedup", "generator=chat", f"generator.window={window}", "generator.max_tokens=500", "rewriter=none"
+    )
+    for question in QUESTIONS * 3:
+        record = chat.turn("c", question)
+        earlier = record.replies[-1][0].messages[:-1]
+        sizes = [len(re.findall(r"\w+|[^\w\s]", text)) for text in (question, *(each.content for each in earlier))]
+        if record.trace["generator"]["exchanges"] > 1:
+            assert sum(size + 4 for size in sizes) <= window - 4096 - 500
 
 
 @pytest.mark.parametrize("generator", ["chat", "direct"])

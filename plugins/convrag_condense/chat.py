@@ -24,7 +24,7 @@ from convrag import (
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.store.streaming import current_listener, listen_with
-from convrag_condense.chat_history import TOKENS_PER_MESSAGE, ChatHistory, Exchange, select_exchanges
+from convrag_condense.chat_history import TOKENS_PER_MESSAGE, ChatHistory, Exchange, count_exchange, select_exchanges
 from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
 log = logging.getLogger(__name__)
@@ -140,8 +140,13 @@ class ChatGenerator(Generator):
     def _select_exchanges(self, history: ChatHistory, question: Question) -> list[Exchange]:
         count = self.llm.count_tokens
         fixed = count(history.system_message.content) + count(question.text) + 2 * TOKENS_PER_MESSAGE
-        selected = select_exchanges(history.exchanges, self.max_prompt_tokens - fixed, self.max_exchanges, count)
-        return history.restore_hinted_texts(selected)
+        max_tokens = self.max_prompt_tokens - fixed
+        selected = select_exchanges(history.exchanges, max_tokens, self.max_exchanges, count)
+        sent = history.restore_hinted_texts(selected)
+        while len(selected) > 1 and sum(count_exchange(exchange, count) for exchange in sent) > max_tokens:
+            del selected[1]  # the oldest but the first
+            sent = history.restore_hinted_texts(selected)
+        return sent
 
     def _log_turn(self, question: Question, history: ChatHistory, shown: int, new: int) -> None:
         if not history.exchanges:

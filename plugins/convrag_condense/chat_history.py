@@ -105,17 +105,18 @@ def select_exchanges(
         count_tokens: counts the tokens of a text.
     """
     first, later = list(exchanges[:1]), exchanges[1:]
-    remaining = max_tokens - sum(_count_exchange(exchange, count_tokens) for exchange in first)
+    remaining = max_tokens - sum(count_exchange(exchange, count_tokens) for exchange in first)
     newest: list[Exchange] = []
     for exchange in reversed(later):
-        remaining -= _count_exchange(exchange, count_tokens)
+        remaining -= count_exchange(exchange, count_tokens)
         if remaining < 0 or len(first) + len(newest) >= max_exchanges:
             break
         newest.append(exchange)
     return [*first, *reversed(newest)]
 
 
-def _count_exchange(exchange: Exchange, count_tokens: Callable[[str], int]) -> int:
+def count_exchange(exchange: Exchange, count_tokens: Callable[[str], int]) -> int:
+    """The tokens of both messages, with those that a chat format adds."""
     messages = (exchange.question, exchange.answer)
     return sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
 
