@@ -1,8 +1,8 @@
-"""Stores and locks survive a fork: a process and its children share no connection to SQLite, no lock, no locked file.
+"""A process and its forked children share no lock, no locked file, and no connection to SQLite.
 
 A fork copies every lock of a thread as it is: one that another thread holds at that moment would stay locked in the
-child for ever. Files with their locks, and connections, would belong to both processes. So the guards of all stores and
-locks are taken before a fork, and each closes or forgets what is not the child's.
+child for ever. Open files with their locks, and connections, would belong to both processes. So the guards of all
+objects that have such things are taken before a fork, and each object closes or forgets what is not the child's.
 """
 
 from __future__ import annotations

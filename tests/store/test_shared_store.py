@@ -18,9 +18,11 @@ from pathlib import Path
 import pytest
 
 import toys
+from convrag.api.records import Usage
 from convrag.store import locks
 from convrag.store.remember import remember
 from convrag.store.store import FILE, Store, get_store
+from convrag.store.usage import UsageMeter
 from convrag.testing import make_prompt
 
 CALLS = 40
@@ -64,12 +66,12 @@ def ask_all(store: Store, path: Path) -> list[str]:
 
 
 def run_in_child(work: Callable[[], object]) -> int:
-    """Fork a child that does some work, or is killed after two minutes; gives its process id."""
+    """Fork a child that does some work, or is killed after a minute; gives its process id."""
     if (child := os.fork()) != 0:
         return child
     status = 1
     try:
-        signal.alarm(120)
+        signal.alarm(60)
         work()
         status = 0
     finally:
@@ -210,3 +212,21 @@ def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path)
     assert len(Store(tmp_path / "store").get(["parent", "child", "late"])) == 3
     for end in (reader, writer):
         os.close(end)
+
+
+def test_a_child_counts_usage_whatever_its_parents_threads_did_when_it_was_forked() -> None:
+    meter = UsageMeter()
+    stop = threading.Event()
+
+    def add() -> None:
+        while not stop.is_set():
+            meter.add("llm", Usage(calls=1))
+
+    threads = [threading.Thread(target=add) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    children = [run_in_child(lambda: meter.add("llm", Usage(calls=1))) for _ in range(20)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 20
