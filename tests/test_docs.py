@@ -102,6 +102,47 @@ def test_the_systems_have_the_defaults_that_their_page_says(table: str) -> None:
     assert said == {each.name: each.default for each in plain}
 
 
+SECTIONS = re.findall(r"^## [^\n]*\(`\+system=(\w+)`\)\n(.*?)(?=^## |\Z)", SYSTEMS, re.MULTILINE | re.DOTALL)
+TABLES = [
+    (system, *found)
+    for system, section in SECTIONS
+    for found in re.findall(r"^\| `(\w+)=(\w+)` \| as published \|.*?\n(.*?)\n\n", section, re.MULTILINE | re.DOTALL)
+]
+
+
+@pytest.mark.parametrize(("system", "group", "name", "table"), TABLES)
+def test_the_systems_have_the_values_that_their_page_says(system: str, group: str, name: str, table: str) -> None:
+    """The column "as published" is what +system=... composes, "our default" what the option has; and no row lacks."""
+    from convrag.config.compose import compose
+    from convrag.registry import plugins
+    from convrag.registry.description import describe_option
+
+    columns: list[dict[str, str]] = [{}, {}]
+    for row in table.splitlines()[1:]:
+        names, *values = (cell.strip() for cell in row.split("|")[1:4])
+        several = re.findall(r"`(\w+)`", names)
+        for said, cell in zip(columns, values, strict=True):
+            said |= dict(zip(several, cell.split(", ") if len(several) > 1 else [cell], strict=True))
+    parameters = describe_option(plugins.load().registry.get(group, name)).parameters
+    plain = [each for each in parameters if not each.type.endswith(" stage") and each.name != "prompt"]
+    assert columns[1] == {each.name: each.default for each in plain}
+    published = compose(f"+system={system}")[group]
+    assert published._option_ == name
+    assert columns[0] == {each.name: str(published[each.name]) for each in plain}
+
+
+@pytest.mark.parametrize(("system", "section"), [each for each in SECTIONS if "| stage | as published |" in each[1]])
+def test_the_systems_choose_the_stages_that_their_page_says(system: str, section: str) -> None:
+    import yaml
+
+    rows = re.search(r"^\| stage \| as published \|.*?\n\|[^\n]*\n(.*?)\n\n", section, re.MULTILINE | re.DOTALL)
+    assert rows
+    said = {row.split("|")[1].strip(" `"): row.split("|")[2].strip(" `") for row in rows[1].splitlines()}
+    preset = yaml.safe_load((ROOT / f"conf/system/{system}.yaml").read_text("utf-8"))
+    chosen = {key.removeprefix("override /"): value for each in preset.pop("defaults") for key, value in each.items()}
+    assert said == chosen | {key: str(value) for key, value in preset.items()}
+
+
 def test_each_preset_of_the_systems_page_is_there() -> None:
     from convrag.config.compose import variants
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,65 @@ def test_a_hint_of_dedup_points_at_text_that_chat_sends(window: int, here: Path)
                 hinted += 1
                 assert sent.count(item.passage.text) == 1, f"{item.passage.id} in {question}"
     assert hinted > 3
+
+
+@pytest.mark.parametrize("window", range(6000, 8000, 250))
+def test_texts_that_come_back_for_hints_fit_the_window(window: int, here: Path) -> None:
+    """An exchange that is left out takes its texts with it; those at which others hint are sent again, and counted."""
+    chat = Pipeline.compose(
+        "context=dedup", "generator=chat", f"generator.window={window}", "generator.max_tokens=500", "rewriter=none"
+    )
+    for question in QUESTIONS * 3:
+        record = chat.turn("c", question)
+        earlier = record.replies[-1][0].messages[:-1]
+        sizes = [len(re.findall(r"\w+|[^\w\s]", text)) for text in (question, *(each.content for each in earlier))]
+        if record.trace["generator"]["exchanges"] > 1:
+            assert sum(size + 4 for size in sizes) <= window - 4096 - 500
+
+
+@pytest.mark.parametrize("generator", ["chat", "direct"])
+@pytest.mark.parametrize("context", ["full", "dedup"])
+def test_a_passage_has_one_label_in_a_prompt(generator: str, context: str, here: Path) -> None:
+    """Its number, before its text; a hint names that number, and stands for itself."""
+    chat = Pipeline.compose(f"context={context}", f"generator={generator}", "rewriter=none", "top_n=3")
+    hints = []
+    for question in QUESTIONS:
+        record = chat.turn("c", question)
+        messages = [message.content for message in record.replies[-1][0].messages]
+        sent = "\n\n".join(messages)
+        assert "[Doc_" not in sent
+        numbers = record.trace["generator"].get("numbers") or {i.passage.id: i.number for i in record.evidence.items}
+        for item in record.evidence.items:
+            label = f"[{numbers[item.passage.id]}]"
+            before = sent[: sent.index(item.passage.text)].rpartition("\n\n")[2]
+            assert before.startswith(label)
+            assert before.count("[") == 1
+            if item.hint:
+                hints.append(item.text)
+                assert item.text == f"Please refer to {label} in the previous conversation."
+                assert f"\n\n{item.text}" in messages[-1]
+    assert bool(hints) == (context == "dedup" and generator == "chat")
+
+
+def test_hints_cost_an_extractive_answer_nothing(here: Path) -> None:
+    """The same answers, with the same citations, as with every text in full."""
+    answers = []
+    for context in ("full", "dedup"):
+        chat = Pipeline.compose("+seed=ragboost", f"context={context}")
+        records = [chat.turn("c", question) for question in QUESTIONS * 2]
+        answers.append([record.answer.text for record in records])
+        hinted = sum(item.hint for record in records for item in record.evidence.items)
+        assert bool(hinted) == (context == "dedup")
+    assert answers[0] == answers[1]
+
+
+def test_a_hint_at_nothing_is_no_text(here: Path) -> None:
+    """RAGBoost hints at what no message holds; the hint is neither quoted nor cited."""
+    chat = Pipeline.compose("rewriter=none", "context=dedup", "context.only_if_present=false", "generator=direct")
+    chat.turn("c", QUESTIONS[0])
+    second = chat.turn("c", "Does the moon refer to the previous conversation?", query=QUESTIONS[0])
+    assert all(item.hint for item in second.evidence.items)
+    assert (second.answer.text, second.answer.citations) == ("I could not find this in the passages.", ())
 
 
 def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:

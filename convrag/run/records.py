@@ -58,12 +58,13 @@ class TurnRecords(Iterable[TurnRecord]):
             self._folder.cleanup()
 
 
-def to_json(record: TurnRecord, *, replies: bool = False) -> str:
+def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -> str:
     """Format a record as a line of an intermediate file.
 
     Args:
         record: the record of a turn.
         replies: whether to add the prompts and replies of language models, which are long.
+        top_level: a stage whose trace's entries stand at the top level too, beside the record's own; empty for none.
     """
     fields = {
         "turn_id": record.turn_id,
@@ -86,6 +87,8 @@ def to_json(record: TurnRecord, *, replies: bool = False) -> str:
     }
     if replies:
         fields["replies"] = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
+    entries = record.trace.get(top_level, {})
+    fields |= {name: entry for name, entry in entries.items() if name not in fields}
     return json.dumps(fields, ensure_ascii=False, default=_to_plain)
 
 

@@ -35,7 +35,7 @@ from convrag.turn.wiring import Wiring
 
 
 def run_experiment(
-    config: DictConfig, folder: Path, *observers: object, sweep: str = "", reuse: bool = False
+    config: DictConfig, folder: Path, *observers: object, sweep: str = "", reuse: bool = False, top_level: str = ""
 ) -> tuple[Run, RunSummary]:
     """Run a configuration over its data set and write the results below `folder`.
 
@@ -45,6 +45,7 @@ def run_experiment(
         observers: further observers of this run (see convrag.api.hookspecs). An error in one of them ends the run.
         sweep: the id of the sweep that this run belongs to; empty for a single run.
         reuse: whether to return the results that a finished run with the same stages and settings left in `folder`.
+        top_level: a stage whose trace's entries stand at the top level of the lines of intermediate/ too.
 
     Raises:
         ConvragError: the configuration or the data are not valid; raised before the first turn.
@@ -62,7 +63,8 @@ def run_experiment(
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
     wiring.prepare()
-    return run, _execute_run(run, wiring, ConversationWorkers(pipeline, conversations, settings), *observers)
+    source = ConversationWorkers(pipeline, conversations, settings)
+    return run, _execute_run(run, wiring, source, *observers, top_level=top_level)
 
 
 def evaluate_records(
@@ -128,14 +130,18 @@ class _FinishedRecords:
         return iter(self._records)
 
 
-def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
+def _execute_run(
+    run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str = ""
+) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:
-        return _write_run(files, run, wiring, source, *own_observers)
+        return _write_run(files, run, wiring, source, *own_observers, top_level=top_level)
 
 
-def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
-    observers = Observers(Writers(files), wiring.get("tracker"), *own_observers)
+def _write_run(
+    files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str
+) -> RunSummary:
+    observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)

@@ -65,24 +65,34 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
 
 
 class Writers:
-    """An observer that writes the rewrite (BEIR), the record and the ranking (TREC run) of every turn."""
+    """An observer that writes the rewrite (BEIR), the record and the ranking (TREC run) of every turn.
 
-    def __init__(self, folder: RunFolder) -> None:
+    Args:
+        folder: the folder of the run.
+        top_level: a stage whose trace's entries stand at the top level of a record's line too; empty for none.
+    """
+
+    def __init__(self, folder: RunFolder, top_level: str = "") -> None:
         self.folder = folder
+        self.top_level = top_level
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Append a turn to the files of its domain and to the TREC run."""
         self.folder.append(f"datasets/{record.domain}.jsonl", [format_beir_line(record)])
-        self.folder.append(f"intermediate/{record.domain}.jsonl", [to_json(record)])
+        self.folder.append(f"intermediate/{record.domain}.jsonl", [to_json(record, top_level=self.top_level)])
         self.folder.append("run.trec", format_trec_lines(record))
 
 
 def format_beir_line(record: TurnRecord) -> str:
-    """Format a rewritten query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `."""
+    """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `.
+
+    `queries` holds all queries with their weights, so that rewriter=replay can search for the same.
+    """
     line = {
         "_id": record.turn_id,
         "text": f"{USER}{record.rewritten_query}",
+        "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "agent_response": record.answer.text,
     }
     return json.dumps(line, ensure_ascii=False)

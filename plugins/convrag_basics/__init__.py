@@ -1,4 +1,4 @@
-"""The simplest options of stages: all passages as context, one prompt as generator, and disabled stages (`none`)."""
+"""The simplest options of stages: passages or snippets as context, one prompt as generator, and disabled stages."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("context", "full", "convrag_basics.full_context:FullContext")
+    register("context", "snippets", "convrag_basics.snippet_context:SnippetContext")
     register("generator", "direct", "convrag_basics.direct_generator:DirectGenerator")
     register("generator", "none", "convrag_basics.disabled_stages:NoGenerator")
     register("ranker", "none", "convrag_basics.disabled_stages:NoRanker")

@@ -19,7 +19,8 @@ class DirectGenerator(Generator):
         max_tokens: the longest answer, in tokens; None leaves it to the llm.
         temperature: 0 gives the likeliest answer, higher values more varied ones; None leaves it to the llm.
         prompt: a Jinja file to use instead of this package's answer.jinja; it is given `question`, `history` (a list of
-            `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text` and `title`).
+            `user` and `assistant`, oldest first) and `evidence` (a list of `number`, `text`, `title` and `hint`, which
+            says whether the text is a hint at an earlier message).
 
     Raises:
         DataError: the prompt's file is missing or is no template.
@@ -42,7 +43,8 @@ class DirectGenerator(Generator):
             question=question.text,
             history=[{"user": turn.question, "assistant": turn.answer} for turn in question.history],
             evidence=[
-                {"number": item.number, "text": item.text, "title": item.passage.title} for item in evidence.items
+                {"number": item.number, "text": item.text, "title": item.passage.title, "hint": item.hint}
+                for item in evidence.items
             ],
         )
         completion = self.llm.complete(prompt)

@@ -56,7 +56,8 @@ class ChatGenerator(Generator):
         repeat_penalty: above 1 holds repetition back (the seed's is 1.15); None sends none. llm=litellm says what a
             provider does not know, and leaves it out.
         prompt: a Jinja file to use instead of this package's answer.jinja: a <|system|> message, and a <|user|> one
-            that is given `question`, `evidence` (a list of `number`, `title`, `authors` and `text`) and `first`.
+            that is given `question`, `evidence` (a list of `number`, `title`, `authors`, `text` and `hint`, which
+            says whether the text is a hint at an earlier message) and `first`.
 
     Raises:
         ConfigError: a number lies outside of its range, or the window leaves no room.
@@ -114,6 +115,7 @@ class ChatGenerator(Generator):
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": newest.evidence if newest.evidence or not sent or self.every_turn else sent[0].evidence,
+            "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
         prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from convrag import EvidenceItem, Message, PromptTemplate, Turn
-from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, format_passage
+from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, format_item
 
 
 class NewestQuestion(NamedTuple):
@@ -92,7 +92,7 @@ class ChatHistory:
             passage = item.passage
             if (number := self.numbers.get(passage.id)) is None:
                 number = new.setdefault(passage.id, len(self.numbers) + len(new) + 1)
-            evidence.append(format_passage(number, passage, item.text))
+            evidence.append(format_item(number, item))
         prompt = self.template.render(question=question, evidence=evidence, first=not self.exchanges)
         numbers = ChainMap(new, self.numbers)
         passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
@@ -105,8 +105,12 @@ class ChatHistory:
         text. What was selected is kept for the rest of the turn.
         """
         if self._selected is None or self._selected[0] != question:
-            selected = self._select(self.max_tokens - self._system_tokens - self._count_message(question))
-            self._selected = (question, list(self._render_with_hinted_texts(selected)))
+            max_tokens = self.max_tokens - self._system_tokens - self._count_message(question)
+            selected = self._select(max_tokens)
+            while len(selected) > 1 and self._count_with_hinted_texts(selected) > max_tokens:
+                del selected[1]  # the oldest but the first
+            rendered = [each.render(self.template, self.numbers, full) for each, full in _find_orphaned_hints(selected)]
+            self._selected = (question, rendered)
             sent = set(selected)
             for exchange in self._kept:
                 if exchange not in sent:
@@ -152,10 +156,17 @@ class ChatHistory:
     def _count_exchange(self, exchange: Exchange) -> int:
         return exchange.count_tokens(self.template, self.numbers, self.count_tokens)
 
-    def _render_with_hinted_texts(self, exchanges: Sequence[Exchange]) -> Iterable[RenderedExchange]:
-        shown: set[str] = set()
-        for exchange in exchanges:
-            hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
-            orphans = tuple(n for n, item in hints if item.passage.id not in shown)
-            yield exchange.render(self.template, self.numbers, in_full=orphans)
-            shown.update(item.passage.id for item in exchange.items)
+    def _count_with_hinted_texts(self, exchanges: Sequence[Exchange]) -> int:
+        return sum(
+            exchange.count_tokens(self.template, self.numbers, self.count_tokens, in_full)
+            for exchange, in_full in _find_orphaned_hints(exchanges)
+        )
+
+
+def _find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
+    """Each exchange with the positions of its hints to texts that none of the exchanges before it shows."""
+    shown: set[str] = set()
+    for exchange in exchanges:
+        hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
+        yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
+        shown.update(item.passage.id for item in exchange.items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from convrag import EvidenceItem, Message, Passage, PromptTemplate, Turn
@@ -38,7 +39,7 @@ class Exchange:
         self.items = items
         self.first = first
         self.shows_evidence = shows_evidence
-        self._tokens: int | None = None
+        self._tokens: dict[tuple[int, ...], int] = {}
         self._rendered: dict[tuple[int, ...], RenderedExchange] = {}
 
     def render(
@@ -52,37 +53,48 @@ class Exchange:
             in_full: the positions of the items whose full text is sent in place of what was shown.
         """
         if (rendered := self._rendered.get(in_full)) is None:
-            texts = [item.passage.content if n in in_full else item.text for n, item in enumerate(self.items)]
-            shown = zip(self.items, texts, strict=True) if self.shows_evidence else ()
-            evidence = [format_passage(numbers[item.passage.id], item.passage, text) for item, text in shown]
+            items = (replace_hint(item) if n in in_full else item for n, item in enumerate(self.items))
+            shown = items if self.shows_evidence else ()
+            evidence = [format_item(numbers[item.passage.id], item) for item in shown]
             prompt = template.render(question=self.turn.question, evidence=evidence, first=self.first and not in_full)
             answer = Message("assistant", self.turn.answer)
             rendered = self._rendered[in_full] = RenderedExchange(prompt.messages[1], answer, evidence, self.turn)
         return rendered
 
     def count_tokens(
-        self, template: PromptTemplate, numbers: Mapping[str, int], count_tokens: Callable[[str], int]
+        self,
+        template: PromptTemplate,
+        numbers: Mapping[str, int],
+        count_tokens: Callable[[str], int],
+        in_full: tuple[int, ...] = (),
     ) -> int:
-        """The tokens of both messages as they were sent first, with those that a chat format adds."""
-        if self._tokens is None:
-            rendered = self.render(template, numbers)
+        """The tokens of both messages, as `render` makes them, with those that a chat format adds."""
+        if in_full not in self._tokens:
+            rendered = self.render(template, numbers, in_full)
             messages = (rendered.question, rendered.answer)
-            self._tokens = sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
-        return self._tokens
+            self._tokens[in_full] = sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
+        return self._tokens[in_full]
 
     def drop_messages(self) -> None:
         """Free the messages, which are rendered again if they are asked for."""
         self._rendered = {}
 
 
-def format_passage(number: int, passage: Passage, text: str) -> dict[str, Any]:
-    """A passage for the template; a title with which the text begins is not repeated."""
+def replace_hint(item: EvidenceItem) -> EvidenceItem:
+    """The item with the passage's full text."""
+    return replace(item, text=item.passage.content, hint=False)
+
+
+def format_item(number: int, item: EvidenceItem) -> dict[str, Any]:
+    """A passage, or a hint at one, for the template; a title with which the text begins is not repeated."""
+    passage, text = item.passage, item.text
     title, body = passage.title.strip(), text
     if title and text.startswith(f"{passage.title}\n"):
         body = text[len(passage.title) + 1 :]
     elif text.startswith(title):
         title = ""
-    return {"number": number, "title": title, "authors": _format_authors(passage), "text": body}
+    authors = _format_authors(passage)
+    return {"number": number, "title": title, "authors": authors, "text": body, "hint": item.hint}
 
 
 def _format_authors(passage: Passage) -> str:

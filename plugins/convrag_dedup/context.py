@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question, Report, TurnRecord
 from convrag.sdk.ordering import Order, arrange_items
-from convrag_dedup.deduplication import DeduplicatedTurn, deduplicate, first_by_id, format_block, normalise_id
+from convrag_dedup.deduplication import DeduplicatedTurn, deduplicate, first_by_id
 from convrag_dedup.lookup import HintFinder
 from convrag_dedup.report import report_deduplication
 from convrag_dedup.shown_passages import ShownPassages
@@ -23,14 +23,15 @@ class DedupContext(Context):
     information. The trace counts per turn: num_retrieved, num_novel (shown in full), num_deduplicated (shown as a
     hint), deduplication_rate (a fraction), num_sent_again (of the novel, those that the conversation had shown before),
     tokens_saved (of the passages that hints replace, less those of the hints), tokens_sent_again, the ids of
-    passages without a text (missing), which are neither shown nor hinted at, and how many hits had the id of a
-    better-ranked one (repeated).
+    passages without a text (missing), which are neither shown nor hinted at, at which id each hint points (hints), and
+    how many hits had the id of a better-ranked one (repeated). A hint names the passage as the messages do: by its
+    number with generator=chat.
 
     Args:
         llm: counts the tokens.
         only_if_present: hint only at text that stands in the messages that will be sent. False hints at whatever an
             earlier turn has shown, as the original does: for comparisons, and for callers who keep the messages.
-        hints: False shows everything in full, in the same format: a baseline.
+        hints: False shows everything in full: a baseline.
         content_hash: a passage whose text has changed is new; False compares ids alone.
         near_duplicate: the Jaccard likeness (of sets of three consecutive words, 0 to 1) from which a new passage
             counts as an earlier one with another id, which the hint then names; None compares exactly. A hint then
@@ -72,9 +73,10 @@ class DedupContext(Context):
         passages = first_by_id((hit.passage.id, hit.passage) for hit in hits)  # of copies, the best-ranked one
         finder = HintFinder(
             earlier,
-            messages if self.only_if_present else None,
+            messages,
             len(question.history),
             compare_content=self.compare_content,
+            only_if_present=self.only_if_present,
         )
         turn = deduplicate(
             passages,
@@ -88,7 +90,8 @@ class DedupContext(Context):
             EvidenceItem(number, passages[key], text, key in hinted)
             for number, (key, text) in enumerate(ordered, start=1)
         )
-        return Evidence(items, self._trace(scratch, earlier, turn, items) | {"repeated": len(hits) - len(passages)})
+        trace = self._trace(scratch, earlier, turn, items)
+        return Evidence(items, trace | {"hints": finder.targets, "repeated": len(hits) - len(passages)})
 
     def _trace(
         self, scratch: dict[str, Any], earlier: ShownPassages, turn: DeduplicatedTurn, items: Sequence[EvidenceItem]
@@ -97,7 +100,7 @@ class DedupContext(Context):
             return sum(self._count_tokens(scratch, text) for text in texts)
 
         hints = [item for item in items if item.hint]
-        replaced = [format_block(normalise_id(item.passage.id), item.passage.content) for item in hints]
+        replaced = [item.passage.content for item in hints]
         sent_again = [
             item.text
             for item in items

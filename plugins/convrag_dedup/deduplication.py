@@ -11,8 +11,8 @@ T = TypeVar("T")
 class DeduplicatedTurn(NamedTuple):
     """The documents of a turn, by id.
 
-    `shown` maps ids to what the model sees, in order: a block with the full text, or a hint. `hinted` are those of them
-    that became hints, `novel` the others; `missing` have neither a hint nor a text.
+    `shown` maps ids to what the model sees, in order: the full text, or a hint. `hinted` are those of them that became
+    hints, `novel` the others; `missing` have neither a hint nor a text.
     """
 
     shown: dict[str, str]
@@ -45,13 +45,24 @@ def format_block(document_id: str, text: str) -> str:
 
 
 def format_hint(document_id: str) -> str:
-    """A location hint, in RAGBoost's wording."""
-    return f"Please refer to {format_label(document_id)} in the previous conversation."
+    """A location hint, in RAGBoost's wording and with its label."""
+    return point_at(format_label(document_id))
 
 
-def join_context(texts: Iterable[str]) -> str:
-    """Blocks and hints as one context, a blank line after each, as RAGBoost writes it."""
-    return "".join(f"{text}\n\n" for text in texts)
+def point_at(label: str) -> str:
+    """A location hint, in RAGBoost's wording, at the document that has this label in a message."""
+    return f"Please refer to {label} in the previous conversation."
+
+
+def format_context(shown: Iterable[tuple[str, str]], hinted: Iterable[str]) -> str:
+    """Documents as one context, in RAGBoost's format: a blank line after each.
+
+    Args:
+        shown: id and text of each, in order.
+        hinted: the ids of those whose text is a hint already.
+    """
+    hints = set(hinted)
+    return "".join(f"{text if key in hints else format_block(key, text)}\n\n" for key, text in shown)
 
 
 def deduplicate(
@@ -70,7 +81,7 @@ def deduplicate(
             turn.shown[key] = hint
             turn.hinted.append(key)
         elif (text := get_text(key)) and not text.isspace():
-            turn.shown[key] = format_block(key, text)
+            turn.shown[key] = text
             turn.novel.append(key)
         else:
             turn.missing.append(key)

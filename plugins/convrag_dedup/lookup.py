@@ -2,49 +2,74 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from convrag import Message, Passage
-from convrag_dedup.deduplication import format_hint, format_label, normalise_id
+from convrag_dedup.deduplication import format_hint, format_label, normalise_id, point_at
 from convrag_dedup.shown_passages import ShownPassage, ShownPassages
 
+_LABEL = re.compile(r"\[(?:\d+|Doc_[^\[\]\n]+)\]")
 _QUOTED_WORDS = 8  # of a passage's beginning: enough to tell it from other passages
 
 
 class HintFinder:
     """Finds the hints for the passages of one turn.
 
+    `targets` are the ids of the passages for which a hint was found, with the id of the passage that it points at.
+
     Args:
         shown: what the conversation has shown.
-        messages: the earlier messages that will be sent; None if hints need not be looked up in them.
+        messages: the earlier messages that will be sent.
         turns: how many turns came before.
         compare_content: whether a passage with a changed text is new.
+        only_if_present: whether a hint may point only at text that stands in the messages.
     """
 
     def __init__(
-        self, shown: ShownPassages, messages: Sequence[Message] | None, turns: int, *, compare_content: bool
+        self,
+        shown: ShownPassages,
+        messages: Sequence[Message],
+        turns: int,
+        *,
+        compare_content: bool,
+        only_if_present: bool,
     ) -> None:
+        self.targets: dict[str, str] = {}
         self._shown = shown
-        self._messages = None if messages is None else SentMessages(messages, turns)
+        self._messages = SentMessages(messages, turns)
         self._compare_content = compare_content
+        self._only_if_present = only_if_present
 
     def find_hint(self, passage: Passage) -> str | None:
         """The hint to show instead of a passage; None where it must be shown in full."""
         same = self._shown.find_same(passage, compare_content=self._compare_content)
         if (shown := same or self._shown.find_near_duplicate(passage)) is None:
             return None
-        if self._messages is None:
-            return format_hint(normalise_id(shown.passage.id))
         message = self._messages.find_message(shown)
-        return None if message is None else self._hint_at(shown, message)
+        if message is None and self._only_if_present:
+            return None
+        target = normalise_id(shown.passage.id)
+        self.targets[normalise_id(passage.id)] = target
+        return format_hint(target) if message is None else self._point_at(shown, message)
 
-    def _hint_at(self, shown: ShownPassage, message: str) -> str:
-        """RAGBoost's sentence; with the passage's beginning where the message's labels do not name just this text."""
-        key = normalise_id(shown.passage.id)
-        if format_label(key) in message and self._shown.has_one_version(shown.passage):
-            return format_hint(key)
+    def _point_at(self, shown: ShownPassage, message: str) -> str:
+        """RAGBoost's sentence with the message's own label; with the passage's beginning where that is ambiguous."""
+        label = find_label(message, shown.passage.text.strip())
+        if label and self._shown.has_one_version(shown.passage):
+            return point_at(label)
         beginning = " ".join(shown.passage.text.split()[:_QUOTED_WORDS])
-        return f'{format_hint(key)} It begins: "{beginning}"'
+        return f'{point_at(label or format_label(normalise_id(shown.passage.id)))} It begins: "{beginning}"'
+
+
+def find_label(message: str, text: str) -> str:
+    """The label that a message has before a text, "[3]" or "[Doc_7]"; empty if there is none.
+
+    It stands in the same paragraph, or in the one before where the passage began with blank lines.
+    """
+    paragraph = message[: message.index(text)].rstrip().rpartition("\n\n")[2]
+    found = _LABEL.search(paragraph)
+    return found[0] if found else ""
 
 
 class SentMessages:

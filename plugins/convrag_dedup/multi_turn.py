@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any
 
 from convrag_dedup.conversation_state import ConversationState
-from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, join_context
+from convrag_dedup.deduplication import deduplicate, first_by_id, format_context, format_hint
 from convrag_dedup.stats import pooled_stats, turn_stats
 
 MAX_CONVERSATIONS = 10_000
@@ -89,7 +89,7 @@ class MultiTurnManager:
             return None if same is None else format_hint(key)
 
         turn = deduplicate(given, find_hint, get_text)
-        context = join_context(turn.shown.values())
+        context = format_context(turn.shown.items(), turn.hinted)
         novel = [given[key] for key in turn.novel]
         stats = turn_stats(turn)
         state.update_history(novel, hashes)

@@ -7,9 +7,10 @@ from dataclasses import asdict
 from typing import Any
 
 from convrag import ConfigError, TurnRecord, Usage
-from convrag_dedup.deduplication import join_context
+from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 
 _QUERY_KEYS = ("text", "query", "question")
+_NO_STATISTICS = ("missing", "hints", "repeated")  # entries of a trace of context=dedup
 
 
 def read_query(query: str | Mapping[str, Any]) -> str:
@@ -23,8 +24,13 @@ def read_query(query: str | Mapping[str, Any]) -> str:
 
 
 def describe_turn(record: TurnRecord) -> dict[str, Any]:
-    """The fields of a result that each turn has."""
+    """The fields of a result that each turn has.
+
+    The context is in RAGBoost's format, whatever labels the generator's own messages have.
+    """
     items, trace = record.evidence.items, record.evidence.trace
+    hints = {key: format_hint(target) for key, target in trace["hints"].items()}
+    shown = [(key := normalise_id(item.passage.id), hints.get(key, item.text)) for item in items]
     return {
         "query": record.original_query,
         "search_query": record.rewritten_query,
@@ -32,8 +38,8 @@ def describe_turn(record: TurnRecord) -> dict[str, Any]:
         "novel_docs": [item.passage.id for item in items if not item.hint],
         "deduplicated_docs": [item.passage.id for item in items if item.hint],
         "missing_docs": list(trace["missing"]),
-        "context": join_context(item.text for item in items),
-        "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
+        "context": format_context(shown, hints),
+        "deduplication_stats": {name: value for name, value in trace.items() if name not in _NO_STATISTICS},
     }
 
 

@@ -1,4 +1,4 @@
-"""Selects the exchanges that a question needs: the last one, the matched one, and those with the best scores."""
+"""Selects the exchanges that a question needs: those with the best scores, and others that are always kept."""
 
 from __future__ import annotations
 
@@ -80,11 +80,12 @@ def select_exchanges(
     top_k: int,
     weights: Weights,
     sizes: TierSizes,
+    last_exchange: bool,
+    matched_exchange: bool,
 ) -> Selection:
-    """Select at most top_k exchanges: the last one, the matched one, and those with the best scores.
+    """Select at most top_k exchanges: those that are always kept, and those with the best scores.
 
-    The matched one does not compete, since recency weighs more than the bonuses: in a long conversation it would lose
-    to recent exchanges. Of equal scores the later one wins.
+    Of equal scores the later one wins.
 
     Args:
         question: as the user asked it.
@@ -93,15 +94,17 @@ def select_exchanges(
         top_k: the most exchanges.
         weights: of a score's terms.
         sizes: of the tiers that the question is matched with.
+        last_exchange: whether the last one is kept whatever its score.
+        matched_exchange: whether the one that the question is matched with is.
     """
     similarities = database.compute_similarities(vector)
     chain = database.assign_chain(similarities)
     match = match_question(question, database, sizes)
     scores = _score_all(similarities, chain, match, database, weights)
-    last = len(scores) - 1
-    matched = match.triple if match else last
-    order = sorted(range(last), key=lambda position: (position != matched, -scores[position].total, -position))
-    selected = sorted([*order[: top_k - 1], last])
+    kept = [len(scores) - 1] if last_exchange else []
+    kept += [match.triple] if matched_exchange and match else []
+    by_score = sorted(range(len(scores)), key=lambda position: (-scores[position].total, -position))
+    selected = sorted(list(dict.fromkeys([*kept, *by_score]))[:top_k])
     return Selection([(position, scores[position]) for position in selected], match, chain, database)
 
 

@@ -60,22 +60,28 @@ def is_filler(sentence: str) -> bool:
     return bool(words) and all(word in _FILLER for word in words)
 
 
-def group_by_turn(selected: Sequence[Sentence], turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Selected sentences as exchanges, oldest first; the last turn is complete.
+def group_by_turn(
+    selected: Sequence[Sentence], turns: Sequence[Turn], *, last_exchange: bool = True
+) -> list[dict[str, Any]]:
+    """Selected sentences as exchanges, oldest first.
+
+    Args:
+        selected: the sentences, in the conversation's order.
+        turns: the history.
+        last_exchange: whether the last turn is complete, whatever of it was selected.
 
     Returns:
         `turn` (its number), `user` and `assistant` (the selected sentences of each, maybe empty) for each turn.
     """
     by_turn: dict[int, dict[str, list[str]]] = {}
     for sentence in selected:
-        if sentence.turn < len(turns):
-            speakers = by_turn.setdefault(sentence.turn, {"user": [], "agent": []})
-            speakers[sentence.speaker].append(sentence.sentence)
-    exchanges = [
+        by_turn.setdefault(sentence.turn, {"user": [], "agent": []})[sentence.speaker].append(sentence.sentence)
+    if last_exchange:
+        by_turn[len(turns)] = {"user": [turns[-1].question], "agent": [turns[-1].answer]}
+    return [
         {"turn": number, "user": " ".join(by_turn[number]["user"]), "assistant": " ".join(by_turn[number]["agent"])}
         for number in sorted(by_turn)
     ]
-    return [*exchanges, {"turn": len(turns), "user": turns[-1].question, "assistant": turns[-1].answer}]
 
 
 def list_utterances(exchanges: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

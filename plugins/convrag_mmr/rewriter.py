@@ -31,6 +31,8 @@ _QUESTION_WORDS = frozenset(
     whom whose why will would
     """.split()  # noqa: SIM905
 )
+_END_MARKS = (".", "?", "!", "…", "。", "？", "！", "؟", "।")
+_CLOSING = "\"'”’»)]"
 
 
 class MMRRewriter(Rewriter):
@@ -38,20 +40,24 @@ class MMRRewriter(Rewriter):
 
     The history's sentences are clustered into topics. The sentences nearest to each topic's centroid are candidates.
     Of these, maximal marginal relevance selects those that are similar to the question and not to each other. The LLM
-    sees them in the order of the conversation, and always the complete last exchange. The first question is not
+    sees them in the order of the conversation, and beside them the complete last exchange. The first question is not
     rewritten. Where the LLM fails, or its reply is no question, the question is used as it is, and the record says why.
+    rewriter=mmr_published has the seed's values where these defaults differ.
 
     Args:
         llm: the language model that rewrites.
         embedder: embeds the question, and each sentence of the history once.
         clusterer: finds the topics; an outlier is a topic of its own.
-        num_sentences: sentences that are selected, beside the last exchange (5: the seed; its best runs had 10).
+        num_sentences: sentences that are selected (5: the seed; its best runs had 10).
         representatives: candidates of each topic (3: the seed).
+        last_exchange: show the LLM the complete last exchange too, since most pronouns refer to it; False shows the
+            selected sentences alone (the seed).
         question_weight: weight of the question as it was asked, which is searched for beside the rewrite. Default: as
             much as the rewrite's, since rewriting helps 21.5 % of MTRAG's queries and hurts 17.8 %. 0: the rewrite
             alone (the seed).
         lambda_: weight of relevance against diversity, 0 to 1 (0.7: the seed, in whose runs it made little difference).
-        post_process: format the rewrite: single spaces, a capital, a question mark after a question (the seed does).
+        post_process: format the rewrite: single spaces, a capital, and a question mark or a period at the end (the seed
+            does).
         min_words: the fewest words of a sentence of the history, separated by white space (3: the seed's code).
         prompt: a Jinja file to use instead of this package's rewrite.jinja; it is given `question`, `context` (a list
             of `turn`, `speaker`, `text`), `history` (the same as a list of `turn`, `user`, `assistant`) and
@@ -74,6 +80,7 @@ class MMRRewriter(Rewriter):
         clusterer: Clusterer = use("kmeans"),
         num_sentences: int = 5,
         representatives: int = 3,
+        last_exchange: bool = True,
         question_weight: float = 1.0,
         lambda_: float = 0.7,
         post_process: bool = False,
@@ -94,6 +101,7 @@ class MMRRewriter(Rewriter):
         self.clusterer = clusterer
         self.num_sentences = num_sentences
         self.representatives = representatives
+        self.last_exchange = last_exchange
         self.question_weight = question_weight
         self.lambda_ = lambda_
         self.post_process = post_process
@@ -111,7 +119,8 @@ class MMRRewriter(Rewriter):
         embedder = CachingEmbedder(self.embedder, memory.setdefault("vectors", {}))
         labels, candidates, selected = self._select(question.text, [each.sentence for each in found], embedder)
         trace = _make_trace("llm", found, labels, candidates, selected)
-        history = group_by_turn([found[index] for index in sorted(selected)], question.history)
+        sentences = [found[index] for index in sorted(selected)]
+        history = group_by_turn(sentences, question.history, last_exchange=self.last_exchange)
         inputs = {"history": history, "context": list_utterances(history), "question_weight": self.question_weight}
         return self._add_question(self.llm_rewriter.rewrite(question, trace, **inputs), question)
 
@@ -139,14 +148,14 @@ class MMRRewriter(Rewriter):
 
 
 def format_question(text: str) -> str:
-    """Single spaces, a capital at the beginning, and a question mark after a question that has no end mark.
+    """Single spaces, a capital at the beginning, and an end mark: "?" after a question, "." after anything else.
 
-    Keywords and commands get no question mark.
+    A text that has an end mark keeps it, also before closing quotes and brackets.
     """
-    text = " ".join(text.split())
-    first = text.partition(" ")[0].lower().replace("’", "'").removesuffix("'s")
-    if first in _QUESTION_WORDS and text[-1].isalnum():
-        text += "?"
+    text = " ".join(text.split()).rstrip(",;:-– ")
+    if text and not text.rstrip(_CLOSING).endswith(_END_MARKS):
+        first = text.partition(" ")[0].lower().replace("’", "'").removesuffix("'s")
+        text += "?" if first in _QUESTION_WORDS else "."
     return text[:1].upper() + text[1:]
 
 

@@ -2,10 +2,12 @@
 
 A sentence's score is the share of the question's weight that its words cover. A word weighs more if fewer passages of
 the corpus have it (idf). A question that refers back is matched together with the words that a rewrite would add.
+Where the evidence is a hint to a passage of an earlier message, that passage is read there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ MIN_SHARE = 0.5
 MIN_WORDS = 4
 """The fewest words of a sentence; shorter ones are headings."""
 
+_NUMBER = re.compile(r"\[(\d+)\]")
 _NEAR_BEST = 0.75  # of the best score: the least score of the other sentences of an answer
 
 
@@ -37,15 +40,43 @@ class _Sentence(NamedTuple):
 
 
 def answer(
-    question: str, history: Sequence[Exchange], evidence: Sequence[Mapping[str, Any]], frequencies: DocumentFrequencies
+    question: str,
+    history: Sequence[Exchange],
+    evidence: Sequence[Mapping[str, Any]],
+    frequencies: DocumentFrequencies,
+    earlier_evidence: Sequence[Mapping[str, Any]] = (),
 ) -> str:
-    """Up to three sentences in the order of the passages, each with its citation, or NOT_FOUND."""
+    """Up to three sentences in the order of the passages, each with its citation, or NOT_FOUND.
+
+    Args:
+        question: what to answer.
+        history: the earlier exchanges, oldest first.
+        evidence: passages with `number` and `text`, or a hint: `hint`, and a text that names a number ("[3]").
+        frequencies: tell rare words from common ones.
+        earlier_evidence: the passages that stand in the earlier messages, at which hints point.
+    """
+    evidence = _follow_hints(evidence, earlier_evidence)
     wanted = stem_content_words(question)
     for text in find_missing_words(question, history, frequencies):
         wanted |= stem_content_words(text)
     matching = _find_matching_sentences(evidence, wanted)
     chosen = _choose_best(matching, frequencies.weigh_question(wanted))
     return " ".join(f"{sentence.text} [{sentence.number}]" for sentence in sorted(chosen)) or NOT_FOUND
+
+
+def _follow_hints(
+    evidence: Sequence[Mapping[str, Any]], earlier_evidence: Sequence[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """The evidence with the passages at which its hints point; a hint at nothing is left out."""
+    full = {str(item["number"]): item for item in earlier_evidence if not item.get("hint")}
+    found = []
+    for item in evidence:
+        named = _NUMBER.search(item["text"]) if item.get("hint") else None
+        if not item.get("hint"):
+            found.append(item)
+        elif named and named[1] in full:
+            found.append(full[named[1]])
+    return found
 
 
 def _find_matching_sentences(evidence: Sequence[Mapping[str, Any]], wanted: set[str]) -> list[_Sentence]:

@@ -39,7 +39,7 @@ _INPUTS = {
     "importance": ("question", "history", "nuggets"),
     "assign": ("nuggets", "answer"),
 }
-_OPTIONAL = {"rewrite": ("question_weight",), "nuggets": ("title",)}
+_OPTIONAL = {"answer": ("earlier_evidence",), "rewrite": ("question_weight",), "nuggets": ("title",)}
 
 TASK_NAMES = frozenset(_TASKS)
 

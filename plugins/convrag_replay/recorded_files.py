@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag import DataError, Passage
+from convrag import DataError, Passage, Query
 from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
 from convrag.sdk.utterances import get_last_utterance
 from convrag.store.fingerprint import digest, file_hash
@@ -87,13 +87,16 @@ class RecordedRankings:
         self._rows[turn_id][passage_id] = (score, rank)
 
 
-def read_rewrites(path: Path) -> dict[str, str]:
-    """Turn id -> recorded rewrite, from a BEIR file of queries or a folder of such files.
+def read_rewrites(path: Path) -> dict[str, tuple[Query, ...]]:
+    """Turn id -> recorded queries, from a BEIR file of queries or a folder of such files.
+
+    A line's `queries` (a list of `text` and `weight`, as a run writes them) count; where a line has none, its `text`
+    is the only query.
 
     Raises:
         DataError: a file is missing or invalid, naming the line; a turn has two rewrites, or there is none at all.
     """
-    rewrites: dict[str, str] = {}
+    rewrites: dict[str, tuple[Query, ...]] = {}
     places: dict[str, Line] = {}
     for line in read_lines_in(path, REWRITE_SUFFIX):
         row = line.json()
@@ -102,7 +105,7 @@ def read_rewrites(path: Path) -> dict[str, str]:
             raise line.error('a rewrite needs "_id" (the turn) and "text", both of them strings')
         if first := places.get(turn_id):
             raise line.error(f"turn {turn_id!r} has a rewrite already, in {first.path}, line {first.number}")
-        rewrites[turn_id] = get_last_utterance(text)
+        rewrites[turn_id] = _read_queries(row.get("queries"), line) or (Query(get_last_utterance(text)),)
         places[turn_id] = line._replace(text="")
     if not rewrites:
         raise DataError("it holds no rewrite", path=path)
@@ -117,13 +120,37 @@ def hash_files(path: Path, *suffixes: str) -> str:
         return ""
 
 
+def _read_queries(given: Any, line: Line) -> tuple[Query, ...]:
+    """The queries of a line; none where it has no list of them."""
+    if not isinstance(given, list | None):
+        raise line.error('"queries" must be a list of objects with "text" and "weight"')
+    queries = []
+    for each in given or ():
+        fields = each if isinstance(each, dict) else {}
+        text, weight = fields.get("text"), _to_float(fields.get("weight", 1.0))
+        if not isinstance(text, str) or weight is None or not isfinite(weight):
+            raise line.error('each of "queries" needs "text" (a string), and its "weight" must be a number')
+        queries.append(Query(text, weight))
+    return tuple(queries)
+
+
+def _to_float(value: Any) -> float | None:
+    """A number of a JSON file; infinity for one that is too large, None for what is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return inf
+
+
 def _read_context(context: Any, line: Line) -> tuple[Passage, float]:
     fields = context if isinstance(context, dict) else {}
-    passage_id, score = fields.get("id"), fields.get("score")
-    if not isinstance(passage_id, str) or isinstance(score, bool) or not isinstance(score, int | float):
+    passage_id, score = fields.get("id"), _to_float(fields.get("score"))
+    if not isinstance(passage_id, str) or score is None:
         raise line.error('each of "contexts" needs "id" (a string) and "score" (a number)')
     text, title, url = (str(fields.get(name) or "") for name in ("text", "title", "url"))
-    return Passage(passage_id, text, title, url), float(score)
+    return Passage(passage_id, text, title, url), score
 
 
 def _sort_ranking(rows: dict[str, tuple[float, int]]) -> list[tuple[str, float]]:

@@ -15,7 +15,8 @@ class ReplayRewriter(Rewriter):
     """Recorded rewrites from a BEIR file: compare with what others published, or run again without paying.
 
     Each line is {"_id": turn id, "text": rewrite}; MTRAG's prefix `|user|: ` is taken off, and of several utterances
-    marked so the last one counts. A turn without a recorded rewrite keeps its question, and its record says so.
+    marked so the last one counts. Lines that a run wrote also hold `queries`, all of its queries with their weights,
+    which are then searched for. A turn without a recorded rewrite keeps its question, and its record says so.
 
     Args:
         path: the file, or a folder whose *.jsonl files are read together (say, `datasets/` of an earlier run).
@@ -35,8 +36,8 @@ class ReplayRewriter(Rewriter):
         return f"The rewrites are replayed from {self.path}; this run made none."
 
     def rewrite(self, question: Question) -> Rewrite:
-        text = self._rewrites().get(question.turn_id)
-        if text:
-            return Rewrite.of(text)
-        lacking = "is empty" if text == "" else "is missing"
+        queries = self._rewrites().get(question.turn_id, ())
+        if any(query.text.strip() for query in queries):
+            return Rewrite(queries)
+        lacking = "is empty" if queries else "is missing"
         return Rewrite.of(question.text, fallback=f"the rewrite of turn {question.turn_id!r} {lacking} in {self.path}")

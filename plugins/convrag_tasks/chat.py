@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from omegaconf import DictConfig
 
@@ -22,6 +23,8 @@ class ChatTask(Task):
         suggestions: follow-up questions that the llm suggests after each answer; 0 asks for none and costs nothing.
         confirm: wait before each search, so that the query can be replaced.
         domain: the corpus to talk about; needed where the data set has more than one.
+        show: trace shows below each answer what the rewriter did and why (the gate's reasons), what was searched for,
+            how many passages were found and shown, tokens by part of the prompt, seconds.
         prompt: a Jinja file to use instead of this package's suggest.jinja; it is given `question`, `answer`, `titles`
             (of passages that were found and not cited) and `count`.
 
@@ -37,6 +40,7 @@ class ChatTask(Task):
         suggestions: int = 3,
         confirm: bool = False,
         domain: str | None = None,
+        show: Literal["trace"] | None = None,
         prompt: Path | None = None,
     ) -> None:
         if suggestions < 0:
@@ -45,6 +49,7 @@ class ChatTask(Task):
         self.suggestions = suggestions
         self.confirm = confirm
         self.domain = domain
+        self.show = show
         self.template = PromptTemplate("suggest", package="convrag_tasks", path=prompt)
         self.prompt_templates = (self.template,)
 
@@ -68,7 +73,11 @@ class ChatTask(Task):
         domain = self._choose_domain(existing.domain if existing else self.domain, pipeline.domains)
         wiring.prepare()
 
-        chat = ChatConversation(pipeline, Terminal(confirm=self.confirm), conversations.open(conversation_id, domain))
+        chat = ChatConversation(
+            pipeline,
+            Terminal(confirm=self.confirm, trace=self.show == "trace"),
+            conversations.open(conversation_id, domain),
+        )
         suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
         return ChatLoop(chat, suggester, folder).run()
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 
 from convrag import Passage, Query, Turn, TurnRecord
+from convrag_tasks.turn_trace import format_turn_trace
 
 
 class Terminal:
@@ -15,11 +16,13 @@ class Terminal:
 
     Args:
         confirm: wait before each search for the user to accept or replace the query.
+        trace: show below each answer what happened in its turn.
     """
 
-    def __init__(self, *, confirm: bool = False) -> None:
+    def __init__(self, *, confirm: bool = False, trace: bool = False) -> None:
         self.console = Console(highlight=False)
         self.confirm = confirm
+        self.trace = trace
         self._shown = ""
 
     def print_line(self, text: str, style: str = "") -> None:
@@ -66,10 +69,14 @@ class Terminal:
             self.print_line(f"{stage}: {reason}", "yellow")
         if record.error:
             self.print_line(f"No answer: {record.error}", "red")
-            return
-        if shown != record.answer.text:
-            self.print_line(f"Corrected (citations of unknown passages are removed): {record.answer.text}", "yellow")
-        self.show_sources(record, history)
+        else:
+            if shown != record.answer.text:
+                self.print_line(
+                    f"Corrected (citations of unknown passages are removed): {record.answer.text}", "yellow"
+                )
+            self.show_sources(record, history)
+        if self.trace:
+            self.print_line(format_turn_trace(record), "dim")
 
     def show_sources(self, record: TurnRecord, history: Iterable[Turn]) -> None:
         """Show the passages of this turn, and those cited from earlier turns, with their numbers."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from omegaconf import DictConfig
 
@@ -11,16 +13,38 @@ from convrag import Task
 
 
 class RunTask(Task):
-    """Answer every question of the data set, measure, and write the results (the default)."""
+    """Answer every question of the data set, measure, and write the results (the default).
+
+    Args:
+        show: trace prints what happened in each turn: what the rewriter did and why (the gate's reasons), what was
+            searched for, how many passages were found and shown, tokens by part of the prompt, seconds.
+        top_level: a stage whose entries under "trace" stand at the top level of the lines of intermediate/ too;
+            rewriter gives those of rewriter=mmr the seed's keys.
+    """
+
+    def __init__(
+        self,
+        *,
+        show: Literal["trace"] | None = None,
+        top_level: Literal["rewriter", "context", "generator"] | None = None,
+    ) -> None:
+        self.show = show
+        self.top_level = top_level
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
+        from rich.console import Console
+
         from convrag.run.runner import run_experiment
         from convrag.score.summary_page import ADVICE, print_summary
         from convrag.sweep.sweep_file import find_sweep_id
+        from convrag_tasks.turn_trace import TraceObserver
 
         sweep = find_sweep_id(folder)
-        run, summary = run_experiment(config, folder, sweep=sweep, reuse=bool(sweep))
+        print_lines = partial(Console().print, highlight=False, markup=False, soft_wrap=True)
+        observers = [TraceObserver(print_lines)] if self.show == "trace" else []
+        top_level = self.top_level or ""
+        run, summary = run_experiment(config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level)
         if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
             run = replace(run, notes=())
         print_summary(run, summary, table=not sweep, advice=ADVICE)

@@ -395,7 +395,8 @@ def test_the_named_inputs_serve_a_model_that_is_none() -> None:
     ChatGenerator(llm=llm).generate(asked(1), evidence(5))
     inputs = llm.prompts[-1].inputs
     assert inputs["history"] == [{"user": "Question 1?", "assistant": "Answer 1."}]
-    assert inputs["evidence"] == [{"number": 3, "title": "Title 5", "authors": "", "text": "Text 5."}]
+    assert inputs["evidence"] == [{"number": 3, "title": "Title 5", "authors": "", "text": "Text 5.", "hint": False}]
+    assert [item["number"] for item in inputs["earlier_evidence"]] == [1, 2]
     assert answer(**{**inputs, "question": "Which text is it, number 5?"}, frequencies=DocumentFrequencies()) != ""
 
 

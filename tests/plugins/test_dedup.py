@@ -87,7 +87,7 @@ def test_the_three_turns_of_ragboosts_documentation() -> None:
     found = context.assemble(asked(first), hits("1", "5", "2"), [])
     assert [item.text for item in found.items] == [
         "Please refer to [Doc_1] in the previous conversation.",
-        "[Doc_5]: Title 5\nWhat passage 5 says in version 0 of itself.",
+        "Title 5\nWhat passage 5 says in version 0 of itself.",  # its label is the generator's
         "Please refer to [Doc_2] in the previous conversation.",
     ]
     assert shown(context.assemble(asked(first, second), hits("3", "5", "6"), [])) == "3 (5) 6"
@@ -106,8 +106,8 @@ def test_a_hint_needs_the_text_in_the_messages() -> None:
     context, question = stage(), asked(turn(1, "a", "b"))
     found = context.assemble(question, hits("a", "b", "c"), sent("a"))
     assert shown(found) == "(a) b c"
-    again = len(format_block("b", passage("b").content).split())
-    saved = len(format_block("a", passage("a").content).split()) - len(format_hint("a").split())
+    again = len(passage("b").content.split())
+    saved = len(passage("a").content.split()) - len(format_hint("a").split())
     assert found.trace == {
         "num_retrieved": 3,
         "num_novel": 2,
@@ -117,6 +117,7 @@ def test_a_hint_needs_the_text_in_the_messages() -> None:
         "tokens_saved": saved,
         "tokens_sent_again": again,
         "missing": [],
+        "hints": {"a": "a"},
         "repeated": 0,
     }
     assert shown(context.assemble(question, hits("a", "b"), [])) == "a b"
@@ -124,8 +125,27 @@ def test_a_hint_needs_the_text_in_the_messages() -> None:
     assert shown(context.assemble(question, hits("a"), half)) == "a"
 
 
-def test_a_message_without_the_label_is_pointed_at_by_its_beginning() -> None:
-    plain = [Message("user", f"[1] {passage('a').content}")]
+@pytest.mark.parametrize(("message", "hint"), [
+    ("[1] {}", "Please refer to [1] in the previous conversation."),
+    ("[7] old\n\n[12] {}\n\n[13] new", "Please refer to [12] in the previous conversation."),
+    ("Why [7]?\n\n[2] Title [draft]\nA. Author (2024)\n{}", "Please refer to [2] in the previous conversation."),
+    ("[Doc_a]: {}", "Please refer to [Doc_a] in the previous conversation."),
+])  # fmt: skip
+def test_a_hint_names_the_passage_as_the_message_does(message: str, hint: str) -> None:
+    messages = [Message("user", message.format(passage("a").content))]
+    (item,) = stage().assemble(asked(turn(1, "a")), hits("a"), messages).items
+    assert item.text == hint
+
+
+def test_a_passage_that_begins_with_blank_lines_has_a_label() -> None:
+    blank = Passage("a", " \n\n \nText after blank lines.", title="Title")
+    messages = [Message("user", f"Why?\n\n[3] other\n\n[4] {blank.content}")]
+    (item,) = stage().assemble(asked(Turn("c<::>1", "?", "!", (blank,))), [Hit(blank, 1.0)], messages).items
+    assert item.text == "Please refer to [4] in the previous conversation."
+
+
+def test_a_message_without_a_label_is_pointed_at_by_its_beginning() -> None:
+    plain = [Message("user", f"[1] another\n\n{passage('a').content}")]
     (item,) = stage().assemble(asked(turn(1, "a")), hits("a"), plain).items
     assert item.text == f'{format_hint("a")} It begins: "What passage a says in version 0 of"'
 
@@ -167,7 +187,7 @@ def test_what_has_no_text_is_reported() -> None:
 
 def test_the_baseline_has_the_same_format_and_no_hint() -> None:
     found = stage(hints=False).assemble(asked(turn(1, "a")), hits("a", "b"), sent("a"))
-    assert [item.text for item in found.items] == [format_block(n, passage(n).content) for n in "ab"]
+    assert [item.text for item in found.items] == [passage(name).content for name in "ab"]
     assert found.trace["num_deduplicated"] == 0
     assert found.trace["num_sent_again"] == 1
 
@@ -335,7 +355,7 @@ def test_each_hinted_text_is_in_the_messages_sent_exactly_once(
         for item in evidence.items:
             present = sum(message.content.count(item.passage.text) for message in messages)
             assert present == (1 if item.hint else 0)
-            assert item.hint or item.text == format_block(item.passage.id, item.passage.content)
+            assert item.hint or item.text == item.passage.content
         going.add_turn(to_turn(record))
 
 

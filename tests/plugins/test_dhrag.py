@@ -23,6 +23,7 @@ from convrag.api.models import LLM, Embedder
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
 from convrag.api.types import Completion, Conversation, Passage, Prompt, Question, Turn
+from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.store import Store
@@ -120,14 +121,13 @@ class TestContractOfThePapersUpdating(RewriterContract):
 # What is selected, and why ---------------------------------------------------------------------------------------
 
 
-def test_both_speakers_are_shown_in_order_with_the_last_exchange() -> None:
+def test_both_speakers_are_shown_in_order() -> None:
     llm = Says("At what temperature is green tea brewed?")
     rewrite = make(llm=llm).rewrite(ask("and green tea again?", TALK))
     assert (rewrite.text, rewrite.fallback) == ("At what temperature is green tea brewed?", "")
     (prompt,) = llm.prompts
     assert (prompt.task, prompt.sampling) == ("rewrite", {"temperature": 0.0, "max_tokens": 200})
     assert rewrite.trace["selected"][0] == "c<::>1"
-    assert rewrite.trace["selected"][-1] == "c<::>6"
     shown = [turn for turn in TALK if turn.id in rewrite.trace["selected"]]
     assert prompt.inputs["history"] == [{"user": turn.question, "assistant": turn.answer} for turn in shown]
     text = prompt.messages[-1].content
@@ -147,17 +147,28 @@ def test_a_first_turn_costs_nothing() -> None:
     turns=st.lists(st.sampled_from(TALK), min_size=1, max_size=12),
     top_k=st.integers(1, 6),
     alpha=st.floats(0, 1),
+    last=st.booleans(),
+    matched=st.booleans(),
 )
 @settings(max_examples=60, deadline=None)
-def test_every_term_of_a_score_is_in_the_record(text: str, turns: list[Turn], top_k: int, alpha: float) -> None:
+def test_every_term_of_a_score_is_in_the_record(
+    text: str, turns: list[Turn], top_k: int, alpha: float, last: bool, matched: bool
+) -> None:
     turns = [Turn(f"c<::>{n}", turn.question, turn.answer) for n, turn in enumerate(turns)]
-    trace = traced(text, turns, top_k=top_k, alpha=alpha)
+    kept = {"last_exchange": last, "matched_exchange": matched}
+    trace = traced(text, turns, top_k=top_k, alpha=alpha, **kept)
+    every = traced(text, turns, top_k=99, alpha=alpha, **kept)["reasons"]
     reasons = {reason["turn_id"]: reason for reason in trace["reasons"]}
     assert list(reasons) == trace["selected"]
     assert len(reasons) == min(top_k, len(turns))
     places = [[turn.id for turn in turns].index(name) for name in reasons]
     assert places == sorted(places)
-    assert places[-1] == len(turns) - 1  # the last exchange, always
+    by_score = sorted(enumerate(every), key=lambda item: (-item[1]["score"], -item[0]))
+    first = [r["turn_id"] for r in every if last and r["last"]] + [
+        r["turn_id"] for r in every if matched and r["matched"]
+    ]
+    ranked = dict.fromkeys([*first, *(reason["turn_id"] for _, reason in by_score)])
+    assert set(reasons) == set(list(ranked)[:top_k])
     for place, reason in zip(places, reasons.values(), strict=True):
         assert 0 <= reason["relevance"] <= 1
         assert reason["recency"] == pytest.approx(place / (len(turns) - 1) if len(turns) > 1 else 1, abs=1e-6)
@@ -173,7 +184,40 @@ def test_recency_alone_and_relevance_alone() -> None:
     no_match = {"min_triples": 99, "chain_bonus": 0.0}
     assert traced("zzz?", TALK, alpha=0.0, **no_match)["selected"] == ["c<::>4", "c<::>5", "c<::>6"]
     only = Words("green", "glow")  # no term of this question occurs, but its embedding is the first exchange's
-    assert traced("greenish?", TALK, alpha=1.0, embedder=only, top_k=2, **no_match)["selected"] == ["c<::>1", "c<::>6"]
+    assert traced("greenish?", TALK, alpha=1.0, embedder=only, top_k=1, **no_match)["selected"] == ["c<::>1"]
+    kept = {"top_k": 2, "last_exchange": True, **no_match}
+    assert traced("greenish?", TALK, alpha=1.0, embedder=only, **kept)["selected"] == ["c<::>1", "c<::>6"]
+
+
+VOLCANOES = history(
+    "why do volcanoes erupt? / Volcanoes erupt because magma rises through the crust.",
+    "what is magma? / Magma is molten rock beneath volcanoes.",
+    "which volcanoes are active? / Etna and Kilauea are active volcanoes.",
+    "how is pasta cooked? / Pasta is cooked in salted water.",
+    "what goes with pasta? / Pasta goes with tomato sauce.",
+    "how long does bread rise? / Bread rises for two hours.",
+    "what is sourdough? / Sourdough is bread with wild yeast.",
+)
+
+
+@pytest.mark.parametrize("kept", [{"matched_exchange": False}, {}])
+def test_a_question_back_to_a_topic_that_was_left_gets_its_turns(kept: dict[str, Any]) -> None:
+    """Three turns on volcanoes, four on food: the noise between is left out, as published and by default."""
+    embedder = {"embedder": Words("volcano", "magma", "erupt", "pasta", "bread")}
+    trace = traced("does magma make volcanoes erupt?", VOLCANOES, **embedder, **kept)
+    assert trace["selected"] == ["c<::>1", "c<::>2", "c<::>3"]
+    forced = traced("does magma make volcanoes erupt?", VOLCANOES, last_exchange=True, **embedder, **kept)
+    assert forced["selected"][-1] == "c<::>7"
+    assert traced("does magma make volcanoes erupt?", VOLCANOES, top_k=1, **embedder, **kept)["selected"] == ["c<::>1"]
+
+
+def test_the_published_choices() -> None:
+    published, ours = compose("rewriter=dhrag_published").rewriter, compose("rewriter=dhrag").rewriter
+    assert (published.last_exchange, published.matched_exchange) == (False, False)
+    assert (ours.last_exchange, ours.matched_exchange) == (False, True)
+    preset = compose("+system=dhrag", "llm=extractive")
+    assert preset.rewriter == published
+    assert (preset.retriever._option_, preset.embedder.model) == ("elser", "sentence-transformers/all-MiniLM-L6-v2")
 
 
 def test_the_matched_triple_is_shown_though_an_embedder_knows_no_word_of_it() -> None:

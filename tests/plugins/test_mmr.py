@@ -369,11 +369,28 @@ def test_post_processing_is_an_option() -> None:
 
 @pytest.mark.parametrize(("text", "expected"), [
     ("is it  far", "Is it far?"), ("can dogs fly?", "Can dogs fly?"), ("what's new", "What's new?"), ("", ""),
-    ("moon distance", "Moon distance"), ("tell me about it", "Tell me about it"), ("What is C++", "What is C++"),
-    ("iPhone price.", "IPhone price."), ("было ли это", "Было ли это"),
+    ("moon distance", "Moon distance."), ("tell me about it", "Tell me about it."), ("What is C++", "What is C++?"),
+    ("iPhone price.", "IPhone price."), ("what is it,", "What is it?"), ("he asked: “is it?”", "He asked: “is it?”"),
+    ("the distance (in km)", "The distance (in km)."), ("стоит ли это", "Стоит ли это."), ("月は遠い。", "月は遠い。"),
 ])  # fmt: skip
 def test_formatting_a_question(text: str, expected: str) -> None:
     assert format_question(text) == expected
+
+
+def test_the_published_prompt_holds_the_selected_sentences_and_nothing_else() -> None:
+    llm = Says()
+    rewrite = rewriter(llm, num_sentences=2, last_exchange=False).rewrite(ask("How far is the moon with its phases?"))
+    selected = [unit["sentence"] for unit in rewrite.trace["selected_sentences"]]
+    assert len(selected) == 2
+    (prompt,) = llm.prompts
+    shown = [prompt.inputs["history"], prompt.inputs["context"]]
+    texts = [[text for exchange in shown[0] for text in (exchange["user"], exchange["assistant"]) if text]]
+    texts.append([line["text"] for line in shown[1]])
+    for found in texts:
+        assert sorted(" ".join(found).split()) == sorted(" ".join(selected).split())
+    said = prompt.messages[-1].content
+    everything = [unit["sentence"] for unit in rewrite.trace["extracted_sentences"]]
+    assert [sentence for sentence in everything if sentence in said] == [s for s in everything if s in selected]
 
 
 def test_each_sentence_is_embedded_once_per_conversation() -> None:
@@ -442,7 +459,14 @@ def test_the_published_choices() -> None:
     preset = compose("+system=mmr", "llm=extractive")
     assert (preset.rewriter._option_, preset.rewriter.num_sentences, preset.rewriter.post_process) == ("mmr", 5, True)
     assert (preset.rewriter.representatives, preset.rewriter.lambda_, preset.rewriter.question_weight) == (3, 0.7, 0)
-    assert "bge" in preset.embedder.model
+    assert (preset.embedder.model, preset.embedder.query_prefix) == ("BAAI/bge-base-en-v1.5", "")
+    assert (preset.rewriter.last_exchange, compose("rewriter=mmr").rewriter.last_exchange) == (False, True)
+    assert (preset.generator._option_, preset.generator.temperature, preset.generator.max_tokens) == (
+        "direct",
+        0.7,
+        512,
+    )
+    assert preset.retriever._option_ == "elser"
     assert compose("+system=mmr", "llm=extractive", "rewriter=mmr_k10").rewriter.num_sentences == 10
     assert compose("+system=mmr", "llm=extractive", "rewriter=none").rewriter._option_ == "none"
 

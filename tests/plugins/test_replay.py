@@ -15,6 +15,8 @@ import pytest
 from convrag.api.errors import DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query, Question
+from convrag.config.compose import compose
+from convrag.run.runner import run_experiment
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, passages, question
 from convrag_replay.retriever import RunRetriever
@@ -139,6 +141,11 @@ BROKEN_REWRITES = [
     ([{"_id": 1, "text": "x"}], "line 1", "_id"),
     ([{"_id": "1", "text": "x"}, {"_id": "1", "text": "y"}], "line 2", "line 1"),
     ([], "r.jsonl", "no rewrite"),
+    ([{"_id": "1", "text": "x", "queries": "x"}], "line 1", "queries"),
+    ([{"_id": "1", "text": "x", "queries": ["x"]}], "line 1", "text"),
+    ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": "much"}]}], "line 1", "weight"),
+    (['{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": NaN}]}'], "line 1", "weight"),
+    ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": 10**400}]}], "line 1", "weight"),
 ]
 
 
@@ -153,6 +160,36 @@ def test_a_broken_file_of_rewrites_is_found_before_the_run(
     assert what in message
     with pytest.raises(DataError):
         rewriter.rewrite(Question("?", turn_id="1"))
+
+
+def test_recorded_weights_are_searched_with(tmp_path: Path) -> None:
+    """A line of MTRAG's has a text alone; one of a run has every query, whose texts may hold anything."""
+    queries = [
+        {"text": "two\nlines |user|: x", "weight": 1.0},
+        {"text": "asked", "weight": 0.25},
+        {"text": "by default"},
+    ]
+    several = {"_id": "1", "text": "|user|: two", "queries": queries}
+    alone = [{"_id": "2", "text": "|user|: alone", "queries": []}, {"_id": "3", "text": "alone", "queries": None}]
+    path = write(tmp_path / "r.jsonl", several, *alone)
+    replay = ReplayRewriter(path=path)
+    found = replay.rewrite(Question("?", turn_id="1")).queries
+    assert [(query.text, query.weight) for query in found] == [
+        ("two\nlines |user|: x", 1.0), ("asked", 0.25), ("by default", 1.0),
+    ]  # fmt: skip
+    assert [replay.rewrite(Question("?", turn_id=turn)).text for turn in "23"] == ["alone", "alone"]
+
+
+@pytest.mark.parametrize("rewriter", ["mmr", "blend", "last_n"])
+def test_a_run_is_replayed_from_its_datasets(rewriter: str, here: Path) -> None:
+    """Every query with its weight: the same rankings, turn for turn."""
+    settings = ["generator=none", "history=gold", "tracker=none", "limit=4", "task=run"]
+    first, _ = run_experiment(compose(f"rewriter={rewriter}", *settings), here / "first")
+    again, _ = run_experiment(
+        compose("rewriter=replay", f"rewriter.path={here / 'first/datasets'}", *settings), here / "again"
+    )
+    ranked = [(folder / "run.trec").read_text("utf-8") for folder in (first.folder, again.folder)]
+    assert ranked[0] == ranked[1] != ""
 
 
 def test_one_turn_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
@@ -289,6 +326,7 @@ BROKEN_RUNS = [
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a"}]}], "line 1", "score"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": "1"}]}], "line 1", "score"),
     ("x.jsonl", ['{"turn_id": "t", "contexts": [{"id": "a", "score": Infinity}]}'], "line 1", "inf"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 10**400}]}], "line 1", "inf"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 1}] * 2}], "line 1", "twice"),
 ]
 

@@ -4,6 +4,7 @@ import json
 import os
 import struct
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -57,10 +58,20 @@ def test_a_record_has_the_names_that_readers_expect() -> None:
     assert row["agent_response"] == "Hot [1]."
 
 
+def test_a_stages_entries_stand_at_the_top_level_on_request() -> None:
+    """Beside the trace, and never in the place of a field of the record."""
+    plain, asked = json.loads(to_json(record())), json.loads(to_json(record(), top_level="rewriter"))
+    assert asked == plain | {"scores": [0.5], "n": 3}
+    assert from_json(to_json(record(), top_level="rewriter")) == from_json(to_json(record()))
+    clash = replace(record(), trace={"rewriter": {"queries": "mine", "turn": 0}})
+    assert to_json(clash, top_level="rewriter") == to_json(clash) == to_json(clash, top_level="generator")
+
+
 def test_beir_and_trec() -> None:
     assert json.loads(format_beir_line(record())) == {
         "_id": "t<::>2",
         "text": "|user|: How hot is tea?",
+        "queries": [{"text": "How hot is tea?", "weight": 1.0}, {"text": "tea", "weight": 0.4}],
         "agent_response": "Hot [1].",
     }
     lines = [line.split() for line in format_trec_lines(record())]

@@ -1,0 +1,104 @@
+"""`task.show=trace`: what happened in a turn, in the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commands import run_convrag
+from convrag.api.records import TurnRecord
+from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag.turn.pipeline import Pipeline
+from convrag_tasks.turn_trace import count_parts, format_turn_trace
+
+
+def record() -> TurnRecord:
+    passages = [Passage(name, f"text of {name}") for name in "abc"]
+    items = tuple(EvidenceItem(n, p, p.text, hint=n == 2) for n, p in enumerate(passages[:2], start=1))
+    prompt = Prompt("answer", (Message("user", "x" * 40),))
+    return TurnRecord(
+        conversation_id="c",
+        turn_id="c<::>2",
+        domain="default",
+        number=2,
+        original_query="and it?",
+        queries=(Query("the moon?"), Query("and it?", 0.5)),
+        hits=tuple(Hit(p, 1.0) for p in passages),
+        evidence=Evidence(items),
+        trace={
+            "rewriter": {"gate": "heuristic", "reasons": ["pronoun", "short"], "prompt": "0af", "units": [{"a": 1}]}
+        },
+        timings={"rewriter": 0.25},
+        fallbacks={"reranker": "tired"},
+        error="generator: down",
+        replies=((prompt, Completion("y", 10, 1)), (prompt, Completion("y", 30, 2))),
+    )
+
+
+def test_a_turn_as_lines() -> None:
+    assert format_turn_trace(record()).splitlines() == [
+        "  rewriter: gate heuristic, reasons pronoun short",
+        "  reranker fell back: tired",
+        "  searched for: 'the moon?'",
+        "  searched for: 'and it?' (weight 0.5)",
+        "  passages: 3 retrieved, 2 shown, 1 of them as hints",
+        "  tokens of 'answer' (2 calls): 40 (instructions 40); reply 3",
+        "  seconds: rewriter 0.25",
+        "  failed: generator: down",
+    ]
+
+
+def test_the_parts_of_a_prompt() -> None:
+    messages = (
+        Message("system", "i" * 100),
+        Message("user", "h" * 30),
+        Message("assistant", "h" * 70),
+        Message("user", f"{'q' * 50}\n{'e' * 149}"),
+    )
+    inputs = {"question": "q" * 50, "history": [{"user": "not sent"}], "evidence": [{"number": 1, "text": "e" * 149}]}
+    assert count_parts(Prompt("answer", messages, inputs), 400) == {
+        "instructions": 101, "history": 100, "evidence": 149, "question": 50,
+    }  # fmt: skip
+    in_one = Prompt("rewrite", (Message("user", "do: hhhh, qq"),), {"question": "qq", "history": [{"user": "hhhh"}]})
+    assert count_parts(in_one, 12) == {"instructions": 6, "history": 4, "question": 2}
+    assert count_parts(Prompt("x", ()), 5) == {}
+
+
+@given(st.lists(st.text(max_size=8), max_size=5), st.text(max_size=8), st.integers(0, 10_000))
+def test_the_parts_add_up(texts: list[str], question: str, tokens: int) -> None:
+    messages = tuple(Message("user", text) for text in [*texts, f"{question} {' '.join(texts)}!"])
+    parts = count_parts(Prompt("answer", messages, {"question": question}), tokens)
+    assert sum(parts.values()) == pytest.approx(tokens, abs=2)
+
+
+def test_the_parts_of_real_prompts(here: Path) -> None:
+    """Every prompt that is sent gets parts that add up to its tokens; a chat's follow-up has all four."""
+    chat = Pipeline.compose("+seed=condense", "tracker=none")
+    records = [chat.turn("c", text) for text in ("why does the moon have phases", "and how long do they last?")]
+    for prompt, completion in records[1].replies:
+        parts = count_parts(prompt, completion.prompt_tokens)
+        assert sum(parts.values()) == pytest.approx(completion.prompt_tokens, abs=2)
+        assert set(parts) >= {"instructions", "history", "question"}
+    assert set(parts) == {"instructions", "history", "evidence", "question"}
+
+
+def test_a_run_and_a_chat_show_it_on_request(tmp_path: Path) -> None:
+    common = ["+seed=condense", "tracker=none", "limit=1"]
+    shown = run_convrag([*common, "task.show=trace"], tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert "turn moon-basics<::>2: How far is it from the Earth?" in shown.stdout
+    assert "condense True, reasons pronoun short" in shown.stdout
+    assert "retrieved, 5 shown" in shown.stdout
+    assert "tokens of 'rewrite': " in shown.stdout
+    assert "tokens of" not in run_convrag(common, tmp_path).stdout
+    talked = run_convrag(
+        ["task=chat", *common, "task.show=trace", "task.suggestions=0"], tmp_path, stdin="why has the moon phases\n"
+    )
+    assert talked.returncode == 0, talked.stderr
+    assert "  rewriter: gate heuristic, condense False, reasons first_turn" in talked.stdout
+    wrong = run_convrag([*common, "task.show=everything"], tmp_path)
+    assert wrong.returncode == 2
+    assert "trace" in wrong.stderr
