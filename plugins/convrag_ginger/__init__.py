@@ -11,6 +11,7 @@ def convrag_register(register: Register) -> None:
     register("generator", "ginger", "convrag_ginger.generator:GingerGenerator")
     register("generator", "baseline", "convrag_ginger.baselines:BaselineGenerator")
     register("generator", "cot", "convrag_ginger.baselines:CotGenerator")
+    register("detector", "auto", "convrag_ginger.auto_detector:AutoDetector")
     register("detector", "llm", "convrag_ginger.llm_detector:LlmDetector")
     register("detector", "sentences", "convrag_ginger.sentences_detector:SentencesDetector")
     register("summarizer", "llm", "convrag_ginger.summarizer:LlmSummarizer")

@@ -10,7 +10,12 @@ from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
 from convrag_ginger.length_limit import LengthLimit, count_words
 
-_ANSWER_LABEL = re.compile(r"^[\s*#]*(?:final\s+)?answer\s*:[\s*]*", re.IGNORECASE | re.MULTILINE)
+_ANSWER_LABEL = re.compile(
+    r"^[ \t*_#>-]*(?:\(?(?:step[ \t]+)?\d+[ \t]*[.):][ \t*_]*)?(?:the[ \t]+)?(?:final[ \t]+)?answer[ \t*_]*"
+    r"(?:[:：][ \t*_]*|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line's beginning such as "Answer:", "4. Answer:", "**4. Answer:**", "4) Answer:", "Final answer:", "### Answer"."""
 
 
 class BaselineGenerator(Generator):
@@ -83,7 +88,8 @@ class BaselineGenerator(Generator):
 class CotGenerator(BaselineGenerator):
     """Let the LLM reason in steps before it answers, with an example: the chain-of-thought baseline.
 
-    The answer is the text after the last "Answer:", or else the last paragraph. It is cut to GINGER's length limit.
+    The answer is the text after the last line that begins with "Answer:", numbered ("4. Answer:"), emphasised or a
+    heading or not; or else the last paragraph. It is cut to GINGER's length limit.
 
     Args:
         llm: the language model that answers.
@@ -102,7 +108,7 @@ class CotGenerator(BaselineGenerator):
     template = "cot.jinja"
 
     def _extract_answer(self, reply: str) -> str:
-        labels = list(_ANSWER_LABEL.finditer(reply))
-        if labels:
-            return reply[labels[-1].end() :].strip()
+        for label in reversed(list(_ANSWER_LABEL.finditer(reply))):
+            if answer := reply[label.end() :].strip():
+                return answer
         return re.split(r"\n\s*\n", reply.strip())[-1]
