@@ -45,7 +45,7 @@ def shorten_by_clauses(sentence: str, words: int) -> str:
     if len(text.split()) <= words:
         return text
     fitting = [text[:end] for end in _find_clause_ends(text) if len(text[:end].split()) <= words]
-    return f"{fitting[-1]}." if fitting else ""
+    return f"{fitting[-1].rstrip()}." if fitting else ""
 
 
 def _find_clause_ends(text: str) -> Iterator[int]:

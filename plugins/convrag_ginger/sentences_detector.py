@@ -15,13 +15,12 @@ class SentencesDetector(Detector):
     A sentence is relevant by the share of the query's words (English stems, without stop words) that it has. Words that
     stand only in the title or in the sentence before count for a part, since a sentence often continues what was named
     there. The relevance of the n-th sentence is divided by log2(n + 1), as nDCG discounts a rank (Jarvelin and
-    Kekalainen 2002), since texts say first what matters most (Edmundson 1969). Many sentences are kept: which of them
-    the answer has room for is decided by the ranker.
+    Kekalainen 2002), since texts say first what matters most (Edmundson 1969).
 
     Args:
         threshold: the least share of the query's words that a passage has, 0 to 1; with less, it has no nugget. A
-            higher one leaves more questions unanswered. A standalone question names about three things, and a passage
-            may answer a part: the default asks for one of three.
+            higher one leaves more questions unanswered. Default: one word will do, since the retriever has found the
+            passage for this query, and which of the nuggets the answer has room for is up to the ranker.
         best: the least share of the best discounted relevance in the passage, 0 to 1. A sentence with less than half of
             it is mostly about something else.
         context: weight of a word that stands only in the title or in the sentence before, 0 to 1.
@@ -35,7 +34,7 @@ class SentencesDetector(Detector):
     def __init__(
         self,
         *,
-        threshold: float = 0.33,
+        threshold: float = 0.0,
         best: float = 0.5,
         context: float = 0.5,
         lead: bool = True,
