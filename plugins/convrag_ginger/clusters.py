@@ -19,10 +19,6 @@ SEPARATOR = ";\n"
 """Between the nuggets of a cluster, which is ranked as one text: one nugget on each line; ranker=size counts lines."""
 
 
-RRF_K = 60
-"""The constant of reciprocal rank fusion (Cormack, Clarke and Buettcher 2009)."""
-
-
 @dataclass(frozen=True)
 class Cluster:
     """Nuggets that belong together, their relevance, and words that describe their topic, where the clusterer has any."""
@@ -97,29 +93,6 @@ def _assign_outliers(
         else:
             assigned.append([index])
     return [sorted(members) for members in assigned]
-
-
-def order_clusters(clusters: Sequence[Cluster], starts: Sequence[int] | None) -> list[int]:
-    """The positions of n clusters, best first; clusters that are equally good keep their order.
-
-    Args:
-        clusters: the clusters.
-        starts: for each cluster, how far from the beginning of its passage its first nugget stands, in characters;
-            then the ranking by this and the ranking by score are fused (reciprocal rank fusion, k = 60), in which
-            equals share the best rank. None: the score alone counts.
-    """
-    if starts is None:
-        return sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
-    by_score = _rank([-cluster.score for cluster in clusters])
-    by_start = _rank(starts)
-    fused = [1 / (RRF_K + one) + 1 / (RRF_K + other) for one, other in zip(by_score, by_start, strict=True)]
-    return sorted(range(len(clusters)), key=lambda index: -fused[index])
-
-
-def _rank(values: Sequence[float]) -> list[int]:
-    """The rank of each value from 1, the lowest first; equal values share a rank."""
-    ordered = sorted(values)
-    return [ordered.index(value) + 1 for value in values]
 
 
 class SizeRanker(Ranker):

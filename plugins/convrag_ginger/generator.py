@@ -29,7 +29,7 @@ from convrag import (
 from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
-from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label, order_clusters
+from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
 from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences
@@ -60,9 +60,6 @@ class GingerGenerator(Generator):
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
         least_nuggets: the fewest nuggets of a cluster; those of smaller ones are outliers. With 2 (GINGER), where there
             are not two such clusters each nugget is a cluster, as with fewer than `few`.
-        lead: whether the order of the clusters also depends on how early in its passage a cluster's first nugget
-            stands: texts say first what matters most. The two rankings are fused by reciprocal rank. None: only where
-            the llm is no language model, since then nothing has judged what the nuggets answer (False: GINGER).
         outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
             "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still
             be the answer.
@@ -101,7 +98,6 @@ class GingerGenerator(Generator):
         clusters: int | None = None,
         few: int = 4,
         least_nuggets: int = 1,
-        lead: bool | None = None,
         outliers: OutlierPolicy = "singletons",
         duplicates: float | None = 0.8,
         support: float = 0.5,
@@ -133,7 +129,6 @@ class GingerGenerator(Generator):
         self.clusters = clusters
         self.few = few
         self.least_nuggets = least_nuggets
-        self.lead = llm.tasks is not None if lead is None else lead
         self.outliers = outliers
         self.duplicates = duplicates
         self.unsupported = unsupported
@@ -160,8 +155,7 @@ class GingerGenerator(Generator):
         nuggets = self._detect(query, evidence)
         merged = self._merge(nuggets)
         clusters = self._cluster(query, merged) if merged else []
-        starts = [min(nuggets[member].start for member in cluster.members) for cluster in clusters]
-        order = order_clusters(clusters, starts if self.lead else None)
+        order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
         counts = Counter(reduced=0, left_out=0)
         sentences = self._summarize(query, nuggets, clusters, order, counts)
         if not sentences:

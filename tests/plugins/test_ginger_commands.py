@@ -36,7 +36,7 @@ def test_the_command_of_the_seed(given: tuple[Path, Path]) -> None:
     folder, before = given
     queries, rankings = before / "datasets/default.jsonl", before / "run.trec"
     replayed = ["rewriter=replay", f"rewriter.path={queries}", "retriever=run", f"retriever.path={rankings}"]
-    seed = ["generator=ginger", "generator.lead=false", "top_n=5", "generator.res_length_limit=3", "generator.fluency=true"]
+    seed = ["generator=ginger", "top_n=5", "generator.res_length_limit=3", "generator.fluency=true"]
     found = records(convrag(*replayed, *seed, "clusterer=lsa", "ranker=bm25", folder=folder))
     assert [record["rewritten_query"] for record in found] == [record["rewritten_query"] for record in records(before)]
     outcomes = [record["trace"]["generator"]["outcome"] for record in found]

@@ -277,9 +277,10 @@ def test_sentences_that_match() -> None:
 
 def test_the_title_and_the_sentence_before_count_for_a_part() -> None:
     query = "When was the whistling kettle patented in Chicago?"
-    whole = "It came to Chicago. The kettle whistles. Then it was taken home by train."
-    assert len(found(query, whole, "Whistling kettle", lead=False)) == 3
-    assert len(found(query, whole, "Whistling kettle", context=0, lead=False)) == 2
+    whole = "The kettle was patented in Chicago. Then it was taken home by train. Nobody came by train."
+    assert found(query, whole, lead=False, best=0.4) == [whole[:35], whole[36:68]]
+    assert found(query, whole, context=0, lead=False, best=0.4) == [whole[:35]]
+    assert found(query, whole, "Whistling kettle in Chicago", lead=False, best=0.4) == [whole[:35], whole[36:68], whole[69:]]
 
 
 def test_what_a_text_says_first_counts_more() -> None:

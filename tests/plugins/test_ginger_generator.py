@@ -32,6 +32,7 @@ from convrag.store.store import Store
 from convrag.testing import GeneratorContract, RankerContract, SummarizerContract
 from convrag.testing.samples import TEXTS
 from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support
+from convrag_ginger.auto_detector import AutoDetector
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import OutlierPolicy, SizeRanker, group_by_label
 from convrag_ginger.duplicates import merge_duplicates
@@ -231,6 +232,27 @@ def test_four_hundred_nuggets() -> None:
     assert len(found.trace["nuggets"]) == 400
     assert len(found.trace["clusters"]) == 13
     assert len(found.trace["sentences"]) == 3
+
+
+@pytest.mark.parametrize(("tasks", "expected"), [(None, "tagged"), (frozenset({"nuggets"}), "matched")])
+def test_the_detector_follows_the_llm(tasks: frozenset[str] | None, expected: str) -> None:
+    """`llm=gpt4` left detector=sentences in place."""
+
+    class Named(Detector):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def detect(self, query: str, passage: Passage) -> list[Nugget]:
+            return [Nugget(self.name, passage.id, 0, 1)]
+
+    class Ruled(Fixed):
+        @property
+        def tasks(self) -> frozenset[str] | None:
+            return tasks
+
+    detector = AutoDetector(llm=Ruled(""), tagging=Named("tagged"), matching=Named("matched"))
+    assert [nugget.text for nugget in detector.detect("?", Passage("p", "text"))] == [expected]
+    assert ("detector=llm" if tasks is None else "detector=sentences") in detector.note()
 
 
 # Outliers ----------------------------------------------------------------------------------------------------------
@@ -706,6 +728,49 @@ def test_the_report_counts_outcomes() -> None:
     }
     assert "1 unanswerable; 4 sentences, 1 of them reduced to a quotation" in report.lines[0]
     assert ginger().report([TurnRecord("c", "t", "d", 9, "?", error="down")]) is None
+
+
+class Topics(Subjects):
+    """Describes each cluster by the second words of its texts."""
+
+    def describe(self, texts: Sequence[str], labels: Sequence[int]) -> dict[int, list[str]]:
+        groups: dict[int, list[str]] = {}
+        for text, label in zip(texts, labels, strict=True):
+            groups.setdefault(label, []).append(text.split()[1])
+        return groups
+
+
+def test_topic_words_stand_in_the_trace_the_report_and_a_plot() -> None:
+    generator = ginger(clusterer=Topics())
+    traces = [answer(generator, TEA, COFFEE).trace, answer(generator, TEA, COFFEE).trace]
+    assert [cluster["words"] for cluster in traces[0]["clusters"]] == [["drinks", "grows", "sells"], ["roasts", "drinks"]]
+    report = generator.report(
+        [TurnRecord("c", f"t{n}", "d", n, "?", trace={"generator": trace}) for n, trace in enumerate(traces)]
+    )
+    assert report is not None
+    assert report.lines[1] == (
+        "words of topics, with the number of clusters: drinks (4), grows (2), roasts (2), sells (2)"
+    )
+    assert report.numbers["topic_words"] == {"drinks": 4, "grows": 2, "roasts": 2, "sells": 2}
+    pytest.importorskip("matplotlib")
+    assert all(word in report.files["topics.svg"] for word in ("drinks", "grows", "roasts", "sells"))
+    again = generator.report([TurnRecord("c", "t", "d", 1, "?", trace={"generator": trace}) for trace in traces])
+    assert again is not None
+    assert again.files == report.files
+
+
+def test_clusters_of_two_nuggets() -> None:
+    """The seed's: two clusters of two nuggets at least, or each nugget alone."""
+
+    def members(*texts: str, **given: Any) -> list[list[int]]:
+        found = answer(ginger(**({"least_nuggets": 2, "outliers": "own"} | given)), *texts)
+        return [cluster["nuggets"] for cluster in found.trace["clusters"]]
+
+    assert members(TEA, COFFEE) == [[0, 1, 2], [3, 4]]
+    assert members(TEA, COFFEE, "Cid sleeps.", "Dan runs.") == [[0, 1, 2], [3, 4], [5, 6]]
+    assert sorted(map(len, members(TEA, COFFEE, "Cid sleeps."))) in ([2, 4], [3, 3])  # it joins the nearest
+    assert members("Ann drinks tea. Ann grows mint. Ann sells cups. Ann sings.") == [[0], [1], [2], [3]]
+    assert members("Ann eats. Bob eats. Cid drinks. Dan runs.", outliers="drop") == [[0], [1], [2], [3]]
 
 
 class Tea(Dataset):
