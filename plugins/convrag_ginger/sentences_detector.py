@@ -21,8 +21,9 @@ class SentencesDetector(Detector):
         threshold: the least share of the query's words that a passage has, 0 to 1; with less, it has no nugget. A
             higher one leaves more questions unanswered. Default: one word will do, since the retriever has found the
             passage for this query, and which of the nuggets the answer has room for is up to the ranker.
-        best: the least share of the best discounted relevance in the passage, 0 to 1. A sentence with less than half of
-            it is mostly about something else.
+        best: the least share of the best discounted relevance in the passage, 0 to 1. F1 is highest if everything is
+            kept that is likelier than half of that F1 (Lipton et al. 2014); with an F1 of about .4, and a best sentence
+            that is more likely a nugget than not, that is a third.
         context: weight of a word that stands only in the title or in the sentence before, 0 to 1.
         lead: whether later sentences are discounted.
         least_words: the fewest words of a sentence; shorter ones are headings.
@@ -35,7 +36,7 @@ class SentencesDetector(Detector):
         self,
         *,
         threshold: float = 0.0,
-        best: float = 0.5,
+        best: float = 0.33,
         context: float = 0.5,
         lead: bool = True,
         least_words: int = 4,

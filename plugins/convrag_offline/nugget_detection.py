@@ -3,7 +3,7 @@
 A sentence covers a share of the question's weight, in which rare words count more. Words of the title and of the
 sentence before count for half, since a sentence often continues what was named there. The share of the n-th sentence is
 divided by log2(n + 1), as nDCG discounts a rank, since texts say first what matters most; a sentence is tagged if it
-has at least half of the passage's best. convrag_ginger's detector=sentences does the same without weights.
+has at least a third of the passage's best. convrag_ginger's detector=sentences does the same without weights.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from convrag_offline.tokens import stem_content_words
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
-_NEAR_BEST = 0.5  # of the best score: a sentence with less is mostly about something else
+_NEAR_BEST = 0.33  # of the best score; convrag_ginger's detector=sentences says why
 _CONTEXT_WEIGHT = 0.5  # of a word that stands only in the title or in the sentence before
 
 
