@@ -21,7 +21,7 @@ SEPARATOR = ";\n"
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nuggets that belong together, their relevance, and words that describe their topic, where the clusterer has any."""
+    """Nuggets that belong together, their relevance, and the words of their topic, where the clusterer has any."""
 
     nuggets: tuple[MergedNugget, ...]
     score: float

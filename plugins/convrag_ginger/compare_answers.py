@@ -93,7 +93,11 @@ class CompareAnswersTask(Task):
 
 
 def compare_pair(
-    one: str, other: str, ours: Mapping[str, TurnRecord], theirs: Mapping[str, TurnRecord], metrics: Mapping[str, Metrics]
+    one: str,
+    other: str,
+    ours: Mapping[str, TurnRecord],
+    theirs: Mapping[str, TurnRecord],
+    metrics: Mapping[str, Metrics],
 ) -> tuple[list[PairedMeans], str]:
     """Measure the turns that two runs have in common, each pair of answers cut to the shorter.
 
@@ -155,8 +159,10 @@ def _average(
         sizes[place] += 1
     low, high = (float(bound) for bound in bootstrap_intervals(sums, sizes)[0])
     interval = None if low != low else (round(low, _DECIMALS), round(high, _DECIMALS))
-    means = [round(float(mean), _DECIMALS) for mean in (*rows.mean(axis=0), differences.mean())]
-    return PairedMeans(one, other, name, len(measured), *means, interval)
+    mean, other_mean, difference = (
+        round(float(value), _DECIMALS) for value in (*rows.mean(axis=0), differences.mean())
+    )
+    return PairedMeans(one, other, name, len(measured), mean, other_mean, difference, interval)
 
 
 def _read_run(folder: Path) -> dict[str, TurnRecord]:

@@ -16,7 +16,9 @@ _LISTED = 10
 
 def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
     """Count outcomes, nuggets, sentences and words of topics; None where another generator, or none, answered."""
-    counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, reduced=0, left_out=0, unsupported=0)
+    counts: Counter[str] = Counter(
+        answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, reduced=0, left_out=0, unsupported=0
+    )
     words: Counter[str] = Counter()
     for record in records:
         trace = record.trace.get("generator", {})
@@ -34,8 +36,8 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
     line = (
         f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
         f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
-        f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, {counts['left_out']} left "
-        f"out, {counts['unsupported']} flagged as unsupported"
+        f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
+        f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
     )
     if not words:
         return Report(TITLE, (line,), dict(counts))

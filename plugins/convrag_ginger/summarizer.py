@@ -84,7 +84,9 @@ def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
         return f"Your sentence has {len(sentence.split())} words. Say it in one complete sentence of at most {words}."
     support = measure_lexical_support(sentence, texts)
     if support.unknown:
-        return f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
+        return (
+            f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
+        )
     if not support.suffices(LEAST_SUPPORT):
         return "Most of your sentence is not in the pieces. Write it again, with what they say alone."
     return ""

@@ -14,7 +14,9 @@ _PLOTTED = 25
 
 def count_topic_words(traces: Iterable[Mapping[str, Any]]) -> Counter[str]:
     """Word -> number of clusters that have it among the words of their topic, over the traces of the generator."""
-    return Counter(word for trace in traces for cluster in trace.get("clusters", ()) for word in cluster.get("words", ()))
+    return Counter(
+        word for trace in traces for cluster in trace.get("clusters", ()) for word in cluster.get("words", ())
+    )
 
 
 def rank_words(counts: Counter[str], most: int) -> list[tuple[str, int]]:

@@ -57,7 +57,7 @@ class Task:
 
     @property
     def half(self) -> int:
-        return int(hashlib.md5(self.conversation.encode()).hexdigest(), 16) % 2  # noqa: S324 - splits, and no more
+        return int(hashlib.md5(self.conversation.encode()).hexdigest(), 16) % 2
 
 
 class EverySentence(Detector):
@@ -146,9 +146,7 @@ def measure_spans(tasks: Sequence[Task], detector: Detector) -> tuple[float, flo
 
 def answer(tasks: Sequence[Task], generator: Generator) -> list[str]:
     items = [tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(task.passages, 1)) for task in tasks]
-    return [
-        generator.generate(task.question, Evidence(shown)).text for task, shown in zip(tasks, items, strict=True)
-    ]
+    return [generator.generate(task.question, Evidence(shown)).text for task, shown in zip(tasks, items, strict=True)]
 
 
 def compare(tasks: Sequence[Task], ours: list[str], others: list[str]) -> tuple[float, float, float]:

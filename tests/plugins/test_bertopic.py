@@ -119,12 +119,11 @@ class TestClustering:
                 for labels in pool.map(lambda _: BertopicClusterer().cluster(texts, Given()), range(8))
             )
 
-
     def test_topics_have_the_words_of_bertopic(self) -> None:
         """Of the same texts with the same topics, by its own fit."""
         import warnings
 
-        texts = [f"{'abc'[i % 3]} kettle{'whistles boils cools'.split()[i % 3]} on day {i}" for i in range(30)]
+        texts = [f"{'abc'[i % 3]} kettle{['whistles', 'boils', 'cools'][i % 3]} on day {i}" for i in range(30)]
         clusterer = BertopicClusterer()
         labels = clusterer.cluster(texts, Given(spread=0.2)).tolist()
         words = clusterer.describe(texts, labels)
@@ -142,7 +141,8 @@ class TestClustering:
                 vectorizer_model=CountVectorizer(ngram_range=(1, 2), stop_words="english"),
             )
             topics, _ = reference.fit_transform(texts, Given(spread=0.2).embed(texts))
-        expected = {label: tuple(w for w, _ in reference.get_topic(t)) for label, t in zip(labels, topics) if t >= 0}
+        pairs = {(label, topic) for label, topic in zip(labels, topics, strict=True) if topic >= 0}
+        expected = {label: tuple(word for word, _ in reference.get_topic(topic)) for label, topic in pairs}
         assert {label: found for label, found in words.items() if label >= 0} == expected
 
     def test_the_words_of_given_groups(self) -> None:

@@ -358,7 +358,9 @@ def test_merged_nuggets_are_cited_with_all_their_passages() -> None:
 @settings(deadline=None)
 @given(st.integers(1, 6), st.integers(8, 40), st.integers(1, 12))
 def test_limits_hold(limit: int, words: int, persons: int) -> None:
-    texts = [f"Person{n} has {'very ' * (n % 5)}old, which {'is so and ' * 14}that is thing{n}." for n in range(persons)]
+    texts = [
+        f"Person{n} has {'very ' * (n % 5)}old, which {'is so and ' * 14}that is thing{n}." for n in range(persons)
+    ]
     llm = Fixed(lambda prompt: prompt.inputs["nuggets"][0])
     found = answer(ginger(res_length_limit=limit, words=words, summarizer=LlmSummarizer(llm=llm)), *texts)
     assert 0 < count_words([found.text]) <= limit * words
@@ -655,7 +657,15 @@ def test_chain_of_thought_ends_with_the_answer() -> None:
 
     assert text("1. Pieces: many. [1]\nAnswer: no\n\n4. Then\n**Answer:** Ann does. [1]") == "Ann does. [1]"
     for label in (
-        *("4. Answer:", "**4. Answer:**", "4) Answer:", "(4) Answer:", "4. **Answer**:", "Final answer:", "### Answer\n"),
+        *(
+            "4. Answer:",
+            "**4. Answer:**",
+            "4) Answer:",
+            "(4) Answer:",
+            "4. **Answer**:",
+            "Final answer:",
+            "### Answer\n",
+        ),
         *("**Final Answer:**", "Step 4: Answer:", "The answer:", "4. Answer\n", "Answer\n\n", "> Answer:", "_Answer:_"),
     ):
         assert text(f"1. Pieces: many. [1]\n2. Groups: ...\n{label} Ann does. [1]") == "Ann does. [1]", label
@@ -743,7 +753,10 @@ class Topics(Subjects):
 def test_topic_words_stand_in_the_trace_the_report_and_a_plot() -> None:
     generator = ginger(clusterer=Topics())
     traces = [answer(generator, TEA, COFFEE).trace, answer(generator, TEA, COFFEE).trace]
-    assert [cluster["words"] for cluster in traces[0]["clusters"]] == [["drinks", "grows", "sells"], ["roasts", "drinks"]]
+    assert [cluster["words"] for cluster in traces[0]["clusters"]] == [
+        ["drinks", "grows", "sells"],
+        ["roasts", "drinks"],
+    ]
     report = generator.report(
         [TurnRecord("c", f"t{n}", "d", n, "?", trace={"generator": trace}) for n, trace in enumerate(traces)]
     )

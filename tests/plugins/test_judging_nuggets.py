@@ -195,9 +195,10 @@ def test_each_pair_of_answers_is_judged_at_one_length(store: Store, tmp_path: Pa
     assert report_of(found).numbers["nuggets"]["left_out"]["no_pair"] == 1
     assert metric(store, model(), equal_length=one).measure([short])["t<::>1"]["nuggets_words"] == 5
     assert metric(store, model(), equal_length=other, max_words=3).measure([long])["t<::>1"]["nuggets_words"] == 3
-    assert metric(store, model(), equal_length=one).content_hash() != metric(
-        store, model(), equal_length=other
-    ).content_hash()
+    assert (
+        metric(store, model(), equal_length=one).content_hash()
+        != metric(store, model(), equal_length=other).content_hash()
+    )
 
 
 def test_a_folder_without_a_run_has_no_lengths(store: Store, tmp_path: Path) -> None:
@@ -241,7 +242,13 @@ def test_turns_with_too_few_nuggets_are_left_out_and_counted(store: Store, tmp_p
     assert list(measured) == ["t<::>2"]
     report = report_of(measured)
     assert "Nuggets: 2 of 3 turns left out: 1 rest on fewer than 2 nuggets, 1 have no passages" in report.lines[1]
-    assert report.numbers["nuggets"]["left_out"] == {"few": 1, "no_pair": 0, "no_passages": 1, "no_nuggets": 0, "not_judged": 0}
+    assert report.numbers["nuggets"]["left_out"] == {
+        "few": 1,
+        "no_pair": 0,
+        "no_passages": 1,
+        "no_nuggets": 0,
+        "not_judged": 0,
+    }
     assert list(metric(store, model()).measure(records)) == ["t<::>1", "t<::>2"]
     assert list(metric(store, model(), min_nuggets=1).measure(records)) == ["t<::>1", "t<::>2"]
 
