@@ -13,6 +13,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Metrics
 from convrag.api.types import Answer
+from convrag.testing import TaskContract
 from convrag_ginger.compare_answers import CompareAnswersTask, compare_pair
 
 
@@ -22,6 +23,11 @@ class Words(Metrics):
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         texts = {record.turn_id: record.answer.text.split() for record in records}
         return {turn: {"words": len(words), "tea": words.count("tea")} for turn, words in texts.items()}
+
+
+class TestTaskContract(TaskContract):
+    def make(self) -> CompareAnswersTask:
+        return CompareAnswersTask(records=[Path("one"), Path("other")])
 
 
 def run(*answers: str) -> dict[str, TurnRecord]:

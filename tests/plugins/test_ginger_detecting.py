@@ -19,6 +19,7 @@ from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
+from convrag_ginger.auto_detector import AutoDetector
 from convrag_ginger.llm_detector import LlmDetector, split_passage
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.task import DetectNuggetsTask
@@ -336,6 +337,12 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
 
 
 # The task ----------------------------------------------------------------------------------------------------------
+
+
+class TestAutoContract(DetectorContract):
+    def make(self) -> AutoDetector:
+        llm = Scripted(lambda passage: passage)
+        return AutoDetector(llm=llm, tagging=LlmDetector(llm=llm), matching=SentencesDetector())
 
 
 class TestTaskContract(TaskContract):
