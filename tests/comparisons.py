@@ -35,7 +35,8 @@ def run_result(
         "seconds": 1.0,
     }
     choices = parse_overrides(overrides.split())
-    return RunResult(name or overrides, choices, summary=RunSummary(**(made | summary)), scores=scores)
+    told = RunSummary(**(made | summary))
+    return RunResult(name or overrides, choices, told.state, summary=told, scores=scores)
 
 
 GOOD: Values = {f"c{n}": [0.9, 0.8] for n in range(6)}

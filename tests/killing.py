@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from convrag.api.records import EXIT_STATUS
+
 BOARDS = ("leaderboard.md", "leaderboard.csv", "leaderboard.tex")
 
 COUNTING = """
@@ -49,7 +51,7 @@ class Grid:
     Args:
         folder: where it runs.
         arguments: of the command.
-        asked: how many calls its LLM has got so far.
+        asked: how many calls its LLM has answered so far.
         kind: under which the store keeps their replies.
     """
 
@@ -70,11 +72,18 @@ class Grid:
                 start_new_session=True,
             )
 
-    def finish(self) -> float:
-        """Run it to its end, which must be a good one; the seconds that it took."""
+    def finish(self, tries: int = 1) -> float:
+        """Run it to its end, which must be a good one; the seconds that it took.
+
+        Args:
+            tries: how often it is run at most. It is run again where the status says that turns failed.
+        """
         start = time.monotonic()
-        status = self.start().wait(timeout=600)
-        assert status == 0, (self.folder / "out.txt").read_text()[-3000:]
+        for _ in range(tries):
+            status = self.start().wait(timeout=600)
+            if status != EXIT_STATUS["partial"]:
+                break
+        assert status == 0, f"exit status {status}: " + (self.folder / "out.txt").read_text()[-3000:]
         return time.monotonic() - start
 
     def kill_when(self, reached: Callable[[float], bool]) -> None:
@@ -123,20 +132,21 @@ def shares(number: int, seed: int) -> list[float]:
     return [(part + draw.random()) / number for part in range(number)]
 
 
-def check_killed(disturbed: Grid, calm: Grid, reached: Callable[[float], bool]) -> tuple[int, int]:
+def check_killed(disturbed: Grid, calm: Grid, reached: Callable[[float], bool], tries: int = 1) -> tuple[int, int]:
     """Kill a grid and run it again: it must end as the calm one did, and ask nothing whose reply was stored.
 
     Args:
         disturbed: a fresh grid.
         calm: the same one, undisturbed, which made each call once.
         reached: when to kill (see `Grid.kill_when`).
+        tries: how often it is run again at most, where turns fail.
 
     Returns:
         How many replies were stored when it was killed, and how many calls were made afterwards.
     """
     disturbed.kill_when(reached)
     stored, asked = disturbed.stored(), disturbed.asked()
-    disturbed.finish()
+    disturbed.finish(tries)
     again = disturbed.asked() - asked
     assert disturbed.boards() == calm.boards()
     assert again == calm.stored() - stored

@@ -27,6 +27,17 @@ class UnknownName(ConfigError):
         super().__init__("\n".join([f"{what} {name!r} does not exist.{guess}{offer}", *hints]))
 
 
+class UnidentifiedValue(ConvragError):
+    """A value on which results depend cannot be identified, so they cannot be remembered; `place` says what it is."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        super().__init__(
+            f"{place} cannot be identified, so results that depend on it cannot be remembered: {reason}. "
+            "Use numbers, texts, lists, dictionaries, sets, paths, enums, arrays or dataclasses of these."
+        )
+
+
 class PluginError(ConvragError):
     """A plugin could not be loaded, or registers a name that another plugin has registered."""
 

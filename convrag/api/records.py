@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from convrag.api.types import Answer, Completion, Evidence, Hit, Prompt, Query
+
+RunState = Literal["ok", "partial", "failed"]
+"""How a run ended: whole, with something missing, or without a single turn that did not fail."""
+
+EXIT_STATUS: Mapping[RunState, int] = {"ok": 0, "failed": 1, "partial": 3}
+"""The exit status of a command whose run ended so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
     """The calls, tokens, costs and times of one stage in one turn.
 
-    `calls` were made in this run, `reused` ones were answered from the store; tokens count for both. `cached_tokens`
+    `calls` were made in this run, `reused` ones were answered from the store; tokens count for both. `failed` ones
+    raised an error, and have no result. `cached_tokens`
     are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
     what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
     waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
@@ -31,6 +38,7 @@ class Usage:
     seconds: float = 0.0
     retries: int = 0
     reused_seconds: float = 0.0
+    failed: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -74,6 +82,7 @@ class Run:
 
     `notes` are the notes of its stages for a reader of the scores; `prompts` holds the prompt templates by place and
     task ("rewriter.rewrite"). `sweep` is the id of the sweep that the run belongs to; it is empty for a single run.
+    `reused` says that an earlier run of the same command has left these results; its observers hear nothing.
     """
 
     folder: Path
@@ -84,6 +93,7 @@ class Run:
     notes: tuple[str, ...] = ()
     prompts: Mapping[str, str] = field(default_factory=dict)
     sweep: str = ""
+    reused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +139,9 @@ class RunSummary:
 
     `intervals` are the 95 % intervals of the overall scores. `slices` are the scores by turn position ("turn") and by
     the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
-    if it did not.
+    if it did not. `fallbacks` counts, by stage, the turns in which it fell back; `always_fell_back` names the stages
+    that did so in every turn in which they had something to do. `failed_metrics` says why a metric has no values, or
+    not all: metric -> reason.
     """
 
     overall: Mapping[str, float]
@@ -145,6 +157,21 @@ class RunSummary:
     stopped: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
+    always_fell_back: tuple[str, ...] = ()
+    failed_metrics: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def state(self) -> RunState:
+        """How the run ended: "failed" if every turn failed, "partial" if anything is missing, else "ok"."""
+        if self.failed == self.turns:
+            return "failed"
+        missing = self.failed or self.stopped or self.always_fell_back or self.failed_metrics
+        return "partial" if missing else "ok"
+
+    @property
+    def exit_status(self) -> int:
+        """The exit status of a command whose run ended so: 0, 1 (failed) or 3 (partial)."""
+        return EXIT_STATUS[self.state]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +179,9 @@ class Cell:
     """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
 
     `name` is what people call it: those of its overrides in which it differs from other cells.
-    `state` is "ok", "reused" (finished by an earlier run of the same command), "failed", "same" (it is the same
-    experiment as the cell whose id is `same_as`, and is not run), or empty while it is to come.
+    `state` is "ok", "reused" (finished by an earlier run of the same command), "partial" (some of its turns failed,
+    say; the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is `same_as`,
+    and is not run), or empty while it is to come. `error` says why it failed, or what a partial one lacks.
     """
 
     id: str

@@ -44,12 +44,23 @@ class Stage(ABC):
     """The base class of all stages. Subclasses take keyword parameters, and import heavy libraries inside methods."""
 
     fingerprint: str = ""
-    """A hash of option, parameters, injected stages, files read and source; empty for a stage built by hand."""
+    """A hash of all that bears on results; empty for a stage built by hand.
+
+    It covers the option, the parameters, the injected stages, `content_hash()`, `endpoints()`, the prompts, the
+    versions of the libraries, and the source of the class, of its base classes, and of the modules of convrag that they
+    use.
+    """
 
     requires: ClassVar[Mapping[str, str]] = {}
     """Optional modules that the stage needs -> what to install for them: `{"torch": "convrag[neural]"}`.
 
     convrag looks for them, without importing them, before it calls `check`.
+    """
+
+    libraries: ClassVar[Sequence[str]] = ()
+    """Distributions, as pip names them, whose versions bear on results: `("scikit-learn",)`.
+
+    They are part of the fingerprint, as are those of `requires`, which need not be repeated here.
     """
 
     env_vars: ClassVar[Sequence[str]] = ()
@@ -71,6 +82,13 @@ class Stage(ABC):
         If it is empty, each parameter that is a path counts with the contents of its file. Prompts count in any case.
         """
         return ""
+
+    def endpoints(self) -> Sequence[str]:
+        """Return the addresses of the servers that the results come from, without passwords and keys.
+
+        They are part of the fingerprint. Parameters are so in any case: return those that come from the environment.
+        """
+        return ()
 
     def note(self) -> str:
         """Return a sentence for the run's summary that readers of its scores should know; empty by default."""

@@ -44,7 +44,8 @@ class Dataset(Stage):
 
         digest = blake2b(digest_size=16)
         for passage in self.corpus(domain):
-            digest.update(repr((passage.id, passage.title, passage.text, passage.url)).encode())
+            row = (passage.id, passage.title, passage.text, passage.url, sorted(passage.metadata.items()))
+            digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
@@ -187,4 +188,7 @@ class Task(Stage):
 
     @abstractmethod
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Do the task with the composed configuration, writing files below `folder`. Return the exit status."""
+        """Do the task with the composed configuration, writing files below `folder`.
+
+        Return the exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
+        """

@@ -72,7 +72,9 @@ class Question:
     number: int = 1
     history: tuple[Turn, ...] = ()
     standalone: str = ""
-    stage_state: dict[object, dict[str, Any]] = field(default_factory=dict, repr=False, compare=False)
+    stage_state: dict[object, dict[str, Any]] = field(
+        default_factory=dict, repr=False, compare=False, metadata={"identity": False}
+    )
 
     def state(self, stage: object) -> dict[str, Any]:
         """Return the dictionary in which a stage keeps data about this conversation from turn to turn.

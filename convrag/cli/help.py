@@ -15,6 +15,12 @@ from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants
 from convrag.registry import plugins
 
+_DESCRIPTIONS = {
+    "ranker": "ranks the clusters of nuggets from which generator=ginger answers; passages are ranked by reranker",
+    "reranker": "ranks the retrieved passages again, with the options of ranker",
+}
+"""Group -> what its stages do, where two groups share a class."""
+
 
 def register_help() -> None:
     """Make `${convrag.help:}` known to OmegaConf."""
@@ -52,12 +58,12 @@ def help_text() -> str:
     registry = plugins.load().registry
     lines = ["Stages (group=option):"]
     for group in GROUPS:
-        options = registry.options(group)
+        heading = ["", f"  {group}: {_describe_group(group)}"]
         if group == "reranker":
-            lines += ["", "  reranker: the options of ranker, applied to the retrieved passages"]
-        elif options:
+            lines += heading
+        elif options := registry.options(group):
             offered = {name: option.help for name, option in options.items()} | variants(group)
-            lines += ["", f"  {group}", *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
+            lines += [*heading, *(f"    {name:<22} {text}" for name, text in sorted(offered.items()))]
     for group, what in PRESETS.items():
         lines += ["", f"  +{group}=...: {what}"]
         lines += [f"    {name:<22} {text}" for name, text in variants(group).items()]
@@ -65,6 +71,12 @@ def help_text() -> str:
     lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
     lines += [f"\n{failure}" for failure in registry.failures]
     return "\n".join(lines).replace("$", "$$")
+
+
+def _describe_group(group: str) -> str:
+    """What the stages of a group do, in a line."""
+    text = _DESCRIPTIONS.get(group) or (inspect.getdoc(GROUPS[group]) or "").partition("\n")[0]
+    return f"{text[:1].lower()}{text[1:]}".rstrip(".")
 
 
 def _settings(settings: type, prefix: str = "") -> list[tuple[str, str]]:

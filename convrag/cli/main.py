@@ -19,6 +19,7 @@ from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConvragError
+from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
@@ -27,7 +28,7 @@ from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
-from convrag.sweep.sweep_file import find_sweep_id, read_metric
+from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
 
@@ -37,7 +38,10 @@ log = logging.getLogger(__name__)
 
 
 def main() -> None:
-    """Run the command and exit: 0, 2 for a mistake of the user's, 130 when interrupted, 1 for anything else."""
+    """Run the command and exit.
+
+    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted; 1 for all else.
+    """
     sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
@@ -84,7 +88,8 @@ def _is_multirun(arguments: list[str]) -> bool:
 class Jobs:
     """What Hydra runs: the one job of a plain command, or each one that a sweeper makes, in whatever process.
 
-    `status` is the exit status of a plain command. Hydra hands nothing back from a job but to sweepers.
+    `status` is the exit status of a plain command, and of other sweepers than ours where their jobs run in this
+    process. Hydra hands nothing back from a job but to sweepers.
     """
 
     def __init__(self) -> None:
@@ -111,7 +116,9 @@ class Jobs:
         elif find_sweep_id(folder):
             return _run_cell(list(chosen.overrides.task), folder, execute, metric)
         else:
-            return _run_for_sweeper(folder, execute, metric)
+            status, value = _run_for_sweeper(folder, execute, metric)
+            self.status = max(self.status, status)
+            return value
         return nan if self.status else read_metric(folder, metric)
 
 
@@ -134,16 +141,19 @@ def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], me
     return run_cell(overrides, folder, execute, metric)
 
 
-def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> float:
+def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> tuple[int, float]:
+    """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
     try:
         status = execute()
     except ConvragError as error:
         raise ConvragError(str(error)) from error  # not every subclass can be sent from one process to another
-    if status:
+    if status == EXIT_STATUS["partial"] and not read_json(folder / METRICS_FILE).get("stopped"):
+        log.warning("the sweeper gets the value of a partial run: see %s", folder / "summary.md")
+    elif status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
     if isnan(value := read_metric(folder, metric)):
         log.warning("sweep.metric=%s was not measured: the sweeper gets no value of %s", metric, folder)
-    return value
+    return status, value
 
 
 def _message(error: Exception) -> str:

@@ -1,6 +1,7 @@
 """One run: a configuration answers the conversations of its data set, and metrics measure the turns.
 
 * `runner`: runs a configuration and writes its results.
+* `manifest`: run.json, by which a finished run is known when the same one is asked for.
 * `workers`: several conversations at a time, each in a thread.
 * `observers`: calls the hooks of those that observe the run.
 * `writers`: the files of a run.

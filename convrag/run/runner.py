@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
@@ -20,20 +19,18 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import Settings
+from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
-from convrag.score.summary import format_score_lines, join_reports, read_summary, summarize
+from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
 from convrag.score.summary_page import format_markdown
-from convrag.store.fingerprint import digest
+from convrag.store.atomic import write_atomically
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
-
-MANIFEST = "run.json"
-"""The file in which a finished run says what its results depend on."""
 
 
 def run_experiment(
@@ -62,13 +59,13 @@ def run_experiment(
     turns = sum(len(conversation.turns) for conversation in conversations)
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
     if reuse and (summary := read_finished_summary(run)):
-        return run, summary
+        return replace(run, reused=True), summary
     wiring.prepare()
     return run, _execute_run(run, wiring, ConversationWorkers(pipeline, conversations, settings), *observers)
 
 
 def evaluate_records(
-    config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = ()
+    config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = (), *, stopped: str = ""
 ) -> tuple[Run, RunSummary]:
     """Measure the records of finished turns, and write the same files as a run does below `folder`.
 
@@ -77,6 +74,7 @@ def evaluate_records(
         folder: the folder for the files.
         records: the records, conversation by conversation.
         notes: notes on the records for readers of the summary.
+        stopped: why the run that made them ended early; empty if it did not.
 
     Raises:
         ConvragError: the configuration or the data are not valid.
@@ -94,7 +92,7 @@ def evaluate_records(
         config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    return run, _execute_run(run, wiring, _FinishedRecords(records))
+    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped))
 
 
 def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
@@ -121,10 +119,9 @@ class _RecordSource(Protocol):
 class _FinishedRecords:
     """A source of records of finished turns."""
 
-    stopped = ""
-
-    def __init__(self, records: Sequence[TurnRecord]) -> None:
+    def __init__(self, records: Sequence[TurnRecord], stopped: str) -> None:
         self._records = records
+        self.stopped = stopped
 
     def records(self) -> Iterator[TurnRecord]:
         return iter(self._records)
@@ -152,16 +149,17 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
             reports,
             measuring=measured.usage,
             seconds=time.perf_counter() - start,
-            stopped=source.stopped or measured.stopped,
+            stopped=source.stopped,
+            failed_metrics=measured.failures,
         )
         files.append("scores.jsonl", format_score_lines(scores))
         for name, text in (item for report in reports for item in report.files.items()):
             files.append(name, text.removesuffix("\n").split("\n"))
-        files.append("metrics.json", [json.dumps(asdict(summary), indent=2)])
+        files.append("metrics.json", [format_summary(summary)])
         files.append("summary.md", [format_markdown(run, summary)])
-        manifest = {"identity": _compute_identity(run), "fingerprints": run.fingerprints}
-        files.append(MANIFEST, [json.dumps(manifest, indent=2)])
+        (run.folder / MANIFEST).unlink(missing_ok=True)  # what is published in part is no finished run
         files.publish()
+        write_atomically(run.folder / MANIFEST, f"{format_manifest(run)}\n")
     except BaseException as error:
         known = isinstance(error, (ConvragError, KeyboardInterrupt))
         observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
@@ -171,26 +169,6 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
         records.close()
     observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary
-
-
-def read_finished_summary(run: Run) -> RunSummary | None:
-    """Read the summary in the run's folder, if a run with the same stages and settings has finished there.
-
-    A run that was stopped, or in which turns failed, has not: run again, it asks only for what is missing.
-    """
-    try:
-        manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
-        summary = read_summary(run.folder / "metrics.json")
-    except (OSError, ValueError):
-        return None
-    whole = not summary.stopped and not summary.failed
-    return summary if whole and manifest.get("identity") == _compute_identity(run) else None
-
-
-def _compute_identity(run: Run) -> str:
-    """Compute a hash of all that the results of a run depend on: its stages and some of the settings."""
-    settings = {name: run.config.get(name) for name in ("top_k", "top_n", "history", "limit")}
-    return digest([run.fingerprints, settings])
 
 
 def _read_conversations(dataset: Dataset, settings: Settings) -> list[Conversation]:

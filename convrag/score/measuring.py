@@ -16,17 +16,21 @@ from convrag.store.usage import UsageMeter
 log = logging.getLogger(__name__)
 
 GROUP = "metrics"
+_NOTHING = "no turn has what it compares, such as an answer and a reference to compare it with, or qrels."
 
 
 @dataclass
 class MetricResults:
-    """The values and reports of all metrics, and their calls of language models; `stopped` says which metric failed."""
+    """The values and reports of all metrics, and their calls of language models.
+
+    `failures` says why a metric has no values, or not all: metric -> reason.
+    """
 
     values: list[tuple[Metrics, Values]] = field(default_factory=list)
     reports: list[Report] = field(default_factory=list)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     replies: Sequence[tuple[Prompt, Completion]] = ()
-    stopped: str = ""
+    failures: dict[str, str] = field(default_factory=dict)
 
 
 def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
@@ -46,12 +50,17 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             if not isinstance(values, Mapping):
                 raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
             results.values.append((metric, values))
+            if not any(values.values()):
+                results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
             if isinstance(values, Measurement) and values.report is not None:
                 results.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
-            reason = f"{place} failed: {error if known else f'{type(error).__name__}: {error}'}"
-            log.warning("%s", reason, exc_info=None if known else error)
-            results.stopped = results.stopped or reason
+            results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
+            log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
+        else:
+            if failed := meter.usage.get(place, Usage()).failed:
+                usage = meter.usage[place]
+                results.failures[name] = f"{failed} of its {failed + usage.calls + usage.reused} calls failed"
     results.usage, results.replies = meter.usage, meter.replies
     return results

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.records import Report, RunSummary, Slice, TurnRecord, Usage
+from convrag.score.endings import FallbackCounter
 from convrag.score.scoring import Scores
 
 OVERALL = "overall"
@@ -22,6 +24,7 @@ def summarize(
     measuring: Mapping[str, Usage] | None = None,
     seconds: float = 0.0,
     stopped: str = "",
+    failed_metrics: Mapping[str, str] | None = None,
 ) -> RunSummary:
     """Summarize a run.
 
@@ -32,14 +35,16 @@ def summarize(
         measuring: the metrics' calls of language models, by metric.
         seconds: the duration of the run.
         stopped: why the run ended early; empty if it did not.
+        failed_metrics: metric -> why it has no values, or not all.
     """
-    turns: Counter[str] = Counter()
+    turns, failed = 0, 0
+    fallbacks = FallbackCounter()
     usage: dict[str, Usage] = defaultdict(Usage)
     timings: dict[str, float] = defaultdict(float)
     for record in records:
-        turns["all"] += 1
-        turns["failed"] += bool(record.error)
-        turns.update(f"fallback {stage}" for stage in record.fallbacks)
+        turns += 1
+        failed += bool(record.error)
+        fallbacks.add(record)
         for stage, spent in record.usage.items():
             usage[stage] += spent
         for stage, stage_seconds in record.timings.items():
@@ -49,9 +54,9 @@ def summarize(
         overall=domains[OVERALL].scores,
         domains={domain: part.scores for domain, part in domains.items() if domain != OVERALL},
         scored={place: part.turns for place, part in domains.items()},
-        turns=turns["all"],
-        failed=turns["failed"],
-        fallbacks={key.removeprefix("fallback "): n for key, n in sorted(turns.items()) if key.startswith("fallback ")},
+        turns=turns,
+        failed=failed,
+        fallbacks=dict(sorted(fallbacks.counts.items())),
         usage={**usage, **(measuring or {})},
         timings={stage: round(total, 6) for stage, total in timings.items()},
         seconds=round(seconds, 3),
@@ -59,6 +64,8 @@ def summarize(
         stopped=stopped,
         intervals=scores.compute_intervals(),
         slices=scores.score_slices(),
+        always_fell_back=fallbacks.find_always(),
+        failed_metrics=failed_metrics or {},
     )
 
 
@@ -83,15 +90,22 @@ def format_score_lines(scores: Scores) -> Iterator[str]:
         yield json.dumps({**ids, "turn": turn.number, "scores": turn.scores})
 
 
+def format_summary(summary: RunSummary) -> str:
+    """Format a summary as metrics.json, with its state."""
+    return json.dumps({"state": summary.state, **asdict(summary)}, indent=2)
+
+
 def read_summary(path: Path) -> RunSummary:
     """Read a run's metrics.json. Raises DataError if it is not valid."""
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
+        row.pop("state", None)  # follows from the rest; early versions did not write it
+        row["always_fell_back"] = tuple(row.get("always_fell_back", ()))
         row["usage"] = {stage: Usage(**usage) for stage, usage in row["usage"].items()}
         row["intervals"] = {measure: (low, high) for measure, (low, high) in row["intervals"].items()}
         row["slices"] = {
             name: {value: Slice(**part) for value, part in parts.items()} for name, parts in row["slices"].items()
         }
         return RunSummary(**row)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(f"these are no metrics of a run ({error!r})", path=path) from error

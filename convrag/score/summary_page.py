@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING
 
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
+from convrag.score.endings import count, describe_ending
 from convrag.score.summary import OVERALL
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+STYLES = {"failed": "red", "partial": "yellow"}
+"""State of a run that is not whole -> its style on the terminal."""
+
+ADVICE = "The same command asks again only for what is missing."
+"""What to do about a partial run, where the command makes one."""
 
 
 def make_score_rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
@@ -43,15 +50,16 @@ def make_slice_rows(slices: Mapping[str, Slice]) -> list[list[str]]:
 
 def list_remarks(run: Run, summary: RunSummary) -> list[str]:
     """List what a reader of the scores must know, in sentences: counts, failures, usage, reports and notes."""
-    lines = [f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s."]
+    lines = ["An earlier run of this command left these results; its times and calls follow."] if run.reused else []
+    lines.append(f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s.")
     if summary.stopped:
-        when = f" after {summary.turns} of {run.turns} turns" if summary.turns < run.turns else " with its turns done"
-        lines.append(f"The run stopped{when}: {summary.stopped}")
+        lines.append(f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}")
     if summary.failed:
-        lines.append(f"{summary.failed} turns failed; each has its `error` in intermediate/.")
+        lines.append(f"{count(summary.failed, 'turn')} failed; each has its `error` in intermediate/.")
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
+    lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
     lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
     reported = [line for report in summary.reports.values() for line in report["lines"]]
     return [*lines, *reported, *run.notes]
@@ -62,6 +70,7 @@ def _describe_usage(total: Usage) -> str:
     cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
     parts = [
         f"Stage calls: {total.calls} made, {total.reused} reused",
+        f"{total.failed} failed" if total.failed else "",
         f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens",
         f"${total.spent_usd:.4f} spent" if total.spent_usd else "",
         f"${total.cost_usd:.4f} with what was reused" if total.cost_usd > total.spent_usd else "",
@@ -94,7 +103,8 @@ def format_markdown(run: Run, summary: RunSummary) -> str:
         if isinstance(node, Mapping) and OPTION_KEY in node
     ]
     usage = _format_table(make_usage_rows(summary))
-    remarks = [f"* {line}" for line in list_remarks(run, summary)]
+    ending = [describe_ending(summary)] if summary.state != "ok" else []
+    remarks = [f"* {line}" for line in [*ending, *list_remarks(run, summary)]]
     parts = [["# Summary of a run"], scores, remarks, usage, ["Stages:", "", *chosen]]
     for name, slices in summary.slices.items():
         parts += [[f"## By {name.replace('_', ' ')}"], _format_table(make_slice_rows(slices))]
@@ -124,6 +134,21 @@ def _format_table(rows: list[list[str]]) -> list[str]:
 def _format_time(stage: str, summary: RunSummary) -> str:
     seconds = summary.timings.get(stage)
     return f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
+
+
+def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = "") -> None:
+    """Print the scores, the remarks, further lines, and at the end how the run ended if not well, with advice."""
+    from rich.console import Console
+
+    console = Console()
+    if table and summary.overall:
+        console.print(make_table(summary))
+    for line in [*list_remarks(run, summary), f"Results: {run.folder}", *lines]:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    if ending := describe_ending(summary):
+        console.print(
+            f"{ending} {advice}".rstrip(), style=STYLES[summary.state], highlight=False, markup=False, soft_wrap=True
+        )
 
 
 def make_table(summary: RunSummary) -> Table:

@@ -12,6 +12,8 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.progress import track
+from convrag.store.fingerprint import digest
+from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
 
@@ -29,7 +31,8 @@ class Corpus:
             raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
         self.fingerprint = dataset.corpus_fingerprint(domain)
-        folder = store.folder("corpora", self.fingerprint, lambda path: _copy_passages(dataset, domain, path))
+        key = digest([self.fingerprint, hash_modules(__name__)])
+        folder = store.folder("corpora", key, lambda path: _copy_passages(dataset, domain, path))
         self._connection = sqlite3.connect(
             f"file:{folder / 'passages.sqlite'}?mode=ro", uri=True, check_same_thread=False
         )

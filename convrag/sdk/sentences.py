@@ -1,4 +1,9 @@
-"""Splits English text into sentences with pysbd, as spans of the text or as texts."""
+"""Splits English text into sentences with pysbd, as spans of the text or as texts.
+
+pysbd's time grows with the square of a line's length, so it reads at most 3,000 characters at once: of a longer line it
+gets the parts between ends that are certain. A text of more than 50,000 characters, such as a whole book, is split at
+certain ends alone. So the time grows with the length, whatever the text.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,19 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-_CITATION = re.compile(r"[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
+LIBRARIES = ("pysbd",)
+"""Their versions are part of the fingerprints of stages that use this module."""
+
+READ_AT_ONCE = 3_000
+"""Characters of a line that pysbd reads at once."""
+
+READ_IN_FULL = 50_000
+"""Characters of a text above which pysbd is not asked."""
+
+# The lookbehind keeps the search from starting again at each space of a long row of spaces.
+_CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
+# An end after a word that is too long for an abbreviation, before a capital letter or a citation.
+_CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
 _LINE = re.compile(r"[^\r\n]+")
 _SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
 _CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
@@ -18,13 +35,10 @@ def find_sentence_spans(text: str) -> list[tuple[int, int]]:
     A line break ends a sentence. So does a punctuation mark with space on both sides, as in tokenised text, even within
     quotes. A part without letters, such as the number of a list item, belongs to the next sentence.
     """
-    from pysbd import Segmenter
-
-    segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
     spans: list[tuple[int, int]] = []
     for line in _LINE.finditer(text):
         if line[0].strip():
-            parts = [str(part) for part in segmenter.segment(line[0])]
+            parts = segment_line(line[0], fast=len(text) > READ_IN_FULL)
             located = _locate_parts(text, line.start(), line.end(), parts)
             divided = (part for span in located for part in _split_at_spaced_marks(text, *span))
             spans += _join_without_letters(text, _move_closing_quotes(text, divided))
@@ -43,16 +57,47 @@ def split_sentences(text: str) -> tuple[str, ...]:
     Numbers in square brackets are removed: in a prompt they would look like citations of its passages. A line break
     ends a sentence, since titles and list items often have no punctuation mark at their end.
     """
+    fast = len(text) > READ_IN_FULL
+    lines = (" ".join(line.split()) for line in remove_citations(text).splitlines())
+    parts = (part.strip() for line in lines if line for part in segment_line(line, fast=fast))
+    return tuple(part for part in parts if part)
+
+
+def segment_line(line: str, *, fast: bool = False) -> list[str]:
+    """Split a line into its sentences, with the white space after them.
+
+    Args:
+        line: a text without line breaks.
+        fast: whether to split at certain ends alone, without pysbd.
+    """
+    if fast:
+        return _CERTAIN_GAP.split(line)
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
-    lines = (" ".join(line.split()) for line in remove_citations(text).splitlines())
-    return tuple(stripped for line in lines if line for part in segmenter.segment(line) if (stripped := part.strip()))
+    blocks = [line] if len(line) <= READ_AT_ONCE else _cut_at_certain_ends(line)
+    return [
+        str(part) for block in blocks for part in (segmenter.segment(block) if len(block) <= READ_AT_ONCE else [block])
+    ]
 
 
 def remove_citations(text: str) -> str:
     """Remove numbers in square brackets from a text."""
     return _CITATION.sub("", text)
+
+
+def _cut_at_certain_ends(line: str) -> Iterator[str]:
+    """Cut a line into blocks of at most READ_AT_ONCE characters; a block is longer only where no end is certain."""
+    start = last = 0
+    for gap in _CERTAIN_GAP.finditer(line):
+        if gap.end() - start > READ_AT_ONCE and last > start:
+            yield line[start:last]
+            start = last
+        last = gap.end()
+    if len(line) - start > READ_AT_ONCE and last > start:
+        yield line[start:last]
+        start = last
+    yield line[start:]
 
 
 def _locate_parts(text: str, start: int, end: int, parts: list[str]) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+LIBRARIES = ("PyStemmer",)
+"""Their versions are part of the fingerprints of stages that use this module."""
+
 _thread = threading.local()
 """Holds a stemmer for each thread, since stemmers are not thread-safe."""
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 else:
     M = TypeVar("M")
 
+LIBRARIES = ("json-repair",)
+"""Their versions are part of the fingerprints of stages that use this module."""
+
 RETRY_MESSAGE = (
     "This reply could not be read: {complaint}. Reply again, with the JSON alone, in the form that was asked for."
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
+from convrag.api.errors import UnidentifiedValue
 from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
@@ -16,7 +17,7 @@ from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
-from convrag.store.usage import add_reply, add_usage
+from convrag.store.usage import add_reply, add_usage, count_failure
 
 
 def remember(stage: Stage, store: Store) -> None:
@@ -31,8 +32,13 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
     """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs."""
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
-        return digest([stage.request(prompt), prompt.attempt])
-    return digest([stage.fingerprint, method, arguments])
+        return digest([stage.request(prompt), prompt.attempt], f"{type(stage).__name__}: the request")
+    try:
+        return digest([stage.fingerprint, method, arguments])
+    except UnidentifiedValue:
+        for name, value in arguments.items():
+            digest(value, f"{type(stage).__name__}.{method}: argument {name}")
+        raise
 
 
 def _remember_call(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, _: str) -> Callable[..., Any]:
@@ -46,7 +52,8 @@ def _remember_call(stage: Stage, method: Callable[..., Any], store: Store, codec
             with store.lock([key]):
                 if (entry := store.get_with_seconds([key]).get(key)) is None:
                     start = time.perf_counter()
-                    result = method(*args, **kwargs)
+                    with count_failure():
+                        result = method(*args, **kwargs)
                     store.put(_name_method(stage, method), {key: codec.encode(result)}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
                     return result
@@ -81,7 +88,8 @@ def _remember_items(
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
                     start = time.perf_counter()
-                    rows = method(**{**arguments, each: list(missing.values())})
+                    with count_failure(len(missing)):
+                        rows = method(**{**arguments, each: list(missing.values())})
                     computed = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
                     store.put(_name_method(stage, method), computed, (time.perf_counter() - start) / len(computed))
         saved = sum(seconds for _, seconds in found.values())

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from convrag.api.errors import RunStopped
 from convrag.api.records import Usage
 from convrag.api.types import Completion, Prompt
 
@@ -56,6 +57,18 @@ def add_usage(usage: Usage) -> None:
     if current := current_meter():
         meter, name = current
         meter.add(name, usage)
+
+
+@contextmanager
+def count_failure(calls: int = 1) -> Iterator[None]:
+    """Count the calls of the block as failed ones if it raises an error; a call that stops the run was not made."""
+    try:
+        yield
+    except RunStopped:
+        raise
+    except Exception:
+        add_usage(Usage(failed=calls))
+        raise
 
 
 def add_reply(prompt: Prompt, completion: Completion) -> None:

@@ -11,8 +11,11 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConvragError
-from convrag.run.runner import MANIFEST
+from convrag.api.errors import ConvragError, DataError
+from convrag.api.records import EXIT_STATUS
+from convrag.run.manifest import MANIFEST
+from convrag.score.endings import describe_gaps
+from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
 from convrag.sweep.lock import hold_cell
 from convrag.sweep.sweep_file import (
@@ -58,7 +61,8 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         _tell(f"{number} this cell failed: {ending['error']}")
         return nan
     value = read_metric(folder, metric)
-    _tell(f"{number} {_outcome(folder, metric, value)}{' (reused)' if ending['state'] == 'reused' else ''}")
+    notes = {"reused": " (reused)", "partial": f" (partial: {ending['error']})"}
+    _tell(f"{number} {_outcome(folder, metric, value)}{notes.get(ending['state'], '')}")
     return value
 
 
@@ -78,9 +82,23 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
         known = isinstance(error, ConvragError)
         (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
         return {"state": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
+    written = _written(folder) != before
     if status:
-        return {"state": "failed", "error": f"the run ended with status {status}"}
-    return {"state": "reused" if before and _written(folder) == before else "ok", "error": ""}
+        state = "partial" if status == EXIT_STATUS["partial"] else "failed"
+        return {"state": state, "error": f"the run ended with status {status}"} | (
+            _read_gaps(folder) if written else {}
+        )
+    return {"state": "reused" if before and not written else "ok", "error": ""}
+
+
+def _read_gaps(folder: Path) -> dict[str, Any]:
+    """What the run in the folder lacks, in words and as counts; nothing where its metrics cannot be read."""
+    try:
+        summary = read_summary(folder / METRICS_FILE)
+    except DataError:
+        return {}
+    counts = {"turns": summary.turns, "failed_turns": summary.failed, "always_fell_back": summary.always_fell_back}
+    return {"error": describe_gaps(summary) or "no turn was run", **counts}
 
 
 def _written(folder: Path) -> int:

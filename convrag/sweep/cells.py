@@ -13,7 +13,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 
 from convrag.api.errors import ConfigError, ConvragError
-from convrag.api.records import Cell
+from convrag.api.records import EXIT_STATUS, Cell
 from convrag.store.fingerprint import digest
 
 OPERATIONAL = ("hydra", "store.", "workers=", "tracker", "sweep.")
@@ -23,7 +23,17 @@ OPERATIONAL = ("hydra", "store.", "workers=", "tracker", "sweep.")
 class CellsFailed(ConvragError):
     """Jobs failed that must not end others; of a grid, these are `cells`. The command ends with `exit_status`."""
 
-    exit_status = 1
+    exit_status = EXIT_STATUS["failed"]
+
+    def __init__(self, message: str, cells: Sequence[Cell] = ()) -> None:
+        self.cells = tuple(cells)
+        super().__init__(message)
+
+
+class CellsPartial(ConvragError):
+    """Some `cells` of a grid are partial, and none failed. The command ends with `exit_status`."""
+
+    exit_status = EXIT_STATUS["partial"]
 
     def __init__(self, message: str, cells: Sequence[Cell] = ()) -> None:
         self.cells = tuple(cells)

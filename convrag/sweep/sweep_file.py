@@ -16,7 +16,7 @@ SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 
 
 def write_sweep(sweep: Sweep, started: float) -> None:
-    """List the cells for the processes that run them.
+    """List the cells for the processes that run them, and at the end with how they ended.
 
     Args:
         sweep: its folder is there.
@@ -25,6 +25,7 @@ def write_sweep(sweep: Sweep, started: float) -> None:
     cells = [
         {"id": cell.id, "name": cell.name, "overrides": list(cell.overrides)}
         | ({"same_as": cell.same_as} if cell.same_as else {})
+        | ({"state": cell.state, "error": cell.error} if cell.state else {})
         for cell in sweep.cells
     ]
     row = {"id": sweep.id, "started": started, "process": this_process(), "cells": cells, "notes": list(sweep.notes)}

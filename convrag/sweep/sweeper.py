@@ -22,7 +22,16 @@ from convrag.config.compose import settings_of
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.run.observers import Observers
-from convrag.sweep.cells import CellsFailed, draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.score.endings import count
+from convrag.sweep.cells import (
+    CellsFailed,
+    CellsPartial,
+    draw_cells,
+    make_cells,
+    name_cells,
+    params_as_overrides,
+    sweep_id,
+)
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
 from convrag.sweep.lock import LOCK_FILE, hold_grid
@@ -66,6 +75,7 @@ def run_grid(grid: Grid) -> list[float]:
         ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written then.
         GridInUse: another process runs it.
         CellsFailed: after the reports, where a cell failed.
+        CellsPartial: after the reports, where none failed, and one is partial.
     """
     sweep, observers = plan_sweep(grid)
     with hold_grid(sweep.folder):
@@ -84,9 +94,23 @@ def run_grid(grid: Grid) -> list[float]:
                 log.warning("the grid could not be closed", exc_info=True)
             raise
         sweep = finish_sweep(sweep, started, observers)
-    if failed := [cell for cell in sweep.cells if cell.state == "failed"]:
-        raise CellsFailed(f"{len(failed)} of {len(values)} cells failed: see {sweep.folder}", failed)
+    _raise_what_went_wrong(sweep, len(values))
     return values
+
+
+def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
+    failed = [cell for cell in sweep.cells if cell.state == "failed"]
+    partial = [cell for cell in sweep.cells if cell.state == "partial"]
+    counts = [f"{len(failed)} of {count(launched, 'cell')} failed"] if failed else []
+    counts += [f"{len(partial)} of {count(launched, 'cell')} {'is' if len(partial) == 1 else 'are'} partial"] * bool(
+        partial
+    )
+    again = "The same command runs them again, and asks only for what is missing."
+    message = f"{', '.join(counts)}: see {sweep.folder}. {again}"
+    if failed:
+        raise CellsFailed(message, failed)
+    if partial:
+        raise CellsPartial(message, partial)
 
 
 def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
@@ -128,7 +152,9 @@ def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     """Gather how the cells ended, report on them unless the grid was interrupted, and tell the observers."""
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
-    if not any(cell.folder.exists() for cell in sweep.cells):
+    if any(cell.folder.exists() for cell in sweep.cells):
+        write_sweep(sweep, started)
+    else:
         _remove_own_files(sweep.folder)
     reports: list[Report] = []
     try:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 from unittest import mock
 
 from convrag.api.errors import ConvragError
+from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter
 from convrag.turn.stage_pool import fingerprint_stage
@@ -42,7 +43,7 @@ class StageVariants:
         for name in self._option.configurable:
             parameter = self.get_parameter(name)
             value = changed.get(name, self._arguments.get(name, parameter.default))
-            (injected if parameter.group else plain)[name] = value
+            (injected if parameter.group else plain)[name] = _identify(value)
         return fingerprint_stage(self._option, plain, injected, self.build(**changed))
 
     def find_changes(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -76,6 +77,13 @@ class StageVariants:
             f"make() must call {cls.__name__}(...) each time, and must not return a stage that it made earlier"
         )
         return {name: calls[-1].get(name, each.default) for name, each in self._option.parameters.items()}
+
+
+def _identify(value: Any) -> Any:
+    """Give a stage that was built by hand a fingerprint, as a run would have done; other values are returned as are."""
+    if isinstance(value, Stage) and not value.fingerprint:
+        value.fingerprint = type(value).__qualname__
+    return value
 
 
 def _propose_values(parameter: Parameter, current: Any) -> Iterator[Any]:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import logging
+import threading
+from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
 
 log = logging.getLogger(__name__)
+
+MAX_REASONS = 1000
+"""How many reasons of failures are remembered, since a reason may name the turn or the text that failed."""
 
 
 class TerminalFormatter(logging.Formatter):
@@ -21,13 +26,26 @@ class TerminalFormatter(logging.Formatter):
 
 
 class FailureLog:
-    """Logs failures: a warning for the first one with a reason, and INFO records, for the log file, for repetitions."""
+    """Logs failures: a warning for the first one with a reason, and INFO records, for the log file, for repetitions.
+
+    It knows the last `MAX_REASONS` reasons; an older one is a warning again.
+    """
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._lock = threading.Lock()
 
     def log_failure(self, reason: str, message: str, *arguments: object, error: Exception) -> None:
         """Log a failure; the traceback is added unless the error is a ConvragError, which explains itself."""
-        level = logging.INFO if reason in self._seen else logging.WARNING
-        self._seen.add(reason)
+        level = logging.INFO if self._note(reason) else logging.WARNING
         log.log(level, message, *arguments, exc_info=None if isinstance(error, ConvragError) else error)
+
+    def _note(self, reason: str) -> bool:
+        """Whether a reason is known; from now on it is."""
+        with self._lock:
+            known = reason in self._seen
+            self._seen[reason] = None
+            self._seen.move_to_end(reason)
+            if len(self._seen) > MAX_REASONS:
+                self._seen.popitem(last=False)
+            return known

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
-from convrag.api.errors import DataError
 from convrag.api.records import TurnRecord
-from convrag.api.types import EvidenceItem, Passage, Question, Turn
-from convrag.store.atomic import write_atomically
+from convrag.api.types import Question, Turn
+from convrag.turn.conversation_file import SavedTurns, read_turns, save_turns
+
+MAX_CONVERSATIONS = 10_000
+"""How many conversations are kept in memory by default."""
 
 
 @dataclass
@@ -27,6 +28,7 @@ class Session:
     history: list[Turn] = field(default_factory=list)
     stage_state: dict[object, dict[str, Any]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    saved: SavedTurns | None = field(default=None, repr=False, compare=False)
 
     def make_question(self, text: str, turn_id: str = "", *, hide_history: bool = False) -> Question:
         """Make the next question, with the history unless it is hidden."""
@@ -57,11 +59,14 @@ class Conversations:
 
     Args:
         folder: keeps a file for each conversation, from which it continues after a restart.
-        limit: the number of conversations in memory; the least recently used one is dropped first.
+        limit: the number of conversations in memory; the least recently used one is dropped first. One that is not on
+            disk, too, begins anew if it goes on after that. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
     """
 
-    def __init__(self, folder: Path | None = None, *, limit: int | None = None, ttl: float | None = None) -> None:
+    def __init__(
+        self, folder: Path | None = None, *, limit: int | None = MAX_CONVERSATIONS, ttl: float | None = None
+    ) -> None:
         self.folder = folder
         self.limit = limit
         self.ttl = ttl
@@ -82,19 +87,21 @@ class Conversations:
             return known or self._keep_in_memory(Session(conversation_id, domain))
 
     def save(self, conversation: Session) -> None:
-        """Write a conversation to its file, whole or not at all; without a folder, do nothing."""
+        """Write the new turns of a conversation to its file; without a folder, do nothing.
+
+        Where earlier turns have changed, the file is written anew, whole or not at all.
+        """
         if self.folder is None:
             return
         path = self._path(conversation.id)
         path.parent.mkdir(parents=True, exist_ok=True)
-        turns = [asdict(turn) for turn in conversation.history]
-        row = {"id": conversation.id, "domain": conversation.domain, "turns": turns}
-        write_atomically(path, json.dumps(row, ensure_ascii=False))
+        head = {"id": conversation.id, "domain": conversation.domain}
+        conversation.saved = save_turns(path, head, conversation.history, conversation.saved)
 
     def ids(self) -> list[str]:
         """Return the ids of all conversations, in memory and on disk, sorted."""
         with self._guard:
-            saved = [unquote(path.stem) for path in self.folder.glob("*.json")] if self.folder else []
+            saved = [unquote(path.stem) for path in self.folder.glob("*.jsonl")] if self.folder else []
             return sorted({*self._in_memory, *saved})
 
     def reset(self, conversation_id: str) -> None:
@@ -118,7 +125,10 @@ class Conversations:
         if (in_use := self._referenced.get(conversation_id)) is not None:
             return self._keep_in_memory(in_use)
         path = self._path(conversation_id) if self.folder is not None else None
-        return self._keep_in_memory(_read_session(path)) if path is not None and path.is_file() else None
+        if path is None or not path.is_file():
+            return None
+        head, saved = read_turns(path)
+        return self._keep_in_memory(Session(**head, history=list(saved.turns), saved=saved))
 
     def _keep_in_memory(self, conversation: Session) -> Session:
         """Put a conversation into memory as the most recently used one, and drop others beyond the limit."""
@@ -131,18 +141,4 @@ class Conversations:
 
     def _path(self, conversation_id: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{quote(conversation_id, safe='')}.json"
-
-
-def _parse_turn(row: dict[str, Any]) -> Turn:
-    passages = tuple(Passage(**passage) for passage in row["passages"])
-    shown = tuple(EvidenceItem(**{**item, "passage": Passage(**item["passage"])}) for item in row["shown"])
-    return Turn(row["id"], row["question"], row["answer"], passages, shown=shown)
-
-
-def _read_session(path: Path) -> Session:
-    try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        return Session(row["id"], row["domain"], [_parse_turn(turn) for turn in row["turns"]])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"this is not a saved conversation ({error!r}); move it away", path=path) from error
+        return self.folder / f"{quote(conversation_id, safe='')}.jsonl"

@@ -90,4 +90,19 @@ def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: 
     selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not isinstance(value, Path)}
-    return {name: file_hash(v) or v if isinstance(v, Path) else v for name, v in selected.items()}
+    return {name: _hash_contents(value) for name, value in selected.items()}
+
+
+def _hash_contents(value: Any) -> Any:
+    """Replace paths by the contents of their files, also in lists and dictionaries; of folders, list the files."""
+    if isinstance(value, Path):
+        return file_hash(value) or (_list_folder(value) if value.is_dir() else value)
+    if isinstance(value, Mapping):
+        return {key: _hash_contents(item) for key, item in value.items()}
+    return [_hash_contents(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _list_folder(folder: Path) -> list[list[Any]]:
+    """List the files below a folder with their sizes and the times of their last changes."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [[str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns] for path in files]

@@ -16,8 +16,8 @@ class NoGenerator(Generator):
     """Generate no answer: for experiments that end with retrieval."""
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
-        """An empty answer."""
-        return Answer("")
+        """An empty answer; its trace says so, since metrics leave it out."""
+        return Answer("", trace={"outcome": "no generator"})
 
 
 class NoRanker(Ranker):

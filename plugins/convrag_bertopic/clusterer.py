@@ -38,6 +38,7 @@ class BertopicClusterer(Clusterer):
         ConfigError: a number is out of range.
     """
 
+    libraries = ("numpy", "scikit-learn")
     requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("bertopic", "umap", "hdbscan"), "convrag[bertopic]")
 
     def __init__(

@@ -31,6 +31,8 @@ class EmbeddingClusterer(Clusterer):
     are one cluster. Only the other cases are left to an algorithm.
     """
 
+    libraries = ("numpy", "scikit-learn")
+
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
         import numpy as np
@@ -54,6 +56,7 @@ class TopicClusterer(Clusterer):
     `shortest` is the number of letters of the shortest word that counts.
     """
 
+    libraries = ("numpy", "scikit-learn")
     shortest: int
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from convrag import Usage
+from convrag.score.endings import count
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.leaderboard_files import format_row_labels, list_label_columns
-from convrag_compare.run_result import OK
 from convrag_compare.tables import Table, format_number
 
 _COUNTS = {
@@ -18,13 +18,15 @@ _COUNTS = {
     "cached tokens": "cached_tokens",
     "unpriced": "unpriced",
     "retries": "retries",
+    "failed": "failed",
 }
 
 _EXPLAINED = (
     "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
     "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
     "and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` "
-    "replies have a price that nobody knows."
+    "replies have a price that nobody knows. `failed` calls raised an error and have no result. A cell that was run "
+    "again stands here with its last run, in which what earlier ones asked and paid for is reused."
 )
 
 
@@ -56,19 +58,35 @@ def format_costs_files(
 
 
 def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int]) -> str:
-    """A sentence on whether the calls that the cells counted are the results that the store gained, one for each."""
-    ran = [row.result for row in board.rows if states.get(row.result.name) == "ok"]
-    usage = sum((result.usage for result in ran), Usage())
+    """Sentences on whether the calls that the cells counted are the results that the store gained, one for each.
+
+    Args:
+        board: the runs.
+        states: how each cell ended, by name.
+        stored: the results that the store gained, by stage method.
+    """
+    ended = list(states.values())
+    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
+    usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
     made, gained = usage.calls, sum(stored.values())
-    if not ran and not gained:
-        return "No cell had to be run, and no call was made."
+    if not {"ok", "partial", "failed"} & set(ended):
+        others = f"; other commands on this store made {gained:,}" if gained else ""
+        return f"No cell had to be run, and no call was made{others}."
+    failed = f", {usage.failed:,} calls failed" if usage.failed else ""
     counted = (
-        f"In the {len(ran)} cells that this command ran, stages asked {usage.calls + usage.reused:,} times: {made:,} "
-        f"calls were made, {usage.reused:,} results were reused. Meanwhile the store gained {gained:,} results, one "
-        "for each distinct call"
+        f"In the {count(len(summaries), 'cell')} that this command ran to the end, stages and metrics asked "
+        f"{made + usage.reused + usage.failed:,} times: {made:,} calls were made, {usage.reused:,} results were "
+        f"reused{failed}. "
+        if summaries
+        else "No cell ran to the end. "
     )
+    if uncounted := ended.count("failed"):
+        counted += f"The calls of {count(uncounted, 'cell')} that failed are not counted. "
+    if not made and not gained:
+        return counted.rstrip()
+    counted += f"Meanwhile the store gained {gained:,} results, one for each distinct call that has a result"
     if made == gained:
-        return f"{counted}: each distinct call was made once."
+        return f"{counted}: each was made once."
     if made > gained:
         return f"{counted}: {made - gained:,} of the calls made were made before."
     return (
@@ -82,7 +100,7 @@ _HEAD = ["seconds", "ms per turn", "ms in full", "turns", *_COUNTS, "cost $", "s
 
 def _format_row(board: Leaderboard, row: Row) -> list[str]:
     result = row.result
-    if result.state != OK or result.summary is None:
+    if result.summary is None:
         return [*format_row_labels(board, row), *[""] * len(_HEAD)]
     usage = result.usage
     counts = [str(getattr(usage, name)) for name in _COUNTS.values()]
@@ -99,9 +117,10 @@ def _format_row(board: Leaderboard, row: Row) -> list[str]:
 
 def _describe_total(total: Usage) -> str:
     tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
+    failed = f", {total.failed:,} failed" if total.failed else ""
     return (
-        f"All together: {total.calls:,} calls made, {total.reused:,} reused; {tokens}; "
-        f"${total.spent_usd:.4f} spent, for what would have cost ${total.cost_usd:.4f} without reuse."
+        f"All together, as these runs stand here: {total.calls:,} calls made, {total.reused:,} reused{failed}; "
+        f"{tokens}; ${total.spent_usd:.4f} spent, for what would have cost ${total.cost_usd:.4f} without reuse."
     )
 
 

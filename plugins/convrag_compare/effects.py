@@ -10,18 +10,20 @@ from statistics import fmean
 from convrag_compare.factors import get_level, get_levels
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.paired_differences import Difference, estimate_differences, subtract_scores
-from convrag_compare.run_result import OK, RunResult, Scores
+from convrag_compare.run_result import PARTIAL, RunResult, Scores
 from convrag_compare.significance import correct_by_holm
 from convrag_compare.tables import Table, format_interval, format_number, format_p, format_signed
 
 
 def format_effects_file(board: Leaderboard) -> dict[str, str]:
     """The text of effects.md; no file where nothing was varied or measured."""
-    results = [row.result for row in board.rows if row.result.state == OK and row.mean == row.mean]
+    results = [row.result for row in board.rows if row.result.has_scores and row.mean == row.mean]
     factors = {name: levels for name, levels in board.factors.items() if len({get_level(o, name) for o in results}) > 1}
     if not factors:
         return {}
     parts = ["# The effect of each factor", _EXPLAINED.format(metric=board.metric)]
+    if partial := sum(result.state == PARTIAL for result in results):
+        parts.append(f"Partial runs: {partial} of {len(results)}; leaderboard.md says what they lack.")
     for factor, levels in factors.items():
         parts += [f"## {factor}", _make_mean_table(board, results, factor, levels).markdown()]
         if differences := _compare_levels(board, results, factor, levels):

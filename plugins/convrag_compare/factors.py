@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from convrag import ConfigError
 from convrag.sweep.cells import OPERATIONAL
-from convrag_compare.run_result import RunResult, parse_overrides
+from convrag_compare.run_result import PARTIAL, RunResult, parse_overrides
 
 UNSET = "-"
 """The level of a factor that a run does not set."""
@@ -51,6 +51,24 @@ def find_baseline(results: Sequence[RunResult], wanted: str | None) -> RunResult
     factors = find_factors(results)
     names = "\n".join(f"  {format_run(result, factors).replace(' ', '+')}" for result in results)
     raise ConfigError(f"sweep.baseline={wanted}: no cell has these overrides. The cells are:\n{names}")
+
+
+def settle_baseline(
+    found: RunResult, results: Sequence[RunResult], wanted: str | None
+) -> tuple[RunResult | None, list[str]]:
+    """The run to compare with, and remarks for the report: a run without scores is no baseline.
+
+    Args:
+        found: as `find_baseline` gave it.
+        results: all runs.
+        wanted: the overrides or the name that the user gave, if any.
+    """
+    if found.has_scores:
+        return found, ["The baseline is partial."] if found.state == PARTIAL else []
+    if wanted:
+        return None, [f"The baseline ({wanted}) has no scores: nothing is compared with it."]
+    first = next((result for result in results if result.has_scores), None)
+    return first, ["The first run has no scores: the first one that has some is the baseline."] if first else []
 
 
 def _split_overrides(wanted: str) -> list[str]:

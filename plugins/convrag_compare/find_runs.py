@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from convrag import ConfigError
 from convrag.api.groups import OPTION_KEY
+from convrag.sweep.sweep_file import CELL_FILE, read_json
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 
@@ -58,7 +59,10 @@ def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]
 
 
 def _list_runs(folder: Path) -> list[Path]:
-    """The folder of a run itself, or of each finished cell of a grid, in the order of the grid."""
+    """The folder of a run itself, or of each finished cell of a grid, in the order of the grid.
+
+    A cell that failed may still have the metrics of an earlier try.
+    """
     if (folder / "metrics.json").is_file():
         return [folder]
     try:
@@ -66,7 +70,8 @@ def _list_runs(folder: Path) -> list[Path]:
         inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
     except (OSError, ValueError, KeyError, TypeError):
         return []
-    return [cell for cell in inner if (cell / "metrics.json").is_file()]
+    finished = [cell for cell in inner if (cell / "metrics.json").is_file()]
+    return [cell for cell in finished if read_json(cell / CELL_FILE).get("state") != "failed"]
 
 
 def _find_shortest_names(folders: Sequence[Path]) -> list[str]:

@@ -13,7 +13,7 @@ from convrag_compare.paired_differences import (
     estimate_mean_intervals,
     subtract_scores,
 )
-from convrag_compare.run_result import OK, RunResult
+from convrag_compare.run_result import RunResult
 from convrag_compare.significance import correct_by_holm
 
 
@@ -67,7 +67,7 @@ def build_leaderboard(results: Sequence[RunResult], metric: str, baseline: RunRe
     Args:
         results: in the order of the grid.
         metric: the measure that decides.
-        baseline: one of them, with the state "ok".
+        baseline: one of them that has scores.
     """
     runs = [result.scores for result in results]
     overall = estimate_mean_intervals(runs, metric)
@@ -94,7 +94,7 @@ def _compare_with_baseline(
     results: Sequence[RunResult], baseline: RunResult | None, metric: str
 ) -> list[Difference | None]:
     """The difference of each run to the baseline; None for the baseline itself, and for a run without scores."""
-    others = [result for result in results if baseline and result is not baseline and result.state == OK]
+    others = [result for result in results if baseline and result is not baseline and result.has_scores]
     pairs = [subtract_scores(result.scores, baseline.scores, metric) for result in others if baseline]
     found = {id(result): each for result, each in zip(others, estimate_differences(pairs, metric), strict=True)}
     return [found.get(id(result)) for result in results]
@@ -107,4 +107,4 @@ def _get_domain_mean(result: RunResult, metric: str, domain: str) -> float:
 def _make_sort_key(row: Row) -> tuple[bool, float, list[str]]:
     """The best run comes first, then runs without scores, then those that failed; ties go by the overrides."""
     mean = -row.mean if row.mean == row.mean else 1e300
-    return row.result.state != OK, mean, [f"{key}={value}" for key, value in row.result.choices.items()]
+    return not row.result.has_scores, mean, [f"{key}={value}" for key, value in row.result.choices.items()]

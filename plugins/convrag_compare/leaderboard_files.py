@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from convrag.score.bootstrap import RESAMPLES
+from convrag.score.endings import describe_gaps
 from convrag_compare.factors import format_run, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row
-from convrag_compare.run_result import OK
+from convrag_compare.run_result import PARTIAL
 from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
 
@@ -54,7 +55,7 @@ def _make_main_table(board: Leaderboard) -> Table:
             format_interval(row.low, row.high),
             *format_difference(board, row),
             *(format_number(row.result.overall.get(name, float("nan"))) for name in others),
-            row.result.state,
+            row.result.label,
         ]
         for row in board.rows
     ]
@@ -66,14 +67,15 @@ def _make_full_table(board: Leaderboard) -> Table:
     by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
     difference = ["difference", "difference_low", "difference_high", "p", "p_holm"]
     shared = ["compared_turns", "compared_conversations"]
-    head = [*list_label_columns(board), "state", board.metric, "low", "high", *difference, *shared]
+    head = [*list_label_columns(board), "state", *_GAPS, board.metric, "low", "high", *difference, *shared]
     head += [name for name in board.measures if name != board.metric] + by_domain
     return Table(head, [_format_full_row(board, row) for row in board.rows])
 
 
 def _format_full_row(board: Leaderboard, row: Row) -> list[str]:
     found, summary = row.difference, row.result.summary
-    cells = [*format_row_labels(board, row), row.result.state, *map(format_exact, (row.mean, row.low, row.high))]
+    cells = [*format_row_labels(board, row), row.result.state, *_format_gaps(row)]
+    cells += map(format_exact, (row.mean, row.low, row.high))
     if found:
         cells += [*map(format_exact, (found.mean, found.low, found.high, found.p, row.corrected))]
         cells += [str(found.turns), str(found.conversations)]
@@ -85,6 +87,15 @@ def _format_full_row(board: Leaderboard, row: Row) -> list[str]:
     return cells + [
         format_exact(domains.get(place, {}).get(name, nothing)) for place in board.domains for name in board.measures
     ]
+
+
+_GAPS = ["turns", "failed_turns", "always_fell_back"]
+
+
+def _format_gaps(row: Row) -> list[str]:
+    if (summary := row.result.summary) is None:
+        return [""] * len(_GAPS)
+    return [str(summary.turns), str(summary.failed), " ".join(summary.always_fell_back)]
 
 
 def _format_caption(board: Leaderboard) -> str:
@@ -131,20 +142,18 @@ def _format_domains(board: Leaderboard) -> Iterator[str]:
 
 
 def _list_remarks(board: Leaderboard) -> Iterator[str]:
-    """Remarks on runs that failed, stopped, fell back or cannot be compared in full."""
+    """Remarks on runs that failed, are partial, fell back or cannot be compared in full."""
     turns = {len(row.result.scores.turns) for row in board.rows if row.result.scores.turns}
     if len(turns) > 1:
         yield f"The runs were scored on different numbers of turns ({', '.join(map(str, sorted(turns)))})."
     for row in board.rows:
         name = f"`{format_run(row.result, board.factors)}`"
-        if row.result.state != OK:
+        if not row.result.has_scores:
             yield f"{name}: {row.result.state} (cell {row.result.name})."
         if (summary := row.result.summary) is None:
             continue
-        if summary.stopped:
-            yield f"{name}: stopped after {summary.turns} turns."
-        if summary.failed:
-            yield f"{name}: {summary.failed} of {summary.turns} turns failed."
+        if row.result.state == PARTIAL:
+            yield f"{name} is partial: {describe_gaps(summary)}."
         if summary.fallbacks:
             counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
             yield f"{name}: turns in which a stage fell back: {counts}."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from convrag_compare.factors import get_level, get_levels
 from convrag_compare.leaderboard import Leaderboard
-from convrag_compare.plot_style import join_title, shorten
+from convrag_compare.plot_style import explain_mark, join_title, mark_partial, shorten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +40,8 @@ def list_combinations(board: Leaderboard) -> list[dict[str, str]]:
 def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, str]) -> Figure:
     """Draw the heat map of a measure for one combination of the other factors.
 
-    All heat maps of a measure have the same scale of shades. The best value is framed, a missing one is hatched.
+    All heat maps of a measure have the same scale of shades. The best value is framed, a missing one is hatched, one of
+    a partial run has an asterisk.
     """
     from matplotlib.figure import Figure
 
@@ -58,9 +59,10 @@ def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
     for y, name in enumerate(rows):
         for x, other in enumerate(columns):
             wanted = {down: name, **({across: other} if across else {}), **combination}
-            values = [o.overall[measure] for o in scored if all(get_level(o, f) == v for f, v in wanted.items())]
-            value = fmean(values) if values else None
-            _draw_cell(axes, x, y, value, (value - lowest) / (highest - lowest) if value and highest > lowest else 0.0)
+            found = [o for o in scored if all(get_level(o, f) == v for f, v in wanted.items())]
+            value = fmean(o.overall[measure] for o in found) if found else None
+            share = (value - lowest) / (highest - lowest) if value and highest > lowest else 0.0
+            _draw_cell(axes, x, y, value, share, mark_partial(found))
             if value is not None and (best is None or value > best[0]):
                 best = (value, x, y)
     if best:
@@ -68,11 +70,12 @@ def draw_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
     _label_axes(axes, rows, columns, turned)
     axes.set_ylabel(down)
     axes.set_xlabel(across)
-    axes.set_title(join_title([measure, *(f"{key} = {shorten(value)}" for key, value in combination.items())]))
+    parts = [measure, *(f"{key} = {shorten(value)}" for key, value in combination.items())]
+    axes.set_title(join_title([*parts, *explain_mark(scored)]))
     return figure
 
 
-def _draw_cell(axes: Axes, x: int, y: int, value: float | None, share: float) -> None:
+def _draw_cell(axes: Axes, x: int, y: int, value: float | None, share: float, mark: str) -> None:
     from matplotlib.patches import Rectangle
 
     shade = 1 - 0.8 * share
@@ -83,7 +86,7 @@ def _draw_cell(axes: Axes, x: int, y: int, value: float | None, share: float) ->
         axes.text(x, y, "no score", ha="center", va="center", fontsize=9, bbox=background)
     else:
         color = "white" if shade < 0.46 else "black"  # the one with more contrast
-        axes.text(x, y, f"{value:.3f}", ha="center", va="center", color=color, fontsize=11)
+        axes.text(x, y, f"{value:.3f}{mark}", ha="center", va="center", color=color, fontsize=11)
 
 
 def _draw_frame(axes: Axes, x: int, y: int) -> None:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard, Row
-from convrag_compare.plot_style import MARKER_SIZE, MARKERS, SHADES, label_points, shorten
+from convrag_compare.plot_style import (
+    MARKER_SIZE,
+    MARKERS,
+    SHADES,
+    explain_mark,
+    join_title,
+    label_points,
+    mark_partial,
+    shorten,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,7 +81,7 @@ def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[
     rows = [row for row in board.rows if row.mean == row.mean]
     points = [(x_of(row), row.mean) for row in rows]
     front = find_pareto_front(points)
-    names = [" ".join(shorten(get_level(row.result, f), 18) for f in board.factors) or row.result.name for row in rows]
+    names = [_name_run(board, row) for row in rows]
     numbered = len(rows) > _FEW or len(board.factors) > 1
     if not numbered:
         labels = [(*point, name) for point, name in zip(points, names, strict=True)]
@@ -94,9 +103,14 @@ def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[
     axes.margins(0.12)
     axes.set_xlabel(meaning)
     axes.set_ylabel(board.metric)
-    axes.set_title(f"{board.metric} against {against}")
+    axes.set_title(join_title([f"{board.metric} against {against}", *explain_mark([row.result for row in rows])]))
     label_points(axes, labels, points, beside=numbered)
     return figure
+
+
+def _name_run(board: Leaderboard, row: Row) -> str:
+    levels = " ".join(shorten(get_level(row.result, factor), 18) for factor in board.factors)
+    return (levels or row.result.name) + mark_partial([row.result])
 
 
 def _draw_points(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from convrag_compare.run_result import PARTIAL, RunResult
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -42,6 +44,16 @@ def shorten(text: str, length: int = 22) -> str:
 def join_title(parts: Sequence[str]) -> str:
     """The parts of a title with commas between them; empty parts are left out."""
     return ", ".join(part for part in parts if part)
+
+
+def mark_partial(runs: Sequence[RunResult]) -> str:
+    """What stands after a score: an asterisk if one of its runs is partial."""
+    return "*" if any(run.state == PARTIAL for run in runs) else ""
+
+
+def explain_mark(runs: Sequence[RunResult]) -> list[str]:
+    """What a title says of the asterisk, where there is one."""
+    return ["* partial"] if mark_partial(runs) else []
 
 
 def label_points(

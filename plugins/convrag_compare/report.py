@@ -13,7 +13,7 @@ from convrag_compare.factors import format_run
 from convrag_compare.leaderboard import Leaderboard, build_leaderboard
 from convrag_compare.leaderboard_files import format_difference, format_leaderboard_files, format_row_labels
 from convrag_compare.plots import draw_plots
-from convrag_compare.run_result import OK, RunResult
+from convrag_compare.run_result import OK, PARTIAL, RunResult
 from convrag_compare.tables import format_interval, format_number
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def make_terminal_table(board: Report, states: Mapping[str, str], width: int) ->
     from rich.table import Table
 
     rows = [dict(row) for row in board.numbers["rows"]]
-    ended = [states.get(row["name"], row["state"]) for row in rows]
+    ended = [_choose_label(row, states) for row in rows]
     names = board.numbers["factors"] or ["run"]
     fixed = [*names, board.numbers["metric"], "95 %", "difference", "p (Holm)", "state"]
     body = [
@@ -109,8 +109,19 @@ def make_terminal_table(board: Report, states: Mapping[str, str], width: int) ->
         text = index < len(names) or name == "state"
         table.add_column(name, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for cells in body:
-        table.add_row(*cells, style="red" if cells[-1] not in (OK, "reused") else None)
+        table.add_row(*cells, style=_choose_style(cells[-1]))
     return table
+
+
+def _choose_label(row: Mapping[str, Any], states: Mapping[str, str]) -> str:
+    """How a run ended: in its grid ("reused"), if it is of one; of a partial run with counts."""
+    return str(row["label"] if row["state"] == PARTIAL else states.get(row["name"], row["state"]))
+
+
+def _choose_style(label: str) -> str | None:
+    if label in (OK, "reused"):
+        return None
+    return "yellow" if label.startswith(PARTIAL) else "red"
 
 
 def _measure_width(heading_: Sequence[str], body: Sequence[Sequence[str]]) -> int:
@@ -128,6 +139,7 @@ def _make_data(board: Leaderboard) -> dict[str, Any]:
                 "name": row.result.name,
                 "levels": format_row_labels(board, row),
                 "state": row.result.state,
+                "label": row.result.label,
                 "mean": row.mean,
                 "low": row.low,
                 "high": row.high,

@@ -10,10 +10,11 @@ from pathlib import Path
 from sys import intern
 
 from convrag import RunSummary, Usage
+from convrag.score.endings import describe_gaps, label_state
 from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
 
-OK, FAILED, NOT_RUN = "ok", "failed", "not run"
+OK, PARTIAL, FAILED, NOT_RUN = "ok", "partial", "failed", "not run"
 
 
 @dataclass
@@ -49,7 +50,7 @@ class RunResult:
     Args:
         name: of its folder, or the id of the cell.
         choices: its overrides, key -> value.
-        state: "ok", "failed" or "not run"; only a run that is "ok" has a summary and scores.
+        state: "ok", "partial", "failed" or "not run"; the first two have a summary and scores.
         error: why it failed.
         summary: the means, counts, times and usage of the run.
         scores: those of its turns.
@@ -61,6 +62,16 @@ class RunResult:
     error: str = ""
     summary: RunSummary | None = None
     scores: Scores = field(default_factory=Scores, repr=False)
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether it ended with turns that can be compared."""
+        return self.state in (OK, PARTIAL)
+
+    @property
+    def label(self) -> str:
+        """Its state for a table; of a partial run with counts."""
+        return label_state(self.summary) if self.state == PARTIAL and self.summary else self.state
 
     @property
     def overall(self) -> Mapping[str, float]:
@@ -94,10 +105,12 @@ def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
 
 
 def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunResult:
-    """Read a finished run from its folder. Raises DataError where the folder holds none."""
+    """Read a finished run from its folder; one that failed has no scores. Raises DataError where there is none."""
     summary = read_summary(folder / "metrics.json")
+    if summary.state == FAILED:
+        return RunResult(name, choices, FAILED, describe_gaps(summary))
     path = folder / "scores.jsonl"
-    return RunResult(name, choices, summary=summary, scores=read_scores(path) if path.exists() else Scores())
+    return RunResult(name, choices, summary.state, "", summary, read_scores(path) if path.exists() else Scores())
 
 
 def read_scores(path: Path) -> Scores:

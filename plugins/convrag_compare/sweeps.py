@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag_compare.factors import find_baseline
+from convrag_compare.factors import find_baseline, settle_baseline
 from convrag_compare.report import TITLE, compare_runs, make_terminal_table
-from convrag_compare.run_result import FAILED, NOT_RUN, OK, RunResult, parse_overrides, read_run_result
+from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result
 
 _store_marks: dict[str, int] = {}
 """Id of a grid -> where the store stood when the grid began in this process."""
@@ -46,7 +46,7 @@ def report_on(sweep: Sweep) -> Report | None:
 
 
 def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
-    """Print the leaderboard, with the state of each cell: ok, reused, failed or not run."""
+    """Print the leaderboard, with the state of each cell: ok, reused, partial, failed or not run."""
     from rich.console import Console
 
     if report := next((each for each in reports if each.title == TITLE), None):
@@ -57,7 +57,7 @@ def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
 
 def _read_cell(cell: Cell) -> RunResult:
     choices = parse_overrides(cell.overrides)
-    if cell.state not in ("ok", "reused"):
+    if cell.state not in ("ok", "reused", "partial"):
         return RunResult(cell.id, choices, FAILED if cell.state == "failed" else NOT_RUN, cell.error)
     try:
         return read_run_result(cell.folder, cell.id, choices)
@@ -71,13 +71,7 @@ def _choose_baseline(sweep: Sweep, results: Sequence[RunResult]) -> tuple[RunRes
     named = find_baseline([RunResult(cell.id, parse_overrides(cell.overrides)) for cell in sweep.cells], wanted).name
     run = next(cell.same_as or cell.id for cell in sweep.cells if cell.id == named)
     found = next(result for result in results if result.name == run)
-    if found.state == OK:
-        return found, []
-    if wanted:
-        return None, [f"The baseline ({wanted}) did not end well: nothing is compared with it."]
-    first_ok = next((result for result in results if result.state == OK), None)
-    remark = "The first cell did not end well: the first one that did is the baseline."
-    return first_ok, [remark] if first_ok else []
+    return settle_baseline(found, results, wanted)
 
 
 def _is_of_runs(sweep: Sweep) -> bool:

@@ -33,13 +33,14 @@ class CompareTask(Task):
         """Read the runs, write the files and print the leaderboard."""
         from rich.console import Console
 
-        from convrag_compare.factors import find_baseline
+        from convrag_compare.factors import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs
         from convrag_compare.report import compare_runs, make_terminal_table
 
         results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
-        baseline = find_baseline(results, config.sweep.baseline)
-        report = compare_runs(results, str(config.sweep.metric), baseline, folder)
+        wanted = config.sweep.baseline
+        baseline, remarks = settle_baseline(find_baseline(results, wanted), results, wanted)
+        report = compare_runs(results, str(config.sweep.metric), baseline, folder, remarks=remarks)
         for name, text in report.files.items():
             write_atomically(folder / name, text)
         console = Console()

@@ -24,7 +24,8 @@ from convrag import (
 from convrag.sdk.citations import check_citations
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.store.streaming import current_listener, listen_with
-from convrag_condense.chat_history import TOKENS_PER_MESSAGE, ChatHistory, Exchange, select_exchanges
+from convrag_condense.chat_history import ChatHistory, NewestQuestion
+from convrag_condense.exchange import RenderedExchange
 from convrag_condense.meta_responses import MetaResponseFilter, is_meta_response
 
 log = logging.getLogger(__name__)
@@ -36,7 +37,7 @@ class ChatGenerator(Generator):
     Citations are numbered for the whole conversation, so that an answer may cite a passage of an earlier turn; a number
     that no passage has is removed and counted (`citations_removed`). A reply that only says that the model is ready is
     asked for once more, and counted (`meta_responses`: 2 where the second was no better, and is the answer). What the
-    model is sent is rebuilt from the history. The system prompt, the first exchange with its evidence, and the newest
+    model is sent depends on the history alone. The system prompt, the first exchange with its evidence, and the newest
     question always are; between them go the newest exchanges that fit, whole and without a gap.
 
     Args:
@@ -101,25 +102,22 @@ class ChatGenerator(Generator):
     def messages(self, question: Question) -> Sequence[Message]:
         """The system prompt and the earlier exchanges that fit, when the newest evidence takes all of its room."""
         history = self._read_history(question)
-        return _list_messages(history, self._select_exchanges(history, question))
+        return _list_messages(history, history.select_exchanges(question.text))
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM, or two. Raises LLMError."""
         history = self._read_history(question)
-        numbered_before = set(history.numbers)
-        sent = self._select_exchanges(history, question)
-        shown = history.number_evidence((item.passage, item.text) for item in evidence.items)
-        newest = history.render_question(question.text, shown)
-        new = [item.passage.id for item in evidence.items if item.passage.id not in numbered_before]
-        self._log_turn(question, history, len(shown), len(new))
+        sent = history.select_exchanges(question.text)
+        newest = history.render_newest(question.text, evidence.items)
+        self._log_turn(question, history, newest)
         inputs = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
-            "evidence": shown if shown or not sent or self.every_turn else sent[0].evidence,
+            "evidence": newest.evidence if newest.evidence or not sent or self.every_turn else sent[0].evidence,
         }
-        prompt = Prompt("answer", (*_list_messages(history, sent), newest), inputs, self.sampling)
+        prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
-        checked = check_citations(completion.text, {number: passage for passage, number in history.numbers.items()})
+        checked = check_citations(completion.text, newest.passages)
         named = dict.fromkeys([*(item.passage.id for item in evidence.items), *checked.citations])
         trace: dict[str, Any] = {
             "prompt": self.template.hash,
@@ -128,26 +126,32 @@ class ChatGenerator(Generator):
             "meta_responses": meta_responses,
             "exchanges": len(sent),
             "exchanges_left_out": len(history.exchanges) - len(sent),
-            "numbers": {passage: history.numbers[passage] for passage in named if passage in history.numbers},
+            "numbers": {passage: newest.numbers[passage] for passage in named if passage in newest.numbers},
         }
         return Answer(checked.text, checked.citations, trace)
 
     def _read_history(self, question: Question) -> ChatHistory:
-        return ChatHistory(self.template, question.history, every_turn=self.every_turn)
+        """The conversation's history; read anew where it is not the one read before, continued."""
+        memory = question.state(self)
+        history: ChatHistory | None = memory.get("history")
+        if history is None or not history.update(question.history):
+            history = memory["history"] = ChatHistory(
+                self.template,
+                self.llm.count_tokens,
+                every_turn=self.every_turn,
+                max_tokens=self.max_prompt_tokens,
+                max_exchanges=self.max_exchanges,
+            )
+            history.update(question.history)
+        return history
 
-    def _select_exchanges(self, history: ChatHistory, question: Question) -> list[Exchange]:
-        count = self.llm.count_tokens
-        fixed = count(history.system_message.content) + count(question.text) + 2 * TOKENS_PER_MESSAGE
-        selected = select_exchanges(history.exchanges, self.max_prompt_tokens - fixed, self.max_exchanges, count)
-        return history.restore_hinted_texts(selected)
-
-    def _log_turn(self, question: Question, history: ChatHistory, shown: int, new: int) -> None:
+    def _log_turn(self, question: Question, history: ChatHistory, newest: NewestQuestion) -> None:
         if not history.exchanges:
-            log.info("turn %s: first turn: question with %d snippets", question.turn_id, shown)
+            log.info("turn %s: first turn: question with %d snippets", question.turn_id, len(newest.evidence))
             return
         log.info("turn %s: follow-up turn (#%d): plain question only", question.turn_id, question.number)
-        if shown:
-            log.info("turn %s: added %d snippets as evidence note, %d of them new", question.turn_id, shown, new)
+        if shown := len(newest.evidence):
+            log.info("turn %s: added %d snippets as evidence note, %d of them new", question.turn_id, shown, newest.new)
 
     def _complete(self, prompt: Prompt) -> tuple[Completion, int]:
         """The reply, and the number of meta-responses among at most two replies; the first of these is not streamed."""
@@ -164,7 +168,7 @@ class ChatGenerator(Generator):
         return completion, meta_responses
 
 
-def _list_messages(history: ChatHistory, sent: Sequence[Exchange]) -> tuple[Message, ...]:
+def _list_messages(history: ChatHistory, sent: Sequence[RenderedExchange]) -> tuple[Message, ...]:
     pairs = (message for exchange in sent for message in (exchange.question, exchange.answer))
     return (history.system_message, *pairs)
 

@@ -1,27 +1,28 @@
-"""The history of a conversation as the messages that a model is sent, rebuilt in the same way at each turn."""
+"""The history of a conversation as the messages that a model is sent, continued from turn to turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from convrag import EvidenceItem, Message, Passage, PromptTemplate, Turn
-
-TOKENS_PER_MESSAGE = 4
-"""Tokens that a chat format adds to each message, about."""
+from convrag import EvidenceItem, Message, PromptTemplate, Turn
+from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, format_passage
 
 
-class Exchange(NamedTuple):
-    """A question with its evidence, and the answer, as messages.
+class NewestQuestion(NamedTuple):
+    """The question of the current turn, with its evidence as a note behind it.
 
-    `evidence` is what the template was given for the turn's `items`.
+    `evidence` is what the template was given. `numbers` (passage id -> citation number) and `passages` (the reverse)
+    are those of the history, and `new` more that this evidence adds. Those join the history with the turn itself.
     """
 
-    question: Message
-    answer: Message
+    message: Message
     evidence: list[dict[str, Any]]
-    turn: Turn
-    items: tuple[EvidenceItem, ...]
+    numbers: Mapping[str, int]
+    passages: Mapping[int, str]
+    new: int
 
 
 class ChatHistory:
@@ -31,106 +32,130 @@ class ChatHistory:
     number, new ones count on. A turn without an answer is left out, since the messages of a chat alternate; its
     passages keep their numbers all the same.
 
+    It depends on the turns and their order alone, and is continued: `update` adds the turns that are new. Messages are
+    kept for the exchanges that were sent last; the others are rendered again if they are sent again.
+
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and `first`.
-        turns: the earlier turns, oldest first, each with the passages that were shown in it.
+        count_tokens: counts the tokens of a text.
         every_turn: whether follow-ups show evidence too, and not only the first question.
+        max_tokens: for the system message, the question and the exchanges that are sent.
+        max_exchanges: the most exchanges that are sent.
     """
 
-    def __init__(self, template: PromptTemplate, turns: Iterable[Turn], *, every_turn: bool) -> None:
+    def __init__(
+        self,
+        template: PromptTemplate,
+        count_tokens: Callable[[str], int],
+        *,
+        every_turn: bool,
+        max_tokens: int,
+        max_exchanges: int,
+    ) -> None:
         self.template = template
+        self.count_tokens = count_tokens
         self.every_turn = every_turn
-        self.numbers: dict[str, int] = {}
+        self.max_tokens = max_tokens
+        self.max_exchanges = max_exchanges
         self.exchanges: list[Exchange] = []
-        for turn in turns:
-            items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
-            evidence = self.number_evidence((item.passage, item.text) for item in items)
-            if turn.answer.strip():
-                question = self.render_question(turn.question, evidence)
-                self.exchanges.append(Exchange(question, Message("assistant", turn.answer), evidence, turn, items))
+        self.numbers: dict[str, int] = {}
+        self.passages: dict[int, str] = {}
+        """Citation number -> passage id."""
+        self._turns: tuple[Turn, ...] = ()
+        self._kept: list[Exchange] = []
+        self._selected: tuple[str, list[RenderedExchange]] | None = None
 
-    @property
+    def update(self, history: Sequence[Turn]) -> bool:
+        """Add the turns that are new; False where this is another history, which needs a new ChatHistory.
+
+        Turns that are the same objects as before are compared in no time.
+        """
+        turns, known = tuple(history), len(self._turns)
+        if turns[:known] != self._turns:
+            return False
+        for turn in turns[known:]:
+            self._add(turn)
+            self._selected = None
+        self._turns = turns
+        return True
+
+    @cached_property
     def system_message(self) -> Message:
         """The first message of the chat."""
         return self.template.render(question="", evidence=[], first=True).messages[0]
 
-    def number_evidence(self, shown: Iterable[tuple[Passage, str]]) -> list[dict[str, Any]]:
-        """Passages and their texts as evidence for the next question: `number`, `title`, `authors` and `text` of each.
+    def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
+        """The next question and its evidence, in one message: many models refuse two of one role in a row."""
+        new: dict[str, int] = {}
+        evidence = []
+        for item in items if self._shows_evidence() else ():
+            passage = item.passage
+            if (number := self.numbers.get(passage.id)) is None:
+                number = new.setdefault(passage.id, len(self.numbers) + len(new) + 1)
+            evidence.append(format_passage(number, passage, item.text))
+        prompt = self.template.render(question=question, evidence=evidence, first=not self.exchanges)
+        numbers = ChainMap(new, self.numbers)
+        passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
+        return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
 
-        Empty for a follow-up where only the first question shows evidence.
+    def select_exchanges(self, question: str) -> list[RenderedExchange]:
+        """The exchanges that are sent before a question: the first, always, and as many of the newest as fit.
+
+        There is no gap between the newest. A hint to a text that none of the exchanges before it shows becomes that
+        text. What was selected is kept for the rest of the turn.
         """
-        if self.exchanges and not self.every_turn:
-            return []
-        return [_format_passage(self._number(passage), passage, text) for passage, text in shown]
+        if self._selected is None or self._selected[0] != question:
+            selected = self._select(self.max_tokens - self._system_tokens - self._count_message(question))
+            self._selected = (question, list(self._render_with_hinted_texts(selected)))
+            sent = set(selected)
+            for exchange in self._kept:
+                if exchange not in sent:
+                    exchange.drop_messages()
+            self._kept = selected
+        return self._selected[1]
 
-    def render_question(self, question: str, evidence: Sequence[dict[str, Any]]) -> Message:
-        """The next question with its evidence as a note behind it, in one message: many models refuse two in a row."""
-        first = not self.exchanges
-        return self.template.render(question=question, evidence=evidence, first=first).messages[1]
+    def _add(self, turn: Turn) -> None:
+        items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
+        shows_evidence = self._shows_evidence()
+        for item in items if shows_evidence else ():
+            number = self.numbers.setdefault(item.passage.id, len(self.numbers) + 1)
+            self.passages[number] = item.passage.id
+        if turn.answer.strip():
+            first = not self.exchanges
+            self.exchanges.append(Exchange(turn, items, first=first, shows_evidence=shows_evidence))
 
-    def restore_hinted_texts(self, exchanges: Sequence[Exchange]) -> list[Exchange]:
-        """The exchanges with full texts in place of hints to a text that none of the exchanges before it shows.
+    def _shows_evidence(self) -> bool:
+        """Whether the next question is sent with its evidence."""
+        return self.every_turn or not self.exchanges
 
-        Args:
-            exchanges: those that are sent, oldest first; others may have shown the text that a hint stands for.
-        """
+    @cached_property
+    def _system_tokens(self) -> int:
+        return self._count_message(self.system_message.content)
+
+    def _count_message(self, text: str) -> int:
+        return self.count_tokens(text) + TOKENS_PER_MESSAGE
+
+    def _select(self, max_tokens: int) -> list[Exchange]:
+        first = self.exchanges[:1]
+        remaining = max_tokens - sum(map(self._count_exchange, first))
+        newest: list[Exchange] = []
+        for number in range(len(self.exchanges) - 1, 0, -1):
+            if len(first) + len(newest) >= self.max_exchanges:
+                break
+            remaining -= self._count_exchange(self.exchanges[number])
+            if remaining < 0:
+                self.exchanges[number].drop_messages()
+                break
+            newest.append(self.exchanges[number])
+        return [*first, *reversed(newest)]
+
+    def _count_exchange(self, exchange: Exchange) -> int:
+        return exchange.count_tokens(self.template, self.numbers, self.count_tokens)
+
+    def _render_with_hinted_texts(self, exchanges: Sequence[Exchange]) -> Iterable[RenderedExchange]:
         shown: set[str] = set()
-        restored = []
         for exchange in exchanges:
-            orphans = [item for item in exchange.items if item.hint and item.passage.id not in shown]
-            if orphans and exchange.evidence:
-                texts = [(i.passage, i.passage.content if i in orphans else i.text) for i in exchange.items]
-                evidence = [_format_passage(self._number(passage), passage, text) for passage, text in texts]
-                question = self.template.render(question=exchange.turn.question, evidence=evidence, first=False)
-                exchange = exchange._replace(question=question.messages[1], evidence=evidence)
+            hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
+            orphans = tuple(n for n, item in hints if item.passage.id not in shown)
+            yield exchange.render(self.template, self.numbers, in_full=orphans)
             shown.update(item.passage.id for item in exchange.items)
-            restored.append(exchange)
-        return restored
-
-    def _number(self, passage: Passage) -> int:
-        return self.numbers.setdefault(passage.id, len(self.numbers) + 1)
-
-
-def select_exchanges(
-    exchanges: Sequence[Exchange], max_tokens: int, max_exchanges: int, count_tokens: Callable[[str], int]
-) -> list[Exchange]:
-    """The first exchange, always, and as many of the newest as fit, without a gap between them.
-
-    Args:
-        exchanges: oldest first.
-        max_tokens: for all that are selected.
-        max_exchanges: the first among them.
-        count_tokens: counts the tokens of a text.
-    """
-    first, later = list(exchanges[:1]), exchanges[1:]
-    remaining = max_tokens - sum(_count_exchange(exchange, count_tokens) for exchange in first)
-    newest: list[Exchange] = []
-    for exchange in reversed(later):
-        remaining -= _count_exchange(exchange, count_tokens)
-        if remaining < 0 or len(first) + len(newest) >= max_exchanges:
-            break
-        newest.append(exchange)
-    return [*first, *reversed(newest)]
-
-
-def _count_exchange(exchange: Exchange, count_tokens: Callable[[str], int]) -> int:
-    messages = (exchange.question, exchange.answer)
-    return sum(count_tokens(message.content) + TOKENS_PER_MESSAGE for message in messages)
-
-
-def _format_passage(number: int, passage: Passage, text: str) -> dict[str, Any]:
-    """A passage for the template; a title with which the text begins is not repeated."""
-    title, body = passage.title.strip(), text
-    if title and text.startswith(f"{passage.title}\n"):
-        body = text[len(passage.title) + 1 :]
-    elif text.startswith(title):
-        title = ""
-    return {"number": number, "title": title, "authors": _format_authors(passage), "text": body}
-
-
-def _format_authors(passage: Passage) -> str:
-    """Authors and year in one line, where the corpus has them."""
-    given = passage.metadata.get("authors") or ""
-    names = given if isinstance(given, str) else ", ".join(map(str, given))
-    year = passage.metadata.get("year") or ""
-    return f"{names} ({year})" if names and year else names or str(year)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Set
+from typing import Any
 
-from convrag import Question, Rewrite, Turn
+from convrag import Question, Rewrite
+from convrag_condense.said_before import read_stems
 from convrag_condense.words import normalise_question, stem_content_words
 
 
-def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float) -> Rewrite:
+def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: float, memory: dict[str, Any]) -> Rewrite:
     """The rewrite, or the question in the user's own words where the rewrite is no better.
 
     It is no better where it is a fallback, says the same as the question, or has drifted. A share that was computed
@@ -18,10 +20,11 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
         rewrite: what the LLM made of the question.
         question: with the whole history.
         min_share: the least share of known content words, from 0 to 1; a rewrite with less has drifted.
+        memory: the rewriter's of this conversation, which keeps the stems of the history.
     """
     if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-    share = compute_known_share(rewrite.text, question.text, question.history)
+    share = compute_known_share(rewrite.text, question.text, read_stems(question.history, memory))
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
         reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"
@@ -29,15 +32,17 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
     return Rewrite.of(rewrite.text, **trace)
 
 
-def compute_known_share(rewrite: str, question: str, history: Iterable[Turn]) -> float:
+def compute_known_share(rewrite: str, question: str, said: Set[str]) -> float:
     """The share of a rewrite's content words that stand in the question or the history, in any inflection.
 
     The whole history counts, also what the LLM was not shown: a later answer may repeat it. 1 for a rewrite without
     content words.
+
+    Args:
+        rewrite: the rewrite.
+        question: in the user's own words.
+        said: the stems of the history's content words.
     """
     stems = stem_content_words(rewrite)
-    known = set(stem_content_words(question))
-    for turn in history:
-        known.update(stem_content_words(turn.question))
-        known.update(stem_content_words(turn.answer))
-    return sum(stem in known for stem in stems) / len(stems) if stems else 1.0
+    asked = set(stem_content_words(question))
+    return sum(stem in asked or stem in said for stem in stems) / len(stems) if stems else 1.0

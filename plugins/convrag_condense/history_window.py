@@ -8,7 +8,7 @@ from convrag import Turn
 
 
 def select_newest_exchanges(
-    turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int]
+    turns: Sequence[Turn], max_tokens: int, count_tokens: Callable[[str], int], counted: dict[str, int] | None = None
 ) -> list[dict[str, str]]:
     """The newest exchanges that fit, oldest first, as a prompt's `history`; an answer that is too long is truncated.
 
@@ -18,20 +18,29 @@ def select_newest_exchanges(
         turns: the history, oldest first.
         max_tokens: for all questions and answers together.
         count_tokens: counts the tokens of a text.
+        counted: question or answer -> its tokens, for texts that were counted before; new ones are added.
 
     Returns:
         For each exchange its question as `user` and its answer as `assistant`.
     """
+    counted = {} if counted is None else counted
+
+    def count_once(text: str) -> int:
+        if text not in counted:
+            counted[text] = count_tokens(text)
+        return counted[text]
+
     exchanges: list[dict[str, str]] = []
     remaining = max_tokens
     for turn in reversed(turns):
-        remaining -= count_tokens(turn.question)
+        remaining -= count_once(turn.question)
         if remaining <= 0 and exchanges:
             break
-        answer = truncate_text(turn.answer, max(remaining, 0), count_tokens)
+        whole = count_once(turn.answer) <= max(remaining, 0)
+        answer = turn.answer if whole else truncate_text(turn.answer, max(remaining, 0), count_tokens)
         exchanges.append({"user": turn.question, "assistant": answer})
-        remaining -= count_tokens(answer)
-        if answer != turn.answer or remaining <= 0:
+        remaining -= count_once(turn.answer)
+        if remaining <= 0:
             break
     return exchanges[::-1]
 

@@ -12,6 +12,7 @@ from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag_condense.drift_check import replace_drifted_rewrite
 from convrag_condense.gate import find_reasons
 from convrag_condense.history_window import select_newest_exchanges
+from convrag_condense.said_before import read_vectors
 from convrag_condense.speculative_search import start_search
 from convrag_condense.words import stem_content_words
 
@@ -104,7 +105,7 @@ class CondenseRewriter(Rewriter):
         if self.speculate:
             start_search(self.retriever, question, self.passages)
             trace["searched_ahead"] = True
-        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard)
+        rewrite = replace_drifted_rewrite(self._condense(question, trace), question, self.guard, question.state(self))
         standalone, failed = rewrite.text, f" (fallback: {rewrite.fallback})" if rewrite.fallback else ""
         log.info(
             "turn %s: query condensation\n  Original: %s\n  Standalone: %s%s",
@@ -127,11 +128,12 @@ class CondenseRewriter(Rewriter):
         """Condense a question that is similar to an earlier text, and one that has no content words."""
         if not stem_content_words(question.text):
             return True, ["wordless"]
-        earlier = [text for turn in question.history for text in (turn.question, turn.answer) if text.strip()]
         vector = self.embedder.embed([question.text], query=True)[0]
-        near = bool(earlier) and float((self.embedder.embed(earlier) @ vector).max()) >= self.similarity
+        rows = read_vectors(question.history, question.state(self), self.embedder)
+        near = rows is not None and float((rows @ vector).max()) >= self.similarity
         return near, ["continues" if near else "new_topic"]
 
     def _condense(self, question: Question, trace: dict[str, Any]) -> Rewrite:
-        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens)
+        counted = question.state(self).setdefault("tokens", {})
+        history = select_newest_exchanges(question.history, self.history_tokens, self.llm.count_tokens, counted)
         return self.llm_rewriter.rewrite(question, trace | {"exchanges": len(history)}, history=history)

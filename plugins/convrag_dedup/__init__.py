@@ -2,8 +2,9 @@
 
 The options: context (`context=dedup`), metrics (`metrics=dedup`, the run's report), prefix_reuse
 (`metrics=prefix_reuse`). RAGBoost's API over the same code: multi_turn (`MultiTurnManager`), conversation_state,
-conversation_tracker, rag_pipeline, inference_config. What both use: deduplication (novel, hinted, missing), stats,
-shown_passages, near_duplicates, lookup (of a text in the messages), radix_tree.
+conversation_tracker (with request_chains, persistent_map), rag_pipeline (with turn_fields), inference_config. What both
+use: deduplication (novel, hinted, missing), stats, shown_passages, near_duplicates, lookup (of a text in the messages),
+radix_tree.
 """
 
 from __future__ import annotations

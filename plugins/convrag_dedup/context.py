@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import blake2b
 from typing import Any
 
 from convrag import LLM, ConfigError, Context, Evidence, EvidenceItem, Hit, Message, Question, Report, TurnRecord
@@ -119,8 +120,9 @@ class DedupContext(Context):
         return shown
 
     def _count_tokens(self, scratch: dict[str, Any], text: str) -> int:
-        """The tokens of a text, counted once per conversation."""
-        known: dict[str, int] = scratch.setdefault("tokens", {})
-        if text not in known:
-            known[text] = self.llm.count_tokens(text)
-        return known[text]
+        """The tokens of a text, counted once per conversation; known by a hash, since the texts would fill memory."""
+        known: dict[bytes, int] = scratch.setdefault("tokens", {})
+        key = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key not in known:
+            known[key] = self.llm.count_tokens(text)
+        return known[key]

@@ -7,6 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, format_label
+from convrag_dedup.request_chains import RequestChains
+
+DEFAULT_LIMIT = 10_000
+"""How many requests a tracker keeps by default: 500 conversations of 20 take some 20 MB, a single one some 80."""
 
 
 @dataclass(frozen=True)
@@ -28,26 +32,22 @@ class DeduplicationResult:
     reference_hints: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Request:
-    parent: str | None
-    shown: frozenset[str]
-
-
 class ConversationTracker:
     """Keeps the documents that each request has shown, and finds those that a request's ancestors have shown.
 
-    Thread-safe.
+    The time of a request grows with its documents and with the logarithm of its conversation's length, except after a
+    request with others behind it was replaced: those find their ancestors anew. Thread-safe.
 
     Args:
         hint: makes a location hint from a normalised id; RAGBoost's sentence by default.
-        limit: how many requests are kept; the oldest is dropped first. None keeps all.
+        limit: how many requests are kept; the oldest is dropped first, and what it has shown is new again. None keeps
+            all.
     """
 
-    def __init__(self, *, hint: Callable[[str], str] = format_hint, limit: int | None = None) -> None:
+    def __init__(self, *, hint: Callable[[str], str] = format_hint, limit: int | None = DEFAULT_LIMIT) -> None:
         self._format_hint = hint
         self._limit = limit
-        self._requests: dict[str, _Request] = {}
+        self._requests = RequestChains()
         self._lock = threading.Lock()
 
     def deduplicate(
@@ -62,14 +62,16 @@ class ConversationTracker:
         """
         given = first_by_id((doc_id, doc_id) for doc_id in doc_ids)
         with self._lock:
-            chain = self._chain(parent_request_id)
-            shown = {key for name in chain if name != request_id for key in self._requests[name].shown}
+            parent = parent_request_id if parent_request_id in self._requests else None
+            shown = self._requests.find_shown(given, parent, request_id)
             # a server knows no texts: a label stands for each, and the hints are formatted without the lock
             turn = deduplicate(given, lambda key: key if key in shown else None, format_label)
-            self._keep(request_id, _Request(parent_request_id if chain else None, frozenset(turn.novel)))
+            self._requests.add(request_id, parent, tuple(turn.novel))
+            while self._limit is not None and len(self._requests) > self._limit:
+                self._requests.drop_oldest()
         return DeduplicationResult(
             request_id=request_id,
-            is_new_conversation=not chain,
+            is_new_conversation=parent is None,
             new_docs=[given[key] for key in turn.novel],
             overlapping_docs=[given[key] for key in turn.hinted],
             reference_hints=[self._format_hint(key) for key in turn.hinted],
@@ -78,31 +80,17 @@ class ConversationTracker:
     def get_conversation_chain(self, request_id: str) -> list[str]:
         """The ids of a request and its ancestors, oldest first; empty for an unknown one."""
         with self._lock:
-            return self._chain(request_id)[::-1]
+            return self._requests.list_chain(request_id)[::-1]
 
     def clear_conversation(self, request_id: str) -> int:
         """Forget a request and its ancestors; gives how many requests that were."""
         with self._lock:
-            chain = self._chain(request_id)
-            for name in chain:
-                del self._requests[name]
+            chain = self._requests.list_chain(request_id)
+            for name in reversed(chain):
+                self._requests.drop(name)
             return len(chain)
 
     def reset(self) -> None:
         """Forget all requests."""
         with self._lock:
-            self._requests.clear()
-
-    def _chain(self, request_id: str | None) -> list[str]:
-        """A request and its ancestors, newest first. Requests that are each other's ancestors end the chain."""
-        chain: dict[str, None] = {}
-        while request_id is not None and request_id in self._requests and request_id not in chain:
-            chain[request_id] = None
-            request_id = self._requests[request_id].parent
-        return list(chain)
-
-    def _keep(self, request_id: str, request: _Request) -> None:
-        self._requests.pop(request_id, None)
-        self._requests[request_id] = request
-        while self._limit is not None and len(self._requests) > self._limit:
-            del self._requests[next(iter(self._requests))]
+            self._requests = RequestChains()

@@ -13,6 +13,9 @@ from convrag_dedup.conversation_state import ConversationState
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, join_context
 from convrag_dedup.stats import pooled_stats, turn_stats
 
+MAX_CONVERSATIONS = 10_000
+"""How many conversations a manager keeps by default; one that has shown 24 documents takes some 10 kB."""
+
 
 class MultiTurnManager:
     """Finds, conversation by conversation, which documents are new, and formats them (RAGBoost's API).
@@ -21,7 +24,8 @@ class MultiTurnManager:
     grows with its documents, not with the conversation. Thread-safe. A turn that raises leaves the state as it was.
 
     Args:
-        max_conversations: how many are kept; the least recently used is dropped first, but never during its turn.
+        max_conversations: how many are kept; the least recently used is dropped first, but never during its turn. One
+            that goes on after that begins anew: its documents are shown in full again. None keeps all.
         ttl: seconds after which an unused conversation is dropped.
         content_hash: a document whose text is not the one last shown is new; False compares ids alone.
 
@@ -30,7 +34,11 @@ class MultiTurnManager:
     """
 
     def __init__(
-        self, *, max_conversations: int | None = None, ttl: float | None = None, content_hash: bool = True
+        self,
+        *,
+        max_conversations: int | None = MAX_CONVERSATIONS,
+        ttl: float | None = None,
+        content_hash: bool = True,
     ) -> None:
         if max_conversations is not None and max_conversations < 1:
             raise ValueError(f"max_conversations={max_conversations}: it must be at least 1")
@@ -142,10 +150,8 @@ class MultiTurnManager:
 
     def _drop_excess(self, newest: str) -> None:
         """Drop the least recently used conversations above the limit, except the newest and those in a turn."""
-        excess = len(self.conversations) - (self.max_conversations or len(self.conversations))
-        for oldest in list(self.conversations) if excess > 0 else ():
-            excess -= oldest != newest and self._drop(oldest)
-            if excess <= 0:
+        while self.max_conversations is not None and len(self.conversations) > self.max_conversations:
+            if not any(name != newest and self._drop(name) for name in self.conversations):
                 break
 
     def _drop(self, conversation_id: str) -> bool:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, Usage
-from convrag.turn.session import to_turn
+from convrag import ConfigError, Conversations, ConvragError, Pipeline
+from convrag.turn.session import MAX_CONVERSATIONS, to_turn
 from convrag.turn.turn import TurnOptions
-from convrag_dedup.deduplication import join_context
 from convrag_dedup.inference_config import InferenceConfig, quote_override
 from convrag_dedup.stats import ConversationStats, pooled_stats
+from convrag_dedup.turn_fields import describe_answer, describe_turn, read_query
 
-_QUERY_KEYS = ("text", "query", "question")
+MAX_PIPELINES = 16
+"""How many combinations of a turn's options keep their pipeline; the least recently used is composed again."""
 
 
 class RAGPipeline:
@@ -38,7 +39,7 @@ class RAGPipeline:
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
         folder: keeps conversations on disk, where they continue after a restart; None keeps them in memory.
-        max_conversations: how many are held in memory; the least recently used is dropped first.
+        max_conversations: how many are held in memory; the least recently used is dropped first. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
     Raises:
@@ -58,7 +59,7 @@ class RAGPipeline:
         generator: str = "chat",
         overrides: Sequence[str] = (),
         folder: str | Path | None = None,
-        max_conversations: int | None = None,
+        max_conversations: int | None = MAX_CONVERSATIONS,
         ttl: float | None = None,
     ) -> None:
         if corpus_path is None:
@@ -83,7 +84,7 @@ class RAGPipeline:
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._locks_guard = threading.Lock()
         self._pipelines_guard = threading.Lock()
-        self._pipelines: dict[tuple[str, ...], Pipeline] = {}
+        self._pipelines: OrderedDict[tuple[str, ...], Pipeline] = OrderedDict()
         self._pipeline(deduplicate=True, generate=False, max_tokens=None)
 
     def process_conversation_turn(
@@ -105,7 +106,7 @@ class RAGPipeline:
             generate_response: whether to answer.
             max_tokens: the longest answer of this turn.
         """
-        text = _text_of(query)
+        text = read_query(query)
         deduplicate = enable_deduplication and self.use_ragboost
         pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
         options = TurnOptions(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
@@ -122,8 +123,8 @@ class RAGPipeline:
                 except BaseException:
                     conversation.history.pop()
                     raise
-        result = _describe_turn(record) | {"conversation_stats": stats}
-        return result | _describe_answer(record) if generate_response else result
+        result = describe_turn(record) | {"conversation_stats": stats}
+        return result | describe_answer(record) if generate_response else result
 
     def get_conversation_stats(self, conversation_id: str | None = None) -> dict[str, Any] | None:
         """The statistics of a conversation, None for an unknown one; without an id, those of all together."""
@@ -162,37 +163,7 @@ class RAGPipeline:
         with self._pipelines_guard:
             if (key := tuple(wanted)) not in self._pipelines:
                 self._pipelines[key] = Pipeline.compose(*self._overrides, *wanted)
+            self._pipelines.move_to_end(key)
+            if len(self._pipelines) > MAX_PIPELINES:  # a caller may give each turn another max_tokens
+                self._pipelines.popitem(last=False)
             return self._pipelines[key]
-
-
-def _text_of(query: str | Mapping[str, Any]) -> str:
-    if isinstance(query, str):
-        return query
-    for key in _QUERY_KEYS:
-        if isinstance(query.get(key), str):
-            return str(query[key])
-    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}")
-
-
-def _describe_turn(record: TurnRecord) -> dict[str, Any]:
-    items, trace = record.evidence.items, record.evidence.trace
-    return {
-        "query": record.original_query,
-        "search_query": record.rewritten_query,
-        "retrieved_docs": [hit.passage.id for hit in record.hits],
-        "novel_docs": [item.passage.id for item in items if not item.hint],
-        "deduplicated_docs": [item.passage.id for item in items if item.hint],
-        "missing_docs": list(trace["missing"]),
-        "context": join_context(item.text for item in items),
-        "deduplication_stats": {name: value for name, value in trace.items() if name not in ("missing", "repeated")},
-    }
-
-
-def _describe_answer(record: TurnRecord) -> dict[str, Any]:
-    metadata = {
-        "latency": record.timings["generator"],
-        "model": record.answer.trace.get("model", ""),
-        "citations": list(record.answer.citations),
-        **asdict(record.usage.get("generator", Usage())),
-    }
-    return {"response": record.answer.text, "generation_metadata": metadata}

@@ -63,21 +63,20 @@ class ShownPassages:
 
     def __init__(self, likeness: float | None = None) -> None:
         self._near_duplicates = None if likeness is None else NearDuplicates(likeness)
-        self._turns = 0
-        self._newest: Turn | None = None
+        self._turns: tuple[Turn, ...] = ()
         self._versions: ShownVersions[ShownPassage] = ShownVersions()
         self._positions: dict[str, int] = {}
 
     def update(self, history: Sequence[Turn]) -> bool:
         """Add the turns that are new; False where this is another history, which needs a new ShownPassages."""
-        if self._turns > len(history) or (self._turns and history[self._turns - 1] != self._newest):
+        turns, known = tuple(history), len(self._turns)
+        if turns[:known] != self._turns:
             return False
-        for number in range(self._turns, len(history)):
-            for passage in history[number].passages:
+        for number in range(known, len(turns)):
+            for passage in turns[number].passages:
                 if passage.text.strip():
                     self._add(passage, number)
-        self._turns = len(history)
-        self._newest = history[-1] if history else None
+        self._turns = turns
         return True
 
     def position(self, passage: Passage) -> int | None:

@@ -55,6 +55,8 @@ class DHRagRewriter(Rewriter):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("numpy", "scikit-learn", "scipy")
+
     def __init__(
         self,
         *,

@@ -10,7 +10,7 @@ from convrag import DataError, Dataset, Hit, NotReady, Passage, Query, Retriever
 from convrag.sdk.lazy import Lazy
 from convrag.store.fingerprint import digest
 from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index
-from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES
+from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, Connection
 from convrag_elasticsearch.documents import VECTOR_FIELDS, base_mapping_properties
 from convrag_elasticsearch.errors import ClusterError
 from convrag_elasticsearch.settings import FusionSettings, OperationSettings, check_settings
@@ -84,6 +84,11 @@ class ClusterRetriever(Retriever):
         for subquery in self.subqueries:
             yield from subquery.find_local_problems()
         yield from self.cluster.find_problems()
+
+    def endpoints(self) -> Sequence[str]:
+        """The cluster's addresses, without users and passwords; none where they are not valid, which `check` says."""
+        connection = Connection.from_environment()
+        return () if any(connection.find_problems()) else (connection.cloud_id or connection.shown_address,)
 
     def prepare(self) -> None:
         """Check that the indexes and all that a search needs are on the cluster. Raises NotReady with all problems."""

@@ -84,6 +84,8 @@ class GingerGenerator(Generator):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("bm25s",)
+
     def __init__(
         self,
         *,

@@ -37,6 +37,8 @@ class LlmDetector(Detector):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("rapidfuzz",)
+
     def __init__(
         self,
         *,

@@ -31,12 +31,10 @@ class ScoreNuggetsTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Score the judgements, write the files of a run and print the summary."""
-        from rich.console import Console
-
         from convrag import TurnRecord
         from convrag.api.groups import OPTION_KEY
         from convrag.run.runner import evaluate_records
-        from convrag.score.summary_page import list_remarks, make_table
+        from convrag.score.summary_page import print_summary
         from convrag_judging.nugget_files import read_nugget_labels
 
         turns = read_nugget_labels(self.judgements)
@@ -46,8 +44,5 @@ class ScoreNuggetsTask(Task):
             config.metrics = {"nuggets": chosen}
         records = [TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "") for turn_id in turns]
         run, summary = evaluate_records(config, folder, records)
-        console = Console()
-        console.print(make_table(summary))
-        for line in [*list_remarks(run, summary), f"Results: {run.folder}"]:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        return 0
+        print_summary(run, summary)
+        return summary.exit_status

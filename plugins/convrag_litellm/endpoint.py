@@ -32,8 +32,11 @@ class Endpoint:
         return os.environ.get(self.api_base_env) if self.api_base_env else self.api_base
 
     def public_address(self) -> str | None:
-        """The server's address without user, password and query; None is the provider's own."""
-        address = self.address()
+        """The server's address without user, password and query; None is the provider's own.
+
+        Where neither parameter names one, litellm itself looks for one in the provider's variables.
+        """
+        address = self.address() or providers.find_address_in_environment(self.provider)
         return redact_address(address) if address else None
 
     def api_key(self) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from convrag import LLM, Completion, ConfigError, Prompt, RunStopped, Usage
@@ -124,6 +124,11 @@ class LiteLLM(LLM):
         limit = self.limits.budget.limit
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
             yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
+
+    def endpoints(self) -> Sequence[str]:
+        """The server's address, wherever it comes from, without user, password and query."""
+        address = self.endpoint.public_address()
+        return (address,) if address else ()
 
     def request(self, prompt: Prompt) -> Mapping[str, Any]:
         """The request as sent, without key, and without what in the address may be secret (user, password, query)."""

@@ -52,6 +52,25 @@ def find_missing_keys(model: str) -> Sequence[str]:
     return _litellm.find_missing_keys(model)
 
 
+def find_address_in_environment(provider: str) -> str | None:
+    """The address that litellm finds in the environment if it is given none, such as OPENAI_BASE_URL; None without one.
+
+    Args:
+        provider: as litellm names it; where it is left to litellm to guess (""), the variables of all providers count.
+    """
+    prefixes = [
+        prefix for name in ([provider] if provider else sorted(KEY_VARIABLES)) for prefix in _name_prefixes(name)
+    ]
+    names = (f"{prefix}_{ending}" for prefix in prefixes for ending in ("BASE_URL", "API_BASE"))
+    return next((address for name in names if (address := os.environ.get(name))), None)
+
+
+def _name_prefixes(provider: str) -> Sequence[str]:
+    """The beginnings of a provider's variables: together_ai has TOGETHER_AI, TOGETHERAI and TOGETHER."""
+    upper = provider.upper()
+    return list(dict.fromkeys([upper, upper.replace("_", ""), upper.partition("_")[0]]))
+
+
 def find_connection_problem(address: str) -> str:
     """Why no server accepts a connection at an address; empty where one does, or where a proxy is in between."""
     from urllib.request import getproxies, proxy_bypass

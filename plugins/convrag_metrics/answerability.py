@@ -12,6 +12,7 @@ from convrag_metrics.idk import (
     Idk,
     condition_on_answerability,
     detect_idk_answer,
+    withholds_answer,
 )
 from convrag_metrics.record_texts import lacks_part, prepare_answer
 from convrag_metrics.references import References
@@ -25,8 +26,10 @@ class AnswerabilityMetrics(Metrics):
 
     An answer counts as "I do not know" where rules find that it says so and answers nothing else, or where ginger found
     no nugget. It is right for turns labelled UNANSWERABLE or CONVERSATIONAL (as in MTRAG), and wrong for ANSWERABLE and
-    PARTIAL ones; other turns are not counted. token_F1_idk and ROUGE-L_idk are conditioned as MTRAG conditions its
-    scores: 1 where "I do not know" is right, 0 where it is wrong or missing. Definitions are in docs/metrics.md.
+    PARTIAL ones; other turns are not counted. A courtesy ("You're welcome!") is as good for CONVERSATIONAL ones. An
+    empty answer is never right; empty_answers is their share. token_F1_idk and ROUGE-L_idk are conditioned as MTRAG
+    conditions its scores: 1 where "I do not know" is right, 0 where it is wrong or missing. Definitions are in
+    docs/metrics.md.
 
     Args:
         dataset: whose label `answerability` says which questions can be answered, and whose answers are the references.
@@ -56,14 +59,16 @@ class AnswerabilityMetrics(Metrics):
 
     def _measure_turn(self, record: TurnRecord) -> dict[str, float]:
         idk, label = detect_idk_answer(record), self.references.find_label(record, ANSWERABILITY)
-        predicted = idk == "yes"
-        values = {} if record.error else {"idk": float(predicted), "idk_partly": float(idk == "partly")}
+        empty = not prepare_answer(record)
+        values = {}
+        if not record.error:
+            values = {"idk": float(idk == "yes"), "idk_partly": float(idk == "partly"), "empty_answers": float(empty)}
         if label in UNANSWERABLE or label in ANSWERABLE:
-            labelled = label in UNANSWERABLE
+            predicted, labelled = withholds_answer(label, idk), label in UNANSWERABLE
             values[_TRUE_POSITIVES] = float(predicted and labelled)
             values[_PREDICTED] = float(predicted)
             values[_LABELLED] = float(labelled)
-            values["idk_accuracy"] = float(predicted == labelled)
+            values["idk_accuracy"] = float(predicted == labelled and not empty)
             values |= self._condition_scores(record, label, idk)
         return values
 

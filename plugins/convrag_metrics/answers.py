@@ -36,6 +36,8 @@ class AnswerMetrics(Metrics):
         ConfigError: max_words is below 1, min_nuggets below 0.
     """
 
+    libraries = ("rapidfuzz", "rouge-score", "sacrebleu")
+
     def __init__(
         self,
         *,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
 from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord
 from convrag.registry.extras import missing_extra
 from convrag.registry.parameters import operational
+from convrag.sdk.model_files import identify_model
 from convrag.sdk.progress import track
-from convrag.store.fingerprint import file_hash
+from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.pretrained import EXTRAS, find_model
 from convrag_metrics.record_texts import Citations, evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.references import References
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from convrag_metrics.bert_encoder import BertEncoder
 
 _TURNS = 32  # per block: bounds the vectors in memory
-_MODEL_SUFFIXES = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _lock = threading.Lock()
 
 
@@ -94,12 +93,9 @@ class BertMetrics(Metrics):
             yield f"{self.place}.baseline={self.baseline}: there is no such file"
 
     def content_hash(self) -> str:
-        """A hash of the model's files where it is a folder, and of the baseline."""
-        folder = Path(self.model).expanduser()
-        files = sorted(path for path in folder.glob("*") if path.suffix in _MODEL_SUFFIXES) if folder.is_dir() else []
-        hashes = [(path.name, file_hash(path)) for path in files]
-        known = repr([self.model if not files else "", hashes, file_hash(self.baseline) if self.baseline else ""])
-        return blake2b(known.encode(), digest_size=16).hexdigest()
+        """A hash of the model's files or its commit on the hub, and of the baseline."""
+        baseline = file_hash(self.baseline) if self.baseline else ""
+        return digest([identify_model(self.model), baseline])
 
     def score_turns(self, records: Iterable[TurnRecord]) -> Iterator[tuple[TurnTexts, TurnScores]]:
         """The scores of each turn with a reference answer, in order. Raises MissingExtra, ConvragError, DataError."""

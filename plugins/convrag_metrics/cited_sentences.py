@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from convrag.sdk.sentences import READ_IN_FULL, segment_line
 from convrag_metrics.record_texts import CODE_OR_CITATION, strip_citations
 
 _LEADING_MARK = re.compile(r"^(?:\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\])+[.,;:]?")
@@ -52,24 +54,19 @@ def segment_sentences(text: str) -> Iterator[str]:
     for line in filter(str.strip, text.splitlines()):
         for part in _join_unclosed(_CERTAIN_GAP.split(line)):
             certain = len(_END.findall(part)) == len(_CERTAIN_END.findall(part))
-            yield from [part] if certain else segment_by_pysbd(part)
-
-
-def segment_by_pysbd(line: str) -> list[str]:
-    """The sentences of a line by pysbd, with the white space after them."""
-    from pysbd import Segmenter
-
-    segmenter = Segmenter(language="en", clean=False)  # it keeps the text that it works on: one for each call
-    return [str(part) for part in segmenter.segment(line)]
+            yield from [part] if certain else segment_line(part, fast=len(text) > READ_IN_FULL)
 
 
 def _join_unclosed(parts: Iterable[str]) -> Iterator[str]:
     """Join parts until no bracket or quotation is open: an end within one does not end the sentence."""
-    held = ""
+    held: list[str] = []
+    counts: Counter[str] = Counter()
     for part in parts:
-        held = f"{held} {part}" if held else part
-        if held.count("(") <= held.count(")") and held.count('"') % 2 == 0 and held.count("“") <= held.count("”"):
-            yield held
-            held = ""
+        held.append(part)
+        counts.update({mark: part.count(mark) for mark in '()"“”'})
+        if counts["("] <= counts[")"] and counts['"'] % 2 == 0 and counts["“"] <= counts["”"]:
+            yield " ".join(held)
+            held.clear()
+            counts.clear()
     if held:
-        yield held
+        yield " ".join(held)

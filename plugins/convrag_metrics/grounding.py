@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from convrag import LLM, ConfigError, Metrics, PromptTemplate, TurnRecord
 from convrag.registry.extras import missing_extra
 from convrag.registry.parameters import operational
+from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
-from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.cited_sentences import CitedSentence, split_cited_sentences
 from convrag_metrics.idk import detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS
@@ -53,6 +53,8 @@ class GroundingMetrics(Metrics):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("bm25s",)
+
     def __init__(
         self,
         *,
@@ -84,10 +86,8 @@ class GroundingMetrics(Metrics):
                 yield str(absent)
 
     def content_hash(self) -> str:
-        """A hash of the model's files."""
-        folder = Path(self.model).expanduser() if self.model else None
-        files = sorted(folder.glob("*")) if folder and folder.is_dir() else []
-        return digest([(path.name, file_hash(path)) for path in files if path.is_file()])
+        """A hash of the model's files, or its commit on the hub."""
+        return identify_model(str(self.model)) if self.model else ""
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""

@@ -11,12 +11,16 @@ from convrag import TurnRecord
 from convrag_metrics.idk_phrases import is_about_sources, is_courtesy, is_disclaimer
 from convrag_metrics.record_texts import strip_citations
 
-Idk = Literal["no", "partly", "yes"]
-"""Whether an answer says "I do not know": not at all, of a part of the question, or and nothing else."""
+Idk = Literal["no", "partly", "yes", "courtesy"]
+"""Whether an answer says "I do not know": no; of a part of the question; and nothing else; or it says nothing but
+courtesies ("You're welcome!"), which need no answer.
+"""
 
 ANSWERABILITY = "answerability"
 """The label of a turn that says whether its question can be answered."""
-UNANSWERABLE = ("UNANSWERABLE", "CONVERSATIONAL")
+CONVERSATIONAL = "CONVERSATIONAL"
+"""The label of turns that ask nothing, such as "Thank you!"."""
+UNANSWERABLE = ("UNANSWERABLE", CONVERSATIONAL)
 """Labels of turns to which "I do not know" is the right answer; MTRAG counts turns without a question among them."""
 ANSWERABLE = ("ANSWERABLE", "PARTIAL")
 """Labels of turns to which it is not."""
@@ -34,15 +38,15 @@ def detect_idk(text: str) -> Idk:
     """Whether an answer says that it does not know, and nothing else ("yes"), or says so of a part ("partly").
 
     An answer is split into clauses. A clause is a disclaimer if in it the speaker or the documents lack what was asked
-    for. Where all other clauses are courtesies (regrets, offers, whom to ask instead), nothing is answered.
+    for. Where all other clauses are courtesies (regrets, offers, whom to ask instead), nothing is answered. Without any
+    disclaimer, an answer of courtesies alone is "courtesy".
     """
     plain = re.sub(r"[^\S\n]+", " ", strip_citations(text).replace("’", "'").replace("”", '"'))
-    if not (_NEGATION.search(plain) and is_disclaimer(plain.replace("\n", " "))):
-        return "no"
     clauses = [clause for sentence in _SENTENCE_END.split(plain) for clause in _split_clauses(sentence)]
-    disclaimers = [is_disclaimer(clause) for clause in clauses]
+    may_disclaim = _NEGATION.search(plain) and is_disclaimer(plain.replace("\n", " "))
+    disclaimers = [is_disclaimer(clause) for clause in clauses] if may_disclaim else []
     if not any(disclaimers):
-        return "no"
+        return "courtesy" if re.search(r"\w", plain) and all(map(is_courtesy, clauses)) else "no"
     others = [clause for clause, disclaimer in zip(clauses, disclaimers, strict=True) if not disclaimer]
     return "partly" if any(map(_is_statement, others)) else "yes"
 
@@ -54,15 +58,21 @@ def detect_idk_answer(record: TurnRecord) -> Idk:
     return detect_idk(record.answer.text)
 
 
+def withholds_answer(label: str, idk: Idk) -> bool:
+    """Whether an answer answers nothing: it does not know, or it is a courtesy in a turn that asks nothing."""
+    return idk == "yes" or (label == CONVERSATIONAL and idk == "courtesy")
+
+
 def condition_on_answerability(score: float, label: str, idk: Idk) -> float | None:
     """MTRAG's conditioning of a turn's score on its label, and on whether the answer says that it does not know.
 
-    Unanswerable: 1 where the answer says so and nothing else, else 0. Answerable, wholly or in part: 0 where the answer
-    says that it does not know and nothing else, else the score itself, as for a turn without a label. None for any
-    other label (MTRAG-UN's UNDERSPECIFIED needs a judge of its own).
+    Unanswerable: 1 where the answer says so and nothing else, else 0. Conversational: 1 also for a mere courtesy.
+    Answerable, wholly or in part: 0 where the answer says that it does not know and nothing else, else the score
+    itself, as for a turn without a label. None for any other label, such as MTRAG-UN's UNDERSPECIFIED, which needs a
+    judge of its own.
     """
     if label in UNANSWERABLE:
-        return float(idk == "yes")
+        return float(withholds_answer(label, idk))
     if label in ANSWERABLE:
         return 0.0 if idk == "yes" else score
     return score if not label else None

@@ -87,7 +87,7 @@ _COURTESIES = (
     rf"\bit (?:is|would be) (?:best|advisable|recommended|helpful) {_gap(4)}{_CONSULT}\b",
     rf"\bif you {_any('have need could can provide would want')}\b",
     rf"^\W*{_any('however nevertheless but yes no well also currently unfortunately as_of_now at_this_time')}?\W*$",
-    r"\b(?:feel free|let me know|happy to|glad to|here to help|do my best)\b",
+    r"\b(?:feel free|let me know|(?:happy|glad) (?:to|i|that)|here to help|do my best)\b",
     r"\b(?:more|further|additional) (?:context|information|details)\b.*\b(?:need|help|assist|better)",
 )
 _ABOUT = _any("discuss mention focus cover talk contain provide address describe deal")

@@ -27,6 +27,8 @@ class RankingMetrics(Metrics):
         measures: names as ir-measures writes them ("nDCG@5", "R@10", "RR", "AP"); MTRAG reports the defaults.
     """
 
+    libraries = ("ir-measures",)
+
     def __init__(self, *, dataset: Dataset, measures: list[str] = _MEASURES) -> None:
         self.dataset = dataset
         self.measures = list(measures)

@@ -11,7 +11,7 @@ Citations = Literal["remove", "keep"]
 
 # Code is matched first, and left alone: `items[0]` cites nothing.
 CODE_OR_CITATION = re.compile(
-    r"```.*?```|`[^`\n]*`|[^\S\n]*\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]", re.DOTALL
+    r"```.*?```|`[^`\n]*`|(?<![^\S\n])[^\S\n]*\[\s*(?P<numbers>\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\s*\]", re.DOTALL
 )
 
 
@@ -37,9 +37,13 @@ def prepare_answer(record: TurnRecord, citations: Citations = "remove", max_word
 
 
 def lacks_part(record: TurnRecord, part: Literal["ranking", "answer", "evidence"]) -> bool:
-    """Whether a turn was read from files (task=evaluate) that have no rankings, answers or evidence."""
+    """Whether a turn has no ranking, answer or evidence that could be measured.
+
+    Either its files have none (task=evaluate), or the run makes no answers (generator=none).
+    """
     given = record.trace.get("evaluate", {}).get("given")
-    return given is not None and part not in given
+    makes_none = part == "answer" and record.trace.get("generator", {}).get("outcome") == "no generator"
+    return makes_none or (given is not None and part not in given)
 
 
 def evidence_texts(record: TurnRecord) -> list[str]:

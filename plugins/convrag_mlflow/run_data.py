@@ -36,6 +36,7 @@ def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     for stage, usage in {**summary.usage, "all": sum(summary.usage.values(), Usage())}.items():
         found += [(f"usage/{stage}/{name}", float(value), 0) for name, value in asdict(usage).items()]
     counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
+    counts |= {"partial": summary.state == "partial", "always_fell_back": len(summary.always_fell_back)}
     counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
     found += [(name, float(value), 0) for name, value in counts.items()]
     return [(_FORBIDDEN.sub("_at_", name), value, step) for name, value, step in found]

@@ -33,6 +33,8 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
+    way_out = "ranker.model=<folder>, or ranker=bm25, which needs no model"
+
     def __init__(
         self,
         *,
@@ -68,12 +70,12 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
         from sentence_transformers import CrossEncoder
         from transformers import AutoConfig
 
-        architectures = AutoConfig.from_pretrained(source).architectures or [""]
+        architectures = AutoConfig.from_pretrained(source, revision=self.revision).architectures or [""]
         if architectures[0].endswith(("Model", "ForMaskedLM")):  # the library would add a head of random weights
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = CrossEncoder(source, device=self.device, max_length=self.max_length)
+        loaded = CrossEncoder(source, revision=self.revision, device=self.device, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"

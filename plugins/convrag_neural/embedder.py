@@ -68,7 +68,7 @@ class SentenceTransformersEmbedder(LocalModelStage["SentenceTransformer"], Embed
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = SentenceTransformer(source, device=self.device)
+        loaded = SentenceTransformer(source, revision=self.revision, device=self.device)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded

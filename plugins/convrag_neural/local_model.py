@@ -6,11 +6,13 @@ import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from convrag import ConfigError, ConvragError, Stage
+from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
-from convrag_neural.model_files import find_local_folder, find_model_problem, hash_model_files, is_local
+from convrag_neural.model_files import find_model_problem, find_revision, is_local
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,6 +29,9 @@ class LocalModelStage(Stage, Generic[M]):
         device: where the model runs: cpu, cuda, cuda:1, mps.
     """
 
+    libraries = ("torch", "transformers")
+    way_out: ClassVar[str] = "embedder.model=<folder>, or embedder=lsa, which needs no model"
+    """What to type where the model is missing."""
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
@@ -35,14 +40,19 @@ class LocalModelStage(Stage, Generic[M]):
         self._lock = threading.Lock()
         self._loaded: M | None = None
 
+    @cached_property
+    def revision(self) -> str | None:
+        """The commit of a model on the hub, which is the one that is loaded; None for a folder."""
+        return find_revision(self.model)
+
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
         if problem := find_model_problem(self.model):
-            yield problem
+            yield f"{problem} ({self.way_out})"
 
     def content_hash(self) -> str:
-        """Hash the files of a model in a folder: with another model in its place it is another stage."""
-        return hash_model_files(self.model)
+        """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""
+        return self.revision or identify_model(self.model)
 
     def prepare(self) -> None:
         """Load the model. Raises ConvragError where that fails."""

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from hashlib import blake2b
 from pathlib import Path
 
-from convrag.store.fingerprint import file_hash
+from convrag.sdk.model_files import find_cached_revision, find_local_folder
 
 TOKENIZER_FILES = "tokenizer.json", "spiece.model"
 """The files that a T5 tokenizer may be kept in: converted for the library tokenizers, or in its own format."""
 
 _HUB_TIMEOUT = 10  # seconds
-
-
-def find_local_folder(model: str) -> Path | None:
-    """Find the folder that a model's name is the path of; None where it is no folder."""
-    folder = Path(model).expanduser()
-    return folder if folder.is_dir() else None
 
 
 def is_local(model: str) -> bool:
@@ -69,13 +61,16 @@ def find_tokenizer_problem(tokenizer: str, model: str) -> str:
     return "" if present else f"{folder} holds no tokenizer: name one with tokenizer=..."
 
 
-def hash_model_files(model: str) -> str:
-    """Hash a model's files where it is a folder; empty for a model on the hub, which its name identifies."""
-    folder = find_local_folder(model)
-    return "" if folder is None else blake2b(repr(list(_hash_files(folder))).encode(), digest_size=16).hexdigest()
+def find_revision(model: str) -> str | None:
+    """Find the commit of a model on the hub: of the local cache, or else the newest; None for a folder, and offline."""
+    if find_local_folder(model) is not None:
+        return None
+    if cached := find_cached_revision(model):
+        return cached
+    from huggingface_hub import HfApi
 
-
-def _hash_files(folder: Path) -> Iterator[tuple[str, str]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"}:
-            yield path.relative_to(folder).as_posix(), file_hash(path)
+    try:
+        sha: str | None = HfApi().model_info(model, timeout=_HUB_TIMEOUT).sha
+    except Exception:  # offline, no such model, no access, which `find_model_problem` says
+        return None
+    return sha

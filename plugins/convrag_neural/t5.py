@@ -21,6 +21,8 @@ class TrueFalseT5:
     Args:
         model: folder or name.
         tokenizer: folder or name.
+        revision: the commit of the model on the hub; None for a folder.
+        tokenizer_revision: likewise of the tokenizer.
         device: where the model runs.
         max_length: tokens that are read of a prompt.
         batch_size: prompts that are read at once.
@@ -29,9 +31,19 @@ class TrueFalseT5:
         ConvragError: "true" or "false" is not in the tokenizer's vocabulary. The libraries raise errors of their own.
     """
 
-    def __init__(self, model: str, tokenizer: str, *, device: str, max_length: int, batch_size: int) -> None:
-        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer)
-        self.model = AutoModelForSeq2SeqLM.from_pretrained(model).float().to(device).eval()
+    def __init__(
+        self,
+        model: str,
+        tokenizer: str,
+        *,
+        revision: str | None = None,
+        tokenizer_revision: str | None = None,
+        device: str,
+        max_length: int,
+        batch_size: int,
+    ) -> None:
+        self.tokenizer = AutoTokenizer.from_pretrained(tokenizer, revision=tokenizer_revision)
+        self.model = AutoModelForSeq2SeqLM.from_pretrained(model, revision=revision).float().to(device).eval()
         self.max_length = max_length
         self.batch_size = batch_size
         self._true, self._false = (self._first_token(word) for word in ("true", "false"))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from convrag import Ranker
 from convrag.registry.extras import missing_extra
+from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag_neural.local_model import LocalModelStage
-from convrag_neural.model_files import find_local_folder, find_tokenizer_problem, hash_model_files
+from convrag_neural.model_files import find_revision, find_tokenizer_problem
 
 if TYPE_CHECKING:
     from convrag_neural.t5 import TrueFalseT5
@@ -28,6 +30,7 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         prompts_per_batch: prompts that are read at once, at most.
     """
 
+    way_out = "ranker.model=<folder>, or ranker=bm25, which needs no model"
     requires: ClassVar[Mapping[str, str]] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 
     def __init__(
@@ -48,8 +51,13 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
             yield problem
 
     def content_hash(self) -> str:
-        """Hash the files of model and tokenizer where they are folders: with others in their place it is another."""
-        return super().content_hash() + (hash_model_files(self.tokenizer) if self.tokenizer != self.model else "")
+        """Hash the files of model and tokenizer, or name their commits: with others in their place it is another."""
+        return super().content_hash() + (self.tokenizer_revision or identify_model(self.tokenizer))
+
+    @cached_property
+    def tokenizer_revision(self) -> str | None:
+        """The commit of a tokenizer on the hub; None for a folder."""
+        return self.revision if self.tokenizer == self.model else find_revision(self.tokenizer)
 
     def _load_model(self, source: str) -> TrueFalseT5:
         from convrag_neural.t5 import TrueFalseT5
@@ -57,6 +65,8 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         return TrueFalseT5(
             source,
             str(find_local_folder(self.tokenizer) or self.tokenizer),
+            revision=self.revision,
+            tokenizer_revision=self.tokenizer_revision,
             device=self.device,
             max_length=self.max_length,
             batch_size=self._prompts_per_batch,

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
-from convrag.store.fingerprint import digest, source_hash
+from convrag.store.fingerprint import digest
+from convrag.store.source import source_hash
 from convrag_offline.tokens import find_content_words
 
 _FILE = "frequencies.json"

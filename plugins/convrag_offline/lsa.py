@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Embedder, Store
-from convrag.store.fingerprint import digest, source_hash
+from convrag.store.fingerprint import digest, find_version
+from convrag.store.source import source_hash
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ class LsaEmbedder(Embedder):
     Raises:
         ConfigError: dimensions or passages are below 1; when it is used, the data set has no corpus.
     """
+
+    libraries = ("numpy", "scikit-learn", "scipy")
 
     def __init__(self, *, dataset: Dataset, store: Store, dimensions: int = 256, passages: int = 50_000) -> None:
         if dimensions < 1 or passages < 1:
@@ -66,7 +69,8 @@ class LsaEmbedder(Embedder):
                 if not (corpora := open_corpora(self.dataset, self.store)):
                     raise ConfigError(_NO_CORPUS)
                 sources = [corpus.fingerprint for corpus in corpora]
-                key = digest(["lsa", sources, self.dimensions, self.passages, source_hash(__name__)])
+                code = [source_hash(__name__), *map(find_version, self.libraries)]
+                key = digest(["lsa", sources, self.dimensions, self.passages, code])
                 folder = self.store.folder(
                     "embedders", key, lambda path: learn(corpora, self.dimensions, self.passages).save(path)
                 )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
-from convrag.store.fingerprint import digest
+from convrag.store.fingerprint import digest, find_version
+from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ class BM25Retriever(Retriever):
         ConfigError: a number lies outside of its range.
     """
 
+    libraries = ("bm25s", "PyStemmer")
+
     def __init__(
         self,
         *,
@@ -79,9 +81,6 @@ class BM25Retriever(Retriever):
         for domain in self.dataset.domains():
             self._domains.get(domain)
 
-    def content_hash(self) -> str:
-        return _library_versions()
-
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = [query for query in queries if query.weight]
         if not searched or k < 1:
@@ -103,14 +102,10 @@ class BM25Retriever(Retriever):
         from convrag_retrieval.bm25_index import BM25Index
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
-        key = digest(["bm25", corpus.fingerprint, self.settings, _library_versions()])
+        code = hash_modules("convrag_retrieval.bm25_index")
+        key = digest(["bm25", corpus.fingerprint, self.settings, code, *map(find_version, self.libraries)])
         folder = self.store.folder("indexes", key, lambda path: BM25Index.build(corpus, self.settings, path))
         return corpus, BM25Index(folder, self.settings)
-
-
-def _library_versions() -> str:
-    """Name the libraries that decide words and scores, with versions: another version may index otherwise."""
-    return f"bm25s {version('bm25s')}, PyStemmer {version('PyStemmer')}"
 
 
 def _check_range(name: str, value: float, high: float) -> None:

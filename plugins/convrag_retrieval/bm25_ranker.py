@@ -31,6 +31,8 @@ class BM25Ranker(Ranker):
         ConfigError: a number lies outside of its range.
     """
 
+    libraries = ("rank-bm25",)
+
     def __init__(self, *, variant: Literal["plus", "okapi"] = "plus", k1: float = 1.5, b: float = 0.75) -> None:
         if k1 <= 0 or not 0 <= b <= 1:
             raise ConfigError(f"ranker=bm25: k1={k1} must be above 0, and b={b} between 0 and 1.")

@@ -11,6 +11,7 @@ from uuid import uuid4
 from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store
 from convrag.registry.parameters import operational
 from convrag.store.fingerprint import digest
+from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ class DenseRetriever(Retriever):
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
         # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
-        key = digest(["dense", corpus.fingerprint, self.embedder.fingerprint or uuid4().hex])
+        code = hash_modules("convrag_retrieval.vectors")
+        key = digest(["dense", corpus.fingerprint, self.embedder.fingerprint or uuid4().hex, code])
         folder = self.store.folder(
             "indexes", key, lambda path: write_vectors(corpus, self.embedder, self.batch_size, path)
         )
@@ -139,7 +141,7 @@ class DenseRetriever(Retriever):
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
         from convrag_retrieval.hnsw import HNSWGraph
 
-        key = digest(["neighbours", key, _faiss_version()])
+        key = digest(["neighbours", key, _faiss_version(), hash_modules("convrag_retrieval.hnsw")])
         return HNSWGraph(self.store.folder("indexes", key, lambda path: HNSWGraph.build(vectors.rows, domain, path)))
 
 

@@ -26,8 +26,8 @@ class EvaluateTask(Task):
         run: a TREC run (six columns), or a folder of *.trec files.
         answers: a JSONL file of answers, or a folder of them.
         records: the folder of a finished run, which is scored again.
-        missing: turns that no file has, though the data set says what would be right: skip leaves them out of the
-            means, as trec_eval and MTRAG's scripts do; zero counts them as turns that found and said nothing.
+        missing: turns that no file has, though the data set says what would be right: zero counts them as turns that
+            found and said nothing; skip leaves them out of the means, as trec_eval and MTRAG's scripts do.
         unknown: turns that the data set does not have: error, or skip.
 
     Raises:
@@ -41,7 +41,7 @@ class EvaluateTask(Task):
         run: Path | None = None,
         answers: Path | None = None,
         records: Path | None = None,
-        missing: Literal["skip", "zero"] = "skip",
+        missing: Literal["zero", "skip"] = "zero",
         unknown: Literal["error", "skip"] = "error",
     ) -> None:
         if records is not None and (run is not None or answers is not None):
@@ -53,13 +53,12 @@ class EvaluateTask(Task):
         self.unknown = unknown
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Score them and print the summary; 1 where a metric failed."""
-        from rich.console import Console
-
+        """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1 where all did."""
         from convrag.config.compose import settings_of
         from convrag.run.runner import evaluate_records
-        from convrag.score.summary_page import list_remarks, make_table
+        from convrag.score.summary_page import print_summary
         from convrag.turn.wiring import Wiring
+        from convrag_tasks.run_records import find_reason_of_stop
 
         if self.run is None and self.answers is None and self.records is None:
             raise ConfigError("task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER")
@@ -69,13 +68,10 @@ class EvaluateTask(Task):
             records, notes = self._read_run(self.records, dataset)
         else:
             records, notes = self._read_files(dataset, settings.limit, settings.top_n)
-        run, summary = evaluate_records(config, folder, records, notes)
-        console = Console()
-        if summary.overall:
-            console.print(make_table(summary))
-        for line in [*list_remarks(run, summary), f"Results: {run.folder}"]:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        return int(bool(summary.stopped))
+        stopped = find_reason_of_stop(self.records) if self.records is not None else ""
+        run, summary = evaluate_records(config, folder, records, notes, stopped=stopped)
+        print_summary(run, summary)
+        return summary.exit_status
 
     def _read_files(self, dataset: Dataset, limit: int | None, top_n: int) -> tuple[list[TurnRecord], list[str]]:
         from convrag_tasks.dataset_turns import read_dataset_turns
@@ -109,7 +105,8 @@ class EvaluateTask(Task):
 
     def _note_missing(self, missing: Mapping[str, Sequence[str]]) -> Iterator[str]:
         truths = {"ranking": "qrels", "answer": "a reference answer"}
-        what = "count as 0" if self.missing == "zero" else "are left out of the means (task.missing=zero counts them)"
+        leave_out = "task.missing=skip leaves them out, as trec_eval and published figures do"
+        what = f"count as 0 ({leave_out})" if self.missing == "zero" else "are left out of the means"
         for kind, turns in missing.items():
             if turns:
                 yield f"{len(turns)} turns with {truths[kind]} have no {kind} in the files: they {what}."

@@ -27,11 +27,9 @@ class RecordTask(Task):
         self.path = path
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
-        from rich.console import Console
-
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
         from convrag.run.runner import run_experiment
-        from convrag.score.summary_page import list_remarks, make_table
+        from convrag.score.summary_page import ADVICE, print_summary
         from convrag.sweep.sweep_file import find_sweep_id
 
         if find_sweep_id(folder):
@@ -39,12 +37,8 @@ class RecordTask(Task):
         with ExitStack() as stack:
             recorder = Recorder(self._open(stack))
             run, summary = run_experiment(config, folder, recorder)
-        console = Console()
-        if summary.overall:
-            console.print(make_table(summary))
-        for line in [*list_remarks(run, summary), f"Results: {run.folder}", f"{recorder.count} replies: {self.path}"]:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        return int(bool(summary.stopped) or summary.failed == summary.turns)
+        print_summary(run, summary, f"{recorder.count} replies: {self.path}", advice=ADVICE)
+        return summary.exit_status
 
     def _open(self, stack: ExitStack) -> IO[str]:
         """Open the file before the first turn. Raises ConfigError where it cannot be written."""

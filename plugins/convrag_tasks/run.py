@@ -14,21 +14,14 @@ class RunTask(Task):
     """Answer every question of the data set, measure, and write the results (the default)."""
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 1 where the run was stopped, or no turn at all could be answered."""
-        from rich.console import Console
-
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
         from convrag.run.runner import run_experiment
-        from convrag.score.summary_page import list_remarks, make_table
+        from convrag.score.summary_page import ADVICE, print_summary
         from convrag.sweep.sweep_file import find_sweep_id
 
         sweep = find_sweep_id(folder)
         run, summary = run_experiment(config, folder, sweep=sweep, reuse=bool(sweep))
-        console = Console()
         if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
             run = replace(run, notes=())
-        elif summary.overall:
-            console.print(make_table(summary))
-        for line in list_remarks(run, summary):
-            console.print(line, highlight=False, markup=False)
-        console.print(f"Results: {run.folder}", highlight=False, markup=False, soft_wrap=True)
-        return int(bool(summary.stopped) or summary.failed == summary.turns)
+        print_summary(run, summary, table=not sweep, advice=ADVICE)
+        return summary.exit_status

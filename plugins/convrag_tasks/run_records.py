@@ -7,6 +7,7 @@ from pathlib import Path
 
 from convrag import DataError, TurnRecord
 from convrag.run.records import read_records
+from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
 
 
@@ -19,6 +20,12 @@ def read_run_records(folder: Path) -> list[TurnRecord]:
     if not records:
         raise DataError("this run has no turns", path=intermediate)
     return records
+
+
+def find_reason_of_stop(folder: Path) -> str:
+    """Why a run ended early; empty if it did not, or its folder does not say. Raises DataError for broken metrics."""
+    path = folder / "metrics.json"
+    return read_summary(path).stopped if path.is_file() else ""
 
 
 def mark_reused(record: TurnRecord) -> TurnRecord:

@@ -5,15 +5,16 @@
 from __future__ import annotations
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import toys
 from convrag.api.types import Hit, Message, Passage, Question, Turn
 from convrag.turn.session import Session
-from convrag_dedup import MultiTurnManager
+from convrag_dedup import ConversationTracker, MultiTurnManager
 from convrag_dedup.context import DedupContext
 
 TEXT = "word " * 200
@@ -133,14 +134,71 @@ def test_a_turn_of_the_context() -> None:
         assert long < 4 * short
 
 
+def test_a_request_of_the_tracker() -> None:
+    """A chain of requests, half of whose documents were seen before, to 100,000 ids; then one that drops requests."""
+    for limit in (None, LONG // SHOWN // 2):
+        tracker, times = ConversationTracker(limit=limit), []
+        for number in range(LONG // SHOWN):
+            found, start = ids(number, max(number * SHOWN, 1)), time.thread_time()
+            tracker.deduplicate(str(number), found, str(number - 1))
+            times.append(time.thread_time() - start)
+        early, late = statistics.median(times[90:110]), statistics.median(times[-1000:])
+        print(f"tracker, limit {limit}: {1e6 * early:.0f} us after 1,000 ids, {1e6 * late:.0f} us after {LONG:,}")
+        assert late < 5 * early  # a hundred times the ids
+        assert (
+            statistics.mean(times[-1000:]) < 1e-3
+        )  # with what is done now and then, such as removing dropped requests
+
+
+def test_a_branch_of_the_tracker() -> None:
+    """Each answer is asked for twice, and the second one is gone on with; then from far back."""
+    tracker, times = ConversationTracker(limit=None), []
+    for number in range(LONG // SHOWN // 2):
+        found = ids(number, max(number * SHOWN, 1))
+        tracker.deduplicate(f"{number} at first", found, str(number - 1))
+        start = time.thread_time()
+        tracker.deduplicate(str(number), found, str(number - 1))
+        times.append(time.thread_time() - start)
+    early, late = statistics.median(times[90:110]), statistics.median(times[-1000:])
+    print(f"tracker, second children: {1e6 * early:.0f} us after 1,000 ids, {1e6 * late:.0f} us after {LONG // 2:,}")
+    assert late < 5 * early
+
+
+LOAD = """
+import queue, threading, time
+from convrag_dedup import ConversationTracker, MultiTurnManager
+CONVERSATIONS, TURNS, THREADS = 3200, 20, 16
+documents = {str(n): {"text": f"Document {n} " + "word " * 200} for n in range(200)}
+manager, jobs = MultiTurnManager(), queue.SimpleQueue()
+for turn in range(TURNS):
+    for number in range(CONVERSATIONS):
+        jobs.put((f"c{number}", turn))
+def work():
+    while True:
+        try:
+            name, turn = jobs.get_nowait()
+        except queue.Empty:
+            return
+        manager.deduplicate_context(name, range(turn, turn + 5), documents)
+threads = [threading.Thread(target=work) for _ in range(THREADS)]
+start = time.perf_counter()
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+seconds, stats = time.perf_counter() - start, manager.get_all_stats()
+with open("/proc/self/status") as file:  # ru_maxrss begins at that of the process that started this one
+    peak = next(int(line.split()[1]) for line in file if line.startswith("VmHWM")) / 1024
+totals = [stats[name] for name in ("total_conversations", "total_turns", "total_retrieved", "total_novel",
+                                   "total_deduplicated")]
+print(seconds, peak, *totals)
+"""
+
+
 def test_sixteen_threads() -> None:
-    documents = corpus(200)
-    jobs = [(f"c{number}", turn) for turn in range(20) for number in range(1000)]
-    manager = MultiTurnManager()
-    start = time.perf_counter()
-    with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda job: manager.deduplicate_context(job[0], range(job[1], job[1] + 5), documents), jobs))
-    seconds = time.perf_counter() - start
-    stats = manager.get_all_stats()
-    print(f"1,000 conversations of 20 turns from 16 threads: {seconds:.2f} s, {1e6 * seconds / 20_000:.0f} us a turn")
-    assert (stats["total_turns"], stats["total_retrieved"], stats["total_deduplicated"]) == (20_000, 100_000, 76_000)
+    """In a process of its own, whose peak of memory is measured."""
+    done = subprocess.run([sys.executable, "-c", LOAD], capture_output=True, text=True, check=True)
+    seconds, megabytes, *totals = map(float, done.stdout.split())
+    print(f"3,200 conversations of 20 turns from 16 threads: {seconds:.1f} s, {megabytes:.0f} MB at most")
+    # of each conversation: 5 new ones, then 1 new and 4 known ones in each of 19 turns
+    assert totals == [3200, 64_000, 320_000, 3200 * 24, 3200 * 76]
+    assert seconds <= 60
+    assert megabytes <= 320

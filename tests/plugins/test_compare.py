@@ -87,8 +87,80 @@ def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> 
 def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:
     results = [run_result("rewriter=a", BAD), run_result("rewriter=b", GOOD, failed=2, fallbacks={"rewriter": 4})]
     text = compare_runs(results, "nDCG@5", results[0], tmp_path).files["leaderboard.md"]
-    assert "* `rewriter=b`: 2 of 12 turns failed." in text
+    assert "* `rewriter=b` is partial: 2 of 12 turns failed." in text
     assert "* `rewriter=b`: turns in which a stage fell back: rewriter 4." in text
+
+
+def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_path: Path) -> None:
+    gaps: dict[str, Any] = {"failed": 2, "fallbacks": {"rewriter": 10}, "always_fell_back": ("rewriter",)}
+    results = [run_result("rewriter=a", BAD, **gaps), run_result("rewriter=b", GOOD, failed=1)]
+    made = compare_runs(results, "nDCG@5", results[0], tmp_path)
+    best, worst = csv.DictReader(io.StringIO(made.files["leaderboard.csv"]))
+    assert (best["state"], best["turns"], best["failed_turns"], best["always_fell_back"]) == ("partial", "12", "1", "")
+    assert (worst["failed_turns"], worst["always_fell_back"]) == ("2", "rewriter")
+    assert float(best["difference"]) > 0.5
+    text = made.files["leaderboard.md"]
+    assert re.search(r"^\| b \| 0\.850 .*\| partial: 1/12 failed \|$", text, re.MULTILINE)
+    assert re.search(r"^\| a \| .*\| partial: 2/12 failed, rewriter fell back \|$", text, re.MULTILINE)
+    assert "the rewriter fell back in all 10 turns that it was needed in" in text
+    assert "partial: 1/12 failed" in made.files["leaderboard.tex"]
+    assert "Partial runs: 2 of 2" in made.files["effects.md"]
+    table = make_terminal_table(made, {}, 200)
+    assert list(table.columns[-1].cells) == ["partial: 1/12 failed", "partial: 2/12 failed, rewriter fell back"]
+    assert "Partial" not in compare_runs(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
+
+
+CALLS = {"generator": Usage(calls=4, reused=1, failed=2)}
+
+
+@pytest.mark.parametrize(
+    ("states", "usage", "stored", "said"),
+    [
+        (["reused", "reused"], CALLS, 0, "No cell had to be run, and no call was made."),
+        (
+            ["reused", "reused"],
+            CALLS,
+            3,
+            "No cell had to be run, and no call was made; other commands on this store made 3.",
+        ),
+        (["failed", "failed"], CALLS, 0, "No cell ran to the end. The calls of 2 cells that failed are not counted."),
+        (
+            ["reused", "partial"],
+            CALLS,
+            4,
+            "In the 1 cell that this command ran to the end, stages and metrics asked 7 times: 4 calls were made, 1 "
+            "results were reused, 2 calls failed. Meanwhile the store gained 4 results, one for each distinct call "
+            "that has a result: each was made once.",
+        ),
+        (
+            ["failed", "ok"],
+            {"generator": Usage(calls=4), "metrics.judge": Usage(calls=5)},
+            9,
+            "In the 1 cell that this command ran to the end, stages and metrics asked 9 times: 9 calls were made, 0 "
+            "results were reused. The calls of 1 cell that failed are not counted. Meanwhile the store gained 9 "
+            "results, one for each distinct call that has a result: each was made once.",
+        ),
+        (
+            ["partial", "ok"],
+            {"generator": Usage(reused=4, failed=1)},
+            0,
+            "In the 2 cells that this command ran to the end, stages and metrics asked 10 times: 0 calls were made, 8 "
+            "results were reused, 2 calls failed.",
+        ),
+    ],
+)
+def test_what_is_said_of_calls_is_true(
+    states: list[str], usage: dict[str, Usage], stored: int, said: str, tmp_path: Path
+) -> None:
+    results = [run_result("rewriter=a", BAD, usage=usage), run_result("rewriter=b", GOOD, usage=usage)]
+    results = [
+        RunResult(each.name, each.choices, FAILED) if state == "failed" else each
+        for each, state in zip(results, states, strict=True)
+    ]
+    ended = dict(zip((each.name for each in results), states, strict=True))
+    made = compare_runs(results, "nDCG@5", None, tmp_path, states=ended, stored={"LLM.complete": stored})
+    assert said in made.lines
+    assert said in made.files["costs.md"]
 
 
 def test_only_shared_turns_are_compared(tmp_path: Path) -> None:
@@ -226,12 +298,16 @@ def test_a_grid_is_reported_on(tmp_path: Path) -> None:
     convrag_sweep_started(sweep)
     made = convrag_sweep_report(sweep)
     assert made is not None
-    assert "6 calls were made, 2 results were reused. Meanwhile the store gained 0" in made.files["costs.md"]
+    assert "6 calls were made, 2 results were reused. The calls of 1 cell that failed" in made.files["costs.md"]
     assert "6 of the calls made were made before" in made.files["costs.md"]
     assert "| mmr | 0.850 |" in made.files["leaderboard.md"]
     assert "`rewriter=bad`: failed (cell id-bad)." in made.files["leaderboard.md"]
     reused = tuple(replace(cell, state="reused") if cell.state == "ok" else cell for cell in sweep.cells)
     assert convrag_sweep_report(replace(sweep, cells=reused)).files["leaderboard.md"] == made.files["leaderboard.md"]
+    partial = write(run_result("x", GOOD, failed=1), tmp_path / "id-partial", [])
+    cell = Cell("id-partial", ("rewriter=last_n", "limit=3"), partial, "partial", "1 of 12 turns failed")
+    more = convrag_sweep_report(replace(sweep, cells=(*sweep.cells, cell)))
+    assert re.search(r"^\| last_n \| 0\.850 .*\| partial: 1/12 failed \|$", more.files["leaderboard.md"], re.MULTILINE)
 
 
 def test_an_unknown_baseline_is_told_before_the_first_cell(tmp_path: Path) -> None:
@@ -274,6 +350,8 @@ def test_runs_are_found_by_folder_glob_and_grid(tmp_path: Path) -> None:
     assert [run.choices["rewriter"] for run in whole] == ["none", "mmr"]
     assert find_runs([str(tmp_path / "grid/id-*")], tmp_path, "")[0].choices["rewriter"] == "mmr"
     assert len(find_runs([str(tmp_path / "grid"), str(tmp_path / "grid/id-mmr")], tmp_path, "")) == 2
+    (tmp_path / "grid/id-mmr/cell.json").write_text('{"state": "failed"}')  # its metrics are of an earlier try
+    assert [run.choices["rewriter"] for run in find_runs([str(tmp_path / "grid")], tmp_path, "")] == ["none"]
     with pytest.raises(ConfigError, match=r"no finished run"):
         find_runs([str(tmp_path / "nowhere")], tmp_path, "")
 
@@ -302,6 +380,22 @@ def test_the_task_compares_without_running(tmp_path: Path) -> None:
     assert [row["rewriter"] for row in rows] == ["mmr", "none"]
     assert float(rows[1]["difference"]) < 0
     assert "Leaderboard" in done.stdout
+
+
+def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:
+    write(run_result("x", GOOD, failed=12), tmp_path / "a", ["rewriter=none"])
+    write(run_result("x", GOOD, failed=1), tmp_path / "b", ["rewriter=mmr"])
+    write(run_result("x", BAD, stopped="no money"), tmp_path / "c", ["rewriter=last_n"])
+    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
+    assert [row["state"] for row in rows] == ["partial", "partial", "failed"]
+    text = (tmp_path / "out/leaderboard.md").read_text()
+    assert "partial: 1/12 failed |" in text
+    assert "partial: stopped |" in text
+    assert "the baseline, `rewriter=mmr`" in text
+    assert "partial: stopped" in done.stdout
+    assert "The first run has no scores: the first one that has some is the baseline." in done.stdout
 
 
 def test_the_package_is_light() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import json
 import logging
 import math
@@ -24,6 +25,7 @@ from convrag_condense.drift_check import compute_known_share
 from convrag_condense.gate import find_reasons
 from convrag_condense.history_window import select_newest_exchanges, truncate_text
 from convrag_condense.rewriter import CondenseRewriter
+from convrag_condense.said_before import read_stems, read_vectors
 from convrag_condense.words import normalise_question, stem_content_words
 from convrag_datasets.mtrag import MtragDataset
 from convrag_retrieval.bm25 import BM25Retriever
@@ -300,12 +302,13 @@ def test_the_guard_rejects_inventions(reply: str) -> None:
 
 
 def test_the_guard_knows_inflections_and_other_scripts() -> None:
-    assert (
-        compute_known_share("Are the kettle's whistles louder?", "loud?", history("Kettles | A whistling kettle")) < 1
-    )
-    assert compute_known_share("Do kettles whistle?", "why", history("the kettle's whistling | ...")) == 1
-    assert compute_known_share("緑茶は何度ですか", "何度ですか", history("緑茶は | 八十度")) == 1
-    assert compute_known_share("", "", ()) == 1
+    def share(rewrite: str, question: str, *exchanges: str) -> float:
+        return compute_known_share(rewrite, question, read_stems(history(*exchanges), {}))
+
+    assert share("Are the kettle's whistles louder?", "loud?", "Kettles | A whistling kettle") < 1
+    assert share("Do kettles whistle?", "why", "the kettle's whistling | ...") == 1
+    assert share("緑茶は何度ですか", "何度ですか", "緑茶は | 八十度") == 1
+    assert share("", "") == 1
     assert stem_content_words("What's the state-of-the-art?") == ["state", "art"]
 
 
@@ -396,6 +399,47 @@ def questions(dataset: MtragDataset) -> Iterator[Question]:
                 yield Question(turn.question, script.id, turn.id, script.domain, number + 1, past)
 
 
+class CountsTexts(Angles):
+    """Keeps the texts that it was given."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        self.seen.extend(texts)
+        return super().embed(texts, query=query)
+
+
+def test_what_was_said_is_read_once() -> None:
+    embedder, memory = CountsTexts(), {}
+    turns = history(*(f"question {n} cos=.{n} | answer {n} cos=.{n + 1}" for n in range(30)))
+    for count in range(31):
+        stems, rows = read_stems(turns[:count], memory), read_vectors(turns[:count], memory, embedder)
+        assert stems == read_stems(turns[:count], {})
+        if count:
+            assert np.array_equal(rows, read_vectors(turns[:count], {}, Angles()))
+    assert len(embedder.seen) == 60
+
+
+@given(st.lists(st.tuples(st.sampled_from(["add", "cut", "edit", "copy"]), st.integers(0, 9)), max_size=12))
+def test_another_history_is_read_anew(steps: list[tuple[str, int]]) -> None:
+    memory: dict[str, Any] = {}
+    turns: tuple[Turn, ...] = ()
+    for number, (kind, size) in enumerate(steps):
+        new = history(f"word{number} cos=.{size} | word{number}{size} cos=.5")
+        if kind == "add":
+            turns += new
+        elif kind == "cut":
+            turns = turns[:size]
+        elif kind == "edit":
+            turns = (*turns[:size], *new, *turns[size + 1 :])
+        else:
+            turns = copy.deepcopy(turns)
+        assert read_stems(turns, memory) == read_stems(turns, {})
+        rows, anew = read_vectors(turns, memory, Angles()), read_vectors(turns, {}, Angles())
+        assert (rows is None and anew is None) or np.array_equal(rows, anew)
+
+
 def test_the_guard_accepts_mtrags_own_rewrites(mtrag_path: Path) -> None:
     rejected = total = 0
     for domain in ("clapnq", "cloud"):
@@ -403,7 +447,8 @@ def test_the_guard_accepts_mtrags_own_rewrites(mtrag_path: Path) -> None:
         for question in questions(MtragDataset(path=mtrag_path, domain=domain)):
             if question.history:
                 total += 1
-                rejected += compute_known_share(rewrites[question.turn_id], question.text, question.history) < 0.5
+                said = read_stems(question.history, {})
+                rejected += compute_known_share(rewrites[question.turn_id], question.text, said) < 0.5
     assert total == 343
     assert rejected / total <= 0.02
 

@@ -93,6 +93,15 @@ def test_the_three_turns_of_ragboosts_documentation() -> None:
     assert shown(context.assemble(asked(first, second), hits("3", "5", "6"), [])) == "3 (5) 6"
 
 
+def test_a_history_that_was_changed_is_read_anew() -> None:
+    context, memory = stage(only_if_present=False), {}
+    first, second, third = turn(1, "a"), turn(2, "b"), turn(3, "c")
+    assert shown(context.assemble(asked(first, second, third, stage_state=memory), hits("a", "b"), [])) == "(a) (b)"
+    edited = asked(first, turn(2, "d"), third, stage_state=memory)
+    assert shown(context.assemble(edited, hits("a", "b", "d"), [])) == "(a) b (d)"
+    assert shown(context.assemble(asked(first, stage_state=memory), hits("a", "d"), [])) == "(a) d"
+
+
 def test_a_hint_needs_the_text_in_the_messages() -> None:
     context, question = stage(), asked(turn(1, "a", "b"))
     found = context.assemble(question, hits("a", "b", "c"), sent("a"))

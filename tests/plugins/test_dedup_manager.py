@@ -174,6 +174,17 @@ class TestManager:
         with pytest.raises(ValueError, match="max_conversations=0"):
             MultiTurnManager(max_conversations=0)
 
+    def test_it_has_a_bound_by_default(self) -> None:
+        manager = MultiTurnManager()
+        for number in range(10_003):
+            manager.deduplicate_context(f"c{number}", [1], CORPUS)
+        assert (len(manager.conversations), len(manager._last_used)) == (10_000, 10_000)
+        assert next(iter(manager.conversations)) == "c3"
+        unbounded = MultiTurnManager(max_conversations=None)
+        for number in range(10_003):
+            unbounded.get_conversation(f"c{number}")
+        assert len(unbounded.conversations) == 10_003
+
     def test_it_forgets_what_is_old(self) -> None:
         manager = MultiTurnManager(ttl=0.05)
         manager.deduplicate_context("a", [1], CORPUS)

@@ -181,8 +181,7 @@ def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
 
 KILLED = """
 import os, sys
-from pathlib import Path
-from convrag.turn.session import Conversations
+from convrag.turn import session
 from convrag_dedup import RAGPipeline
 moment, turns = sys.argv[1], 0
 pipeline = RAGPipeline(corpus_path="corpus.jsonl", folder="kept", rewriter="none")
@@ -208,13 +207,19 @@ elif moment == "in the line":
 elif moment == "before the file":
     pipeline.conversations.save = killed_in(pipeline.conversations.save)
 else:
-    Path.replace = killed_in(Path.replace)
+    def half_a_turn(path, *arguments):
+        if turns == 3:
+            with open(path, "a") as file:
+                file.write('{"id": "c<::>3", "question": "What is mach')
+            os._exit(9)
+        return save(path, *arguments)
+    save, session.save_turns = session.save_turns, half_a_turn
 for turns in (1, 2, 3):
     pipeline.process_conversation_turn("c", "What is machine learning?", top_k=turns)
 """
 
 
-@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the file", "before the rename"])
+@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the file", "in the file"])
 def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
     (corpus.parent / "killed.py").write_text(KILLED, encoding="utf-8")
     done = subprocess.run([sys.executable, "killed.py", moment], cwd=corpus.parent, capture_output=True, check=False)
@@ -233,8 +238,8 @@ def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
 
 def test_a_broken_conversation_file_is_named(corpus: Path) -> None:
     Path("kept").mkdir()
-    Path("kept/c.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"c\.json"):
+    Path("kept/c.jsonl").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"c\.jsonl"):
         ask(RAGPipeline(corpus_path=corpus, folder="kept"))
 
 
@@ -324,6 +329,21 @@ def test_the_examples_of_ragboosts_documentation_run(
 
 @pytest.mark.integration
 @pytest.mark.filterwarnings("ignore")  # of litellm and pydantic, at import
+def test_a_pipeline_for_each_of_a_turns_options_is_not_kept_for_ever(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convrag_dedup.rag_pipeline.MAX_PIPELINES", 3)
+    pipeline = RAGPipeline(corpus_path=corpus)
+    for longest in (10, 20, 30, 40, 10):
+        ask(pipeline, max_tokens=longest)
+        assert (
+            pipeline._pipeline(deduplicate=True, generate=False, max_tokens=longest)
+            is pipeline._pipelines[next(reversed(pipeline._pipelines))]
+        )
+    assert len(pipeline._pipelines) == 3
+    assert ask(pipeline)["conversation_stats"]["turn_count"] == 6
+
+
 def test_max_tokens_of_one_turn(corpus: Path, model: list[dict[str, Any]]) -> None:
     inference = InferenceConfig("m", backend="vllm", base_url="http://localhost:30000/v1/", max_tokens=200)
     pipeline = RAGPipeline(corpus_path=corpus, inference=inference)

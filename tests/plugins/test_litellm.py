@@ -18,6 +18,7 @@ import yaml
 from convrag.api.errors import ConfigError, LLMError
 from convrag.api.types import Message, Prompt
 from convrag.config.compose import compose
+from convrag.store.fingerprint import compute_fingerprint, digest
 from convrag.store.remember import compute_call_key
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
@@ -116,6 +117,33 @@ class TestReplies:
         assert stage.complete(PROMPT).text == "A dog."
         assert server.keys[0].startswith("Basic ")
         assert stage.request(PROMPT)["api_base"] == server.address
+
+    def test_another_server_is_another_stage_and_another_request(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def identify(**parameters: Any) -> tuple[str, str]:
+            stage = LiteLLM(**parameters)
+            return compute_fingerprint(stage, "litellm", parameters), digest(stage.request(PROMPT))
+
+        named = {"model": "openai/local", "api_base_env": "MY_SERVER"}
+        found = []
+        for variable, address, parameters in (
+            ("MY_SERVER", "http://a/v1", named),
+            ("MY_SERVER", "http://b/v1", named),
+            ("OPENAI_BASE_URL", "http://a/v1", {"model": "openai/local"}),  # litellm reads it by itself
+            ("OPENAI_BASE_URL", "http://b/v1", {"model": "openai/local"}),
+            ("TOGETHERAI_API_BASE", "http://c/v1", {"model": "together_ai/local"}),
+            ("TOGETHERAI_API_BASE", "http://d/v1", {"model": "together_ai/local"}),
+            ("OPENAI_API_BASE", "http://e/v1", {"model": "gpt-4o"}),
+            ("OPENAI_API_BASE", "http://f/v1", {"model": "gpt-4o"}),
+        ):
+            with monkeypatch.context() as context:
+                context.setenv(variable, address)
+                found.append(identify(**parameters))
+        fingerprints, requests = zip(*found, strict=True)
+        assert len(set(fingerprints)) == 8
+        assert requests[:2] == requests[2:4]  # the same server, however it is named
+        assert len(set(requests)) == 6
+        monkeypatch.setenv("MY_SERVER", "http://me:hunter2@b/v1?key=secret")  # secrets tell no servers apart
+        assert identify(**named) == found[1]
 
     def test_claude_over_its_own_protocol(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)

@@ -87,7 +87,7 @@ def test_a_rate_without_cases_is_left_out() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, "So."))
     assert found["idk_accuracy"] == 1.0
     assert not {"idk_precision", "idk_recall", "idk_F1"} & found.keys()
-    assert set(overall(Labelled(("", "So.")), record(1, DUNNO))) == {"idk", "idk_partly"}
+    assert set(overall(Labelled(("", "So.")), record(1, DUNNO))) == {"idk", "idk_partly", "empty_answers"}
     assert "idk_F1" not in overall(Labelled(("UNDERSPECIFIED", "So.")), record(1, "Which one?"))
 
 
@@ -99,3 +99,33 @@ def test_a_failed_turn_is_not_idk() -> None:
 def test_the_label_of_the_record_counts_first() -> None:
     found = overall(Labelled(("ANSWERABLE", "So.")), record(1, DUNNO, answerability="unanswerable"))
     assert found["idk_accuracy"] == 1.0
+
+
+COURTESIES = [
+    "You're welcome! I'm glad I could help. Let me know if you have any other questions.",
+    "I am sorry I could not help more.",
+    "I understand your concern. I'm here to help with the information provided in the documents. If you have any "
+    "specific questions, please feel free to ask. I'll do my best to provide clear answers.",
+    "Thank you!",
+]
+
+
+@pytest.mark.parametrize("answer", COURTESIES)
+def test_a_courtesy_is_right_where_nothing_was_asked(answer: str) -> None:
+    found = overall(Labelled(("CONVERSATIONAL", answer)), record(1, answer))
+    assert (found["ROUGE-L_idk"], found["token_F1_idk"], found["idk_accuracy"], found["idk_recall"]) == (1, 1, 1, 1)
+    wrong = overall(
+        Labelled(("UNANSWERABLE", "So."), ("ANSWERABLE", "So.")), record(1, "Thank you!"), record(2, "Thanks!")
+    )
+    assert (wrong["idk_recall"], wrong["ROUGE-L_idk"]) == (0, 0)
+
+
+def test_an_answer_with_a_fact_is_no_courtesy() -> None:
+    text = "You're welcome! The Moon is 384,400 kilometres away."
+    assert overall(Labelled(("CONVERSATIONAL", text)), record(1, text))["ROUGE-L_idk"] == 0
+
+
+def test_silence_is_not_rewarded() -> None:
+    labels = [("ANSWERABLE", "So.")] * 9 + [("CONVERSATIONAL", "Bye."), ("UNANSWERABLE", DUNNO)]
+    found = overall(Labelled(*labels), *(record(number, " ") for number in range(1, 12)))
+    assert (found["idk_accuracy"], found["empty_answers"], found["ROUGE-L_idk"]) == (0, 1, 0)

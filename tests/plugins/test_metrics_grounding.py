@@ -12,11 +12,11 @@ from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Passage, Prompt
 from convrag.score.scoring import Scores
+from convrag.sdk.sentences import segment_line
 from convrag.testing import MetricsContract
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.cited_sentences import (
     CitedSentence,
-    segment_by_pysbd,
     segment_sentences,
     split_cited_sentences,
 )
@@ -86,7 +86,7 @@ def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> Non
     paragraphs = [part for text in texts for part in text.splitlines() if part.strip()]
     alike = sum(
         [part.strip() for part in segment_sentences(each)]
-        == [part.strip() for part in segment_by_pysbd(each) if part.strip()]
+        == [part.strip() for part in segment_line(each) if part.strip()]
         for each in paragraphs
     )
     assert alike >= 0.98 * len(paragraphs)

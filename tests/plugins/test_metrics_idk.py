@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer
-from convrag_metrics.idk import detect_idk, detect_idk_answer
+from convrag_metrics.idk import Idk, detect_idk, detect_idk_answer
 
 NOT_KNOWING = [
     "I don't know.",
@@ -34,7 +35,6 @@ KNOWING = [
     "",
     "It is 384,400 kilometres away.",
     "No, it expanded.",
-    "You're welcome! Let me know if you have any other questions.",
     "There is no data limit.",
     "There is no limit on the size of documents.",
     "Guinea pigs cannot synthesize vitamin C but must obtain it from their diet.",
@@ -57,6 +57,11 @@ def test_idk_answers(text: str) -> None:
     assert detect_idk(text) == "yes"
 
 
+@pytest.mark.parametrize("text", ["You're welcome! Let me know if you have any other questions.", "Thank you!"])
+def test_courtesies(text: str) -> None:
+    assert detect_idk(text) == "courtesy"
+
+
 @pytest.mark.parametrize("text", KNOWING)
 def test_other_answers(text: str) -> None:
     assert detect_idk(text) == "no"
@@ -69,7 +74,7 @@ def test_partly_idk_answers(text: str) -> None:
 
 @given(st.text())
 def test_any_text_has_a_result(text: str) -> None:
-    assert detect_idk(text) in ("no", "partly", "yes")
+    assert detect_idk(text) in get_args(Idk)
 
 
 @pytest.mark.parametrize("text", NOT_KNOWING + PARTLY)

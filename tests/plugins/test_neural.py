@@ -12,9 +12,10 @@ import pytest
 import yaml
 
 from convrag.api.errors import ConfigError, ConvragError
+from convrag.sdk.model_files import find_cached_revision, identify_model
 from convrag.testing import EmbedderContract
 from convrag_neural.embedder import SentenceTransformersEmbedder
-from convrag_neural.model_files import find_model_problem, hash_model_files
+from convrag_neural.model_files import find_model_problem
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # before anything imports the hub's client: no test of ours downloads
 
@@ -84,10 +85,34 @@ def test_a_local_model_is_known_by_its_files(tmp_path: Path) -> None:
     for name in ("one", "same", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "config.json").write_text("{}" if name != "other" else '{"layers": 2}', encoding="utf-8")
-    one, same, other = (hash_model_files(str(tmp_path / name)) for name in ("one", "same", "other"))
+    one, same, other = (identify_model(str(tmp_path / name)) for name in ("one", "same", "other"))
     assert one == same != other
-    assert hash_model_files("some/name-on-the-hub") == ""
+    assert identify_model("some/name-on-the-hub") == ""
     assert embedder().content_hash() != ""
+
+
+def test_a_model_of_the_hub_is_known_by_its_commit_and_that_one_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sentence_transformers
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    reference = tmp_path / "models--acme--small" / "refs" / "main"
+    reference.parent.mkdir(parents=True)
+    hashes = []
+    for commit in ("1f3a", "9b2c"):
+        reference.write_text(commit, encoding="utf-8")
+        assert find_cached_revision("acme/small") == commit
+        hashes.append(SentenceTransformersEmbedder(model="acme/small").content_hash())
+    assert hashes == ["1f3a", "9b2c"]
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        sentence_transformers, "SentenceTransformer", lambda *_, **named: asked.append(named["revision"])
+    )
+    stage = SentenceTransformersEmbedder(model="acme/small")
+    stage._load_model("acme/small")
+    assert asked == ["9b2c"]
 
 
 def test_nothing_is_missing_for_a_local_model() -> None:

@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
+from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
+from convrag_retrieval import bm25
 from convrag_retrieval.bm25 import BM25Retriever
 
 METHODS = ["lucene", "robertson", "atire", "bm25l", "bm25+"]
@@ -349,8 +351,13 @@ def test_nothing_is_printed(store: Store, capfd: pytest.CaptureFixture[str]) -> 
     assert capfd.readouterr() == ("", "")
 
 
-def test_the_identity_covers_the_libraries(store: Store) -> None:
-    assert bm25s.__version__ in BM25Retriever(dataset=MOON, store=store).content_hash()
+def test_the_identity_covers_the_libraries(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the fingerprint and of the index."""
+    assert {"bm25s", "PyStemmer"} <= {*collect_libraries(BM25Retriever)}
+    BM25Retriever(dataset=MOON, store=store).prepare()
+    monkeypatch.setattr(bm25, "find_version", lambda name: f"{name} 99")
+    BM25Retriever(dataset=MOON, store=store).prepare()
+    assert len(list((store.path / "indexes").iterdir())) == 2
 
 
 def test_the_plugin_is_light_to_import() -> None:

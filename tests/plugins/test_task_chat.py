@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -113,8 +114,12 @@ class Chat:
         return self.loop.run()
 
     def questions(self, name: str = "talk") -> list[str]:
-        row = json.loads((self.folder / f"conversations/{name}.json").read_text(encoding="utf-8"))
-        return [turn["question"] for turn in row["turns"]]
+        return [turn["question"] for turn in saved_turns(self.folder, name)]
+
+
+def saved_turns(store: Path, name: str) -> list[dict[str, Any]]:
+    _, *lines = (store / f"conversations/{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+    return [json.loads(line) for line in lines]
 
 
 @pytest.fixture
@@ -275,15 +280,14 @@ def test_a_piped_conversation(tmp_path: Path) -> None:
     assert "Searching for: How far is the Moon?" in done.stdout
     assert "Sources:" in done.stdout
     assert "No suggestions from here on: llm=extractive" in done.stdout
-    row = json.loads((tmp_path / "outputs/store/conversations/moon.json").read_text(encoding="utf-8"))
-    assert row["turns"][0]["question"] == "How far is the Moon?"
-    assert row["turns"][0]["answer"]
+    (turn,) = saved_turns(tmp_path / "outputs/store", "moon")
+    assert turn["question"] == "How far is the Moon?"
+    assert turn["answer"]
     again = convrag(tmp_path, "task.conversation=moon", "task.suggestions=0", lines="/history\nWhat about its age?\n")
     assert "Conversation moon, 1 turns so far." in again.stdout
     assert "> How far is the Moon?" in again.stdout
     assert "No suggestions" not in again.stdout
-    row = json.loads((tmp_path / "outputs/store/conversations/moon.json").read_text(encoding="utf-8"))
-    assert [turn["id"] for turn in row["turns"]] == ["moon<::>1", "moon<::>2"]
+    assert [turn["id"] for turn in saved_turns(tmp_path / "outputs/store", "moon")] == ["moon<::>1", "moon<::>2"]
 
 
 def test_mistakes_exit_with_2(tmp_path: Path) -> None:

@@ -68,14 +68,15 @@ def test_a_trec_run_is_scored_and_what_it_lacks_is_said(data: list[str], tmp_pat
     done = convrag("task=evaluate", f"task.run={run}", *data, "metrics=[ranking,answers]", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert metrics(tmp_path)["overall"]["R@1"] == 0.0
-    assert metrics(tmp_path)["overall"]["R@3"] == 1.0
+    assert metrics(tmp_path)["overall"]["R@3"] == 0.5  # a system that finds nothing must not score better
     assert "token_F1" not in metrics(tmp_path)["overall"]  # no answers were given: they are not wrong ones
     assert "1 turns with qrels have no ranking in the files" in done.stdout
     assert "1 turns with qrels" in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
     assert "generator" not in (tmp_path / "out/summary.md").read_text(encoding="utf-8")
-    done = convrag("task=evaluate", f"task.run={run}", *data, "task.missing=zero", folder=tmp_path)
-    assert metrics(tmp_path)["overall"]["R@3"] == 0.5
-    assert "count as 0" in done.stdout
+    assert "count as 0 (task.missing=skip leaves them out" in done.stdout
+    done = convrag("task=evaluate", f"task.run={run}", *data, "task.missing=skip", folder=tmp_path)
+    assert metrics(tmp_path)["overall"]["R@3"] == 1.0
+    assert "are left out of the means" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,14 @@ def test_answers_alone_are_scored_and_their_contexts_are_a_ranking(data: list[st
     contexts = [{"document_id": "b", "score": 1}, {"document_id": "a", "score": 2.5}]
     row = {"task_id": "c<::>1", "predictions": [{"text": "Red"}], "contexts": contexts}
     answers = write(tmp_path / "answers.jsonl", row)
-    done = convrag("task=evaluate", f"task.answers={answers}", *data, "metrics=[answers,ranking]", folder=tmp_path)
+    done = convrag(
+        "task=evaluate",
+        f"task.answers={answers}",
+        "task.missing=skip",
+        *data,
+        "metrics=[answers,ranking]",
+        folder=tmp_path,
+    )
     assert done.returncode == 0, done.stderr
     overall = metrics(tmp_path)["overall"]
     assert (overall["token_F1"], overall["R@1"]) == (1.0, 1.0)

@@ -1,30 +1,75 @@
-"""Which finished runs stand for the same run asked for again."""
+"""Which finished runs stand for the same run asked for again, and what a run tells of how it ended."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
+from omegaconf import DictConfig
 
 from convrag.api.records import Run, RunSummary
-from convrag.run.runner import MANIFEST, _compute_identity, read_finished_summary
+from convrag.config.compose import compose
+from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
+from convrag.run.runner import run_experiment
+from convrag.score.summary import format_summary
 
 
 @pytest.mark.parametrize(
-    ("failed", "stopped", "fingerprint", "reused"),
+    ("fields", "fingerprint", "reused"),
     [
-        (0, "", "a", True),
-        (1, "", "a", False),  # the server may be healthy again
-        (0, "the cost limit is reached", "a", False),
-        (0, "", "b", False),
+        ({}, "a", True),
+        ({"fallbacks": {"rewriter": 1}}, "a", True),
+        ({"failed": 1}, "a", False),  # the server may be healthy again
+        ({"stopped": "the cost limit is reached"}, "a", False),
+        ({"fallbacks": {"rewriter": 2}, "always_fell_back": ("rewriter",)}, "a", False),
+        ({"failed_metrics": {"judge": "2 of its 2 calls failed"}}, "a", False),
+        ({}, "b", False),
     ],
 )
-def test_only_a_whole_run_is_reused(failed: int, stopped: str, fingerprint: str, reused: bool, tmp_path: Path) -> None:
+def test_only_a_whole_run_is_reused(fields: dict[str, Any], fingerprint: str, reused: bool, tmp_path: Path) -> None:
     run = Run(tmp_path, {"top_k": 3}, 1, 2, fingerprints={"rewriter": "a"})
-    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 2}, 2, failed, {}, {}, {}, 1.0, stopped=stopped)
-    (tmp_path / "metrics.json").write_text(json.dumps(asdict(summary)))
-    (tmp_path / MANIFEST).write_text(json.dumps({"identity": _compute_identity(run)}))
+    given = {"failed": 0, "fallbacks": {}, **fields}
+    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 2}, 2, usage={}, timings={}, seconds=1.0, **given)
+    (tmp_path / "metrics.json").write_text(format_summary(summary))
+    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run)}))
     same = Run(tmp_path, {"top_k": 3}, 1, 2, fingerprints={"rewriter": fingerprint})
     assert (read_finished_summary(same) is not None) == reused
+
+
+def configure(*overrides: str) -> DictConfig:
+    return compose("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]", *overrides)
+
+
+@pytest.mark.parametrize("damaged", ["metrics.json", MANIFEST])
+@pytest.mark.parametrize("text", ["", "[]", '{"usage": 3}'])
+def test_damaged_files_are_no_finished_run(damaged: str, text: str, here: Path) -> None:
+    folder = here / "cell"
+    run_experiment(configure(), folder, reuse=True)
+    assert run_experiment(configure(), folder, reuse=True)[0].reused
+    (folder / damaged).write_text(text)
+    assert not run_experiment(configure(), folder, reuse=True)[0].reused
+    assert run_experiment(configure(), folder, reuse=True)[0].reused
+
+
+def test_a_run_that_ended_while_its_files_took_their_places_is_no_finished_one(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores of one run beside metrics of another would be reused for good."""
+    folder = here / "cell"
+    run_experiment(configure(), folder, reuse=True)
+    replace = Path.replace
+
+    def end_at_scores(path: Path, target: Path) -> Path:
+        if path.name == "scores.jsonl":
+            raise KeyboardInterrupt
+        return replace(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", end_at_scores)
+        with pytest.raises(KeyboardInterrupt):
+            run_experiment(configure(), folder)
+    assert (folder / "metrics.json").exists()
+    run, _ = run_experiment(configure(), folder, reuse=True)
+    assert not run.reused

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import pytest
+
+from convrag import LLM, Completion, LLMError, Message, Prompt
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.measuring import measure
 from convrag.score.summary import join_reports
+from convrag.store.remember import remember
+from convrag.store.store import Store
 
 RECORDS = [TurnRecord("c", "c<::>1", "default", 1, "q")]
 
@@ -28,7 +35,7 @@ def test_a_report_comes_with_the_values() -> None:
     measured = measure({"a": Counting(Measurement({"c<::>1": {"m": 1.0}}, report=report))}, RECORDS)
     assert measured.reports == [report]
     assert measured.values[0][1] == {"c<::>1": {"m": 1.0}}
-    assert not measured.stopped
+    assert not measured.failures
 
 
 def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
@@ -36,7 +43,50 @@ def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
     measured = measure(metrics, RECORDS)
     assert [values for _, values in measured.values] == [{"c<::>1": {"m": 1.0}}]
     assert measured.reports == []
-    assert measured.stopped == "metrics.a failed: it gave list, and no mapping of turns to measures"
+    assert measured.failures == {"a": "it gave list, and no mapping of turns to measures", "b": "ValueError: no"}
+
+
+class Asking(Metrics):
+    """Asks a judge about each turn, and leaves out those of which it says nothing."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+
+    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+        values = {}
+        for record in records:
+            with suppress(LLMError):
+                self.judge.complete(Prompt("judge", (Message("user", record.original_query),)))
+                values[record.turn_id] = {"good": 1.0}
+        return values
+
+
+class Judge(LLM):
+    def complete(self, prompt: Prompt) -> Completion:
+        if "bad" in prompt.messages[0].content:
+            raise LLMError("the server said no")
+        return Completion("yes", 1, 1)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+@pytest.mark.parametrize(
+    ("questions", "failures"),
+    [
+        (["good", "better"], {}),
+        (["good", "bad"], {"asking": "1 of its 2 calls failed"}),
+        (["bad", "very bad"], {"asking": "2 of its 2 calls failed"}),
+    ],
+)
+def test_calls_of_a_metric_that_failed_are_told(questions: list[str], failures: dict[str, str], tmp_path: Path) -> None:
+    judge = Judge()
+    judge.fingerprint = "judge"
+    remember(judge, Store(tmp_path))
+    records = [TurnRecord("c", f"c<::>{n}", "default", n, question) for n, question in enumerate(questions, 1)]
+    measured = measure({"asking": Asking(judge)}, records)
+    assert measured.failures == failures
+    assert measured.usage["metrics.asking"].failed == sum("bad" in question for question in questions)
 
 
 def test_reports_of_one_title_are_joined() -> None:
@@ -51,3 +101,12 @@ def test_reports_of_one_title_are_joined() -> None:
         Report("judging", ("a", "b", "d"), {"nuggets": 1, "judge": 2}, {"n.jsonl": "x"}),
         Report("other", ("c",)),
     ]
+
+
+def test_a_metric_with_nothing_to_measure_says_so() -> None:
+    class Silent(Metrics):
+        def measure(self, records: Any) -> Any:
+            return {"c<::>1": {}}
+
+    report = measure({"answers": Silent()}, []).reports[0]
+    assert report.lines[0].startswith("metrics.answers had nothing to measure: no turn has what it compares")

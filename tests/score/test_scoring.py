@@ -109,5 +109,5 @@ def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
     fine = Given({"x<::>1": {"m": 1.0}})
     measured = measure({"broken": Broken({}), "fine": fine}, RECORDS)
     assert measured.values == [(fine, fine.values)]
-    assert measured.stopped == "metrics.broken failed: the limit of 1 US dollar is reached"
+    assert measured.failures == {"broken": "the limit of 1 US dollar is reached"}
     assert measured.usage == {"metrics.broken": Usage(calls=1, cost_usd=0.5)}

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.api.records import Cell, Sweep
+from convrag.api.records import Cell, RunSummary, Sweep
+from convrag.score.summary import format_summary
 from convrag.sdk import progress
 from convrag.sweep.cell import run_cell
 from convrag.sweep.lock import hold_cell
@@ -66,6 +67,38 @@ def test_how_a_cell_ended_stands_in_its_folder(cells: list[Cell]) -> None:
     assert isnan(run(last, status=1))
     assert ended(last) == ("failed", "the run ended with status 1")
     assert not (last.folder / "error.txt").exists()
+
+
+def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.CaptureFixture[str]) -> None:
+    gaps: dict[str, Any] = {"turns": 9, "failed": 2, "fallbacks": {"rewriter": 7}, "always_fell_back": ("rewriter",)}
+    summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 9}, usage={}, timings={}, seconds=1.0, **gaps)
+    cell = cells[0]
+
+    def execute() -> int:
+        (cell.folder / "metrics.json").write_text(format_summary(summary))
+        (cell.folder / "run.json").write_text("{}")
+        return summary.exit_status
+
+    assert run_cell(cell.overrides, cell.folder, execute, "nDCG@5") == 0.5
+    lacks = "2 of 9 turns failed; the rewriter fell back in all 7 turns that it was needed in"
+    assert ended(cell) == ("partial", lacks)
+    told = json.loads((cell.folder / "cell.json").read_text())
+    assert (told["turns"], told["failed_turns"], told["always_fell_back"]) == (9, 2, ["rewriter"])
+    assert f"convrag: [1/2] nDCG@5 0.500 (partial: {lacks})" in capsys.readouterr().err
+    assert run_cell(cell.overrides, cell.folder, lambda: 3, "nDCG@5") == 0.5
+    assert ended(cell) == ("partial", "the run ended with status 3"), "of another task, which wrote no run"
+
+
+def test_a_cell_whose_turns_all_failed_says_so(cells: list[Cell]) -> None:
+    summary = RunSummary({}, {}, {"overall": 0}, 9, 9, {}, {}, {}, 1.0)
+
+    def execute() -> int:
+        (cells[0].folder / "metrics.json").write_text(format_summary(summary))
+        (cells[0].folder / "run.json").write_text("{}")
+        return summary.exit_status
+
+    assert isnan(run_cell(cells[0].overrides, cells[0].folder, execute, "nDCG@5"))
+    assert ended(cells[0]) == ("failed", "9 of 9 turns failed")
 
 
 def test_a_same_cell_ends_as_it_began(cells: list[Cell]) -> None:

@@ -23,11 +23,12 @@ from convrag.api.errors import ConvragError
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
 from convrag.registry import plugins
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, cell_id
+from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.lock import GridInUse, hold_grid
 from convrag.sweep.sweeper import Grid, plan_sweep, run_grid
 from convrag.turn.wiring import Wiring
+from convrag_baselines.concatenation import LastNRewriter
 
 PLAIN = ("limit=1", "generator=none", "tracker=none", "metrics.ranking.measures=[nDCG@5]")
 
@@ -89,6 +90,12 @@ def endings(grid: Grid) -> dict[str, dict[str, Any]]:
     """How each cell ended, by its rewriter."""
     found = [json.loads(path.read_text()) for path in folder_of(grid).glob("*/cell.json")]
     return {rewriter_of(ending["overrides"]): ending for ending in found}
+
+
+def listed(grid: Grid) -> list[dict[str, Any]]:
+    """The cells in sweep.json."""
+    found: list[dict[str, Any]] = json.loads((folder_of(grid) / "sweep.json").read_text())["cells"]
+    return found
 
 
 class Watcher:
@@ -193,7 +200,40 @@ def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pyt
     assert "Traceback" in text.read_text()
     said = capsys.readouterr().err
     assert "this cell failed: rewriter=replay needs a value" in said
+    assert [cell["state"] for cell in listed(grid)] == ["ok", "failed", "ok"]
     assert "Traceback" not in said
+
+
+def test_a_partial_cell_has_its_own_state_and_is_run_again(
+    watcher: Watcher, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    overrides = ("rewriter=none,last_n,full_history",)
+    with monkeypatch.context() as broken:
+        broken.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
+        grid = make_grid(*overrides)
+        with pytest.raises(
+            CellsPartial, match=r"^1 of 3 cells is partial: see .*asks only for what is missing"
+        ) as caught:
+            run_grid(grid)
+    assert caught.value.exit_status == 3
+    assert [cell.name for cell in caught.value.cells] == ["rewriter=last_n"]
+    assert watcher.heard[-1] == "finished ['ok', 'partial', 'ok'] True False"
+    assert "the rewriter fell back in all" in caught.value.cells[0].error
+    assert [cell["state"] for cell in listed(grid)] == ["ok", "partial", "ok"]
+    assert "(partial: the rewriter fell back in all" in capsys.readouterr().err
+    assert "partial: rewriter fell back |" in (folder_of(grid) / "leaderboard.md").read_text()
+    run_grid(make_grid(*overrides))
+    assert watcher.heard[-1] == "finished ['reused', 'ok', 'reused'] True False"
+    assert "partial" not in (folder_of(grid) / "leaderboard.md").read_text()
+
+
+def test_where_a_cell_failed_and_another_is_partial_the_grid_failed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
+    with pytest.raises(CellsFailed, match=r"^1 of 3 cells failed, 1 of 3 cells is partial: see") as caught:
+        run_grid(make_grid("rewriter=none,last_n,replay"))
+    assert caught.value.exit_status == 1
 
 
 def test_an_interrupted_grid_is_closed_and_goes_on(watcher: Watcher) -> None:

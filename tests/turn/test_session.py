@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import DataError, UnknownName
-from convrag.api.types import Turn
+from convrag.api.types import Passage, Turn
+from convrag.turn.logs import FailureLog
 from convrag.turn.session import Conversations
 from toys import pipeline
 
@@ -30,9 +31,57 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "c.json").write_text("{")
-    with pytest.raises(DataError, match="c.json: this is not a saved conversation"):
+    (tmp_path / "c.jsonl").write_text("{\n")
+    with pytest.raises(DataError, match="c.jsonl: this is not a saved conversation"):
         Conversations(tmp_path).get("c")
+
+
+def saved_lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_turn_is_appended_and_nothing_else_is_written_again(tmp_path: Path) -> None:
+    kept = Conversations(tmp_path)
+    going, path = kept.open("c", "moon"), tmp_path / "c.jsonl"
+    for number in range(3):
+        going.add_turn(Turn(f"c<::>{number}", f"\ud800 {number}?\u2028", "Yes.", (Passage("p", "text"),)))
+        kept.save(going)
+        file = path.stat().st_ino
+        assert len(saved_lines(path)) == number + 2
+    path.write_bytes(path.read_bytes().replace(b"Yes.", b"Yep."))  # of the same length: only what is read tells
+    again = Conversations(tmp_path)
+    conversation = again.open("c", "ignored")
+    assert (conversation.domain, len(conversation.history)) == ("moon", 3)
+    conversation.add_turn(Turn("c<::>3", "3?"))
+    again.save(conversation)
+    assert path.stat().st_ino == file  # it was never replaced
+    assert [turn.answer for turn in Conversations(tmp_path).open("c", "").history] == ["Yep.", "Yep.", "Yep.", ""]
+
+
+@pytest.mark.parametrize("change", ["edit", "undo", "delete", "foreign line", "torn line"])
+def test_a_file_that_is_not_as_it_was_left_is_written_anew(change: str, tmp_path: Path) -> None:
+    kept, path = Conversations(tmp_path), tmp_path / "c.jsonl"
+    going = kept.open("c", "default")
+    for number in range(4):
+        going.add_turn(Turn(f"c<::>{number}", f"{number}?", "Yes."))
+        kept.save(going)
+    if change == "edit":
+        going.history[1] = Turn("c<::>1", "another?", "No.")
+    elif change == "undo":
+        going.history.pop()
+    elif change == "delete":
+        path.unlink()
+    elif change == "foreign line":
+        path.write_bytes(path.read_bytes() + b"{}\n")
+    else:  # as after a kill: the turn was not saved, and the process that goes on reads the file
+        path.write_bytes(path.read_bytes() + saved_lines(path)[-1][:-7])
+        kept = Conversations(tmp_path)
+        assert kept.open("c", "default").history == going.history
+        going = kept.open("c", "default")
+    going.add_turn(Turn("c<::>new", "new?", "Yes."))
+    kept.save(going)
+    assert Conversations(tmp_path).open("c", "default").history == going.history
+    assert len(saved_lines(path)) == 1 + len(going.history)
 
 
 def test_memory_is_bounded_and_what_is_on_disk_comes_back(tmp_path: Path) -> None:
@@ -45,6 +94,24 @@ def test_memory_is_bounded_and_what_is_on_disk_comes_back(tmp_path: Path) -> Non
     for name in "abc":
         forgetful.turn(name, "one?")
     assert forgetful.turn("a", "one?").number == 1
+
+
+def test_memory_has_a_bound_by_default() -> None:
+    held = Conversations()
+    for number in range(10_003):
+        held.open(f"c{number}", "default")
+    assert len(held._in_memory) == len(held._referenced) == 10_000
+    assert held.get("c2") is None
+    assert held.get("c3") is not None
+
+
+def test_reasons_of_failures_are_not_kept_for_ever(caplog: pytest.LogCaptureFixture) -> None:
+    failures = FailureLog()
+    caplog.set_level("INFO", logger="convrag.turn.logs")
+    for number in [*range(1500), 1499, 0]:
+        failures.log_failure(f"reason {number}", "failed: %s", number, error=ValueError("x"))
+    assert len(failures._seen) == 1000
+    assert [record.levelname for record in caplog.records[-3:]] == ["WARNING", "INFO", "WARNING"]
 
 
 def test_unused_conversations_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,12 @@ from convrag.api.errors import ConfigError, MissingExtra, NotReady
 from convrag.api.models import LLM, Embedder
 from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Rewrite
+from convrag.config.compose import compose
 from convrag.registry import plugins
+from convrag.registry.option import Option
 from convrag.registry.parameters import operational, use
 from convrag.registry.plugins import Plugins
+from convrag.turn.stage_pool import fingerprint_stage
 from convrag.turn.wiring import Wiring
 
 
@@ -185,6 +188,43 @@ def test_fingerprints_follow_what_bears_on_results(wire: Any, tmp_path: Path) ->
     (tmp_path / "c").write_text("other")
     assert of(note=str(tmp_path / "a")) == of(note=str(tmp_path / "b"))
     assert of(note=str(tmp_path / "a")) != of(note=str(tmp_path / "c"))
+
+
+def test_what_stands_behind_an_address_is_part_of_all_stages_that_ask_it(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nuggets of one server were reused for another."""
+
+    def find(address: str) -> set[str]:
+        monkeypatch.setenv("MY_SERVER", address)
+        config = compose("llm=openai_compatible", "llm.api_base=null", "llm.api_base_env=MY_SERVER", "detector=llm")
+        wiring = Wiring(config)
+        return {wiring.get(place).fingerprint for place in ("llm", "detector", "generator")}
+
+    assert not find("http://127.0.0.1:1/v1") & find("http://127.0.0.1:2/v1")
+    assert find("http://127.0.0.1:1/v1") == find("http://127.0.0.1:1/v1")
+
+
+def test_paths_in_lists_and_folders_count_with_their_contents(tmp_path: Path) -> None:
+    class Reader(toys.EchoLLM):
+        def __init__(self, *, files: list[Path], folder: Path) -> None:
+            super().__init__()
+
+    option = Option("llm", "reader", Reader, "plugin", "acme")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a").write_text("1")
+
+    def of() -> str:
+        values = {"files": [tmp_path / "a"], "folder": tmp_path / "folder"}
+        return fingerprint_stage(option, values, {}, Reader(**values))
+
+    found = [of(), of()]
+    (tmp_path / "a").write_text("2")
+    found.append(of())
+    (tmp_path / "folder" / "b").write_text("3")
+    found.append(of())
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
 
 
 def test_a_metric_that_stands_in_the_wrong_place_is_one_message(here: Path) -> None:

@@ -1,0 +1,83 @@
+"""Sentences: ordinary text is split as pysbd splits it, and the time grows with the length, whatever the text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from convrag.sdk.sentences import (
+    READ_AT_ONCE,
+    READ_IN_FULL,
+    find_sentence_spans,
+    remove_citations,
+    segment_line,
+    split_sentences,
+)
+
+FACTS = ["The Moon is 384,400 km away.", "Dr. Smith et al. said so in 1969!", "Is it far?", "It has no air [1]."]
+ODD = {
+    "words": "moon ",
+    "numbers": "12.5 ",
+    "abbreviations": "Dr. Mr. e.g. ",
+    "quotations": '"Yes." ',
+    "brackets": "(a. ",
+    "dots": "..... ",
+    "list": "1. a 2. b 3. c ",
+    "one word": "a",
+    "spaces": " ",
+    "open citation": " [1, ",
+    "prose": " ".join(FACTS) + " ",
+}
+
+
+def find_texts(text: str) -> list[str]:
+    return [text[start:end] for start, end in find_sentence_spans(text)]
+
+
+def measure(call: Callable[[str], object], text: str) -> float:
+    start = time.perf_counter()
+    call(text)
+    return time.perf_counter() - start
+
+
+def test_a_long_line_has_the_sentences_of_its_parts() -> None:
+    line = " ".join(FACTS * 60)
+    assert READ_AT_ONCE < len(line) < READ_IN_FULL
+    assert [part.strip() for part in segment_line(line)] == [
+        part.strip() for part in segment_line(" ".join(FACTS))
+    ] * 60
+
+
+def test_a_long_text_has_them_too() -> None:
+    text = "The cat sat on the roof. Then it slept! Nobody came? " * 2000
+    assert len(text) > READ_IN_FULL
+    assert find_texts(text) == ["The cat sat on the roof.", "Then it slept!", "Nobody came?"] * 2000
+    assert split_sentences(text) == tuple(find_texts(text))
+
+
+@pytest.mark.parametrize("unit", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("call", [find_sentence_spans, split_sentences, remove_citations])
+def test_the_time_is_linear(call: Callable[[str], object], unit: str) -> None:
+    """Ten times as much text may take thirty times as long, and half a megabyte no more than five seconds."""
+    short, long = (unit * (size // len(unit)) for size in (READ_IN_FULL + 1000, 10 * READ_IN_FULL))
+    before = min(measure(call, f"{short}{number}") for number in range(3))
+    assert measure(call, long) < max(30 * before, 0.5)
+
+
+@pytest.mark.parametrize("unit", ODD.values(), ids=ODD)
+def test_ten_megabytes_take_seconds(unit: str) -> None:
+    assert measure(find_sentence_spans, unit * (10_000_000 // len(unit))) < 30
+
+
+@given(st.lists(st.sampled_from([*ODD.values(), "\n", *FACTS]), max_size=60).map("".join))
+def test_spans_are_in_order_and_keep_every_letter(text: str) -> None:
+    spans = find_sentence_spans(text)
+    assert all(start < end for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    kept = "".join(text[start:end] for start, end in spans)
+    assert [letter for letter in kept if letter.isalnum()] == [letter for letter in text if letter.isalnum()]
