@@ -120,8 +120,8 @@ def compare_pair(
     values: list[dict[tuple[str, str], float]] = []
     for run in (ours, theirs):
         results = measure(metrics, [_cut(run[turn], words) for turn, words in zip(shared, lengths, strict=True)])
-        if results.stopped:
-            return [], results.stopped
+        if results.failures:
+            return [], "; ".join(f"metrics.{name} failed: {reason}" for name, reason in results.failures.items())
         values.append(
             {
                 (name, turn): value

@@ -55,6 +55,17 @@ def test_the_difference_has_an_interval() -> None:
     assert 0 <= low < 0.6667 < high == 1
 
 
+def test_a_metric_that_fails_is_named() -> None:
+    class Broken(Metrics):
+        def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+            raise ConfigError("no model")
+
+    rows, stopped = compare_pair("a", "b", run("tea"), run("milk"), {"broken": Broken()})
+    assert rows == []
+    assert "metrics.broken" in stopped
+    assert "no model" in stopped
+
+
 def test_runs_must_have_turns_in_common(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no turn in common"):
         compare_pair("a", "b", run("tea"), {}, {"w": Words()})
