@@ -18,7 +18,7 @@ import pytest
 from killing import counting
 
 GRID = ("rewriter=none,last_n,full_history", "top_n=2,3", "limit=2", "metrics.ranking.measures=[nDCG@5]")
-ONCE = "one for each distinct call: each distinct call was made once."
+ONCE = "one for each distinct call that has a result: each was made once."
 SUBMITIT = ("hydra/launcher=submitit_local", "hydra.launcher.timeout_min=5")
 RUNS = """
 import json

@@ -171,7 +171,8 @@ def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:
         [sys.executable, "-m", "convrag", *grid.arguments], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert second.returncode == 2
-    assert f"convrag: this grid is being run by process {first.pid} on " in second.stderr
+    (folder,) = tmp_path.glob("outputs/sweeps/*")
+    assert f"convrag: {folder} is in use by process {first.pid} on " in second.stderr
     assert first.poll() is None
     first.send_signal(signal.SIGINT)
     assert first.wait(timeout=60) == 130

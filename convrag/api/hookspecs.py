@@ -96,11 +96,11 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
 
 @hookspec
 def convrag_run_finished(run: Run, summary: RunSummary) -> None:
-    """Called once when a run has ended well; not when it was interrupted.
+    """Called once when a run has ended and its files are written; not when an error or an interruption ended it.
 
     Args:
         run: the run.
-        summary: its scores and counts.
+        summary: its scores and counts; `summary.state` is ok, partial or failed.
     """
 
 
@@ -146,6 +146,7 @@ def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
     """Called once at the end of a grid in every case, also when cells failed or it was interrupted.
 
     Args:
-        sweep: with the state of each cell; `interrupted` says whether the end came before the last one.
+        sweep: with the state of each cell (ok, reused, partial, failed, same, or empty), and in `error` why it failed
+            or what a partial one lacks; `interrupted` says whether the end came before the last one.
         reports: what was reported on it; none where it was interrupted.
     """

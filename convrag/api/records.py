@@ -20,8 +20,8 @@ EXIT_STATUS: Mapping[RunState, int] = {"ok": 0, "failed": 1, "partial": 3}
 class Usage:
     """The calls, tokens, costs and times of one stage in one turn.
 
-    `calls` were made in this run, `reused` ones were answered from the store; tokens count for both. `failed` ones
-    raised an error, and have no result. `cached_tokens`
+    `calls` were made in this run, and `failed` of them raised an error; `reused` ones were answered from the store.
+    Tokens count for both. `cached_tokens`
     are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
     what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
     waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.

@@ -1,5 +1,6 @@
 """The command.
 
 * `main`: from the command line to an exit status.
+* `run_folder`: the folder of a run is held while it is written.
 * `help`: the text of `--help`.
 """

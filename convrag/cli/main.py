@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from math import isnan, nan
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.run_folder import hold_run_folders, remove_if_empty
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
@@ -68,6 +67,7 @@ def extend_hydra() -> None:
     """Make our resolvers and our sweeper known to Hydra, which does not find the sweeper in an editable install."""
     register_help()
     list_groups_late()
+    hold_run_folders()
     register_folder_names()
     known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
@@ -131,7 +131,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     except Exception:
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1
-    _remove_if_empty(folder)
+    remove_if_empty(folder)
     return status
 
 
@@ -162,19 +162,3 @@ def _message(error: Exception) -> str:
 
 def _say(message: str) -> None:
     sys.stderr.write(f"convrag: {message}\n")
-
-
-def _remove_if_empty(folder: Path) -> None:
-    """Take away a folder with nothing in it but what Hydra put there before we began, and what it was made in."""
-    here, folder = Path.cwd(), folder.resolve()
-    if folder == here or not all(entry.name == ".hydra" or _is_empty_log(entry) for entry in folder.iterdir()):
-        return
-    shutil.rmtree(folder)
-    with suppress(OSError):  # the first one that holds something else
-        for parent in folder.parents:
-            if here in parent.parents:
-                parent.rmdir()
-
-
-def _is_empty_log(entry: Path) -> bool:
-    return entry.suffix == ".log" and not entry.stat().st_size

@@ -3,35 +3,50 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Mapping
 
 from convrag import __version__
 from convrag.api.errors import DataError
 from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
 from convrag.store.fingerprint import digest
+from convrag.store.manifest import check_files
 from convrag.store.source import hash_convrag
+
+log = logging.getLogger(__name__)
 
 MANIFEST = "run.json"
 
 
-def format_manifest(run: Run) -> str:
-    """Format the run.json of a run."""
-    return json.dumps({"identity": compute_identity(run), "fingerprints": run.fingerprints}, indent=2)
+def format_manifest(run: Run, files: Mapping[str, Mapping[str, int]]) -> str:
+    """Format the run.json of a run. Its other files are those that `describe_files` has described."""
+    row = {"identity": compute_identity(run), "fingerprints": run.fingerprints, "files": files}
+    return json.dumps(row, indent=2)
 
 
 def read_finished_summary(run: Run) -> RunSummary | None:
     """Read the summary in the run's folder, if a run with the same stages and settings has finished there.
 
     A partial or failed run (see RunSummary.state) has not: run again, it asks only for what is missing. Nor has one
-    whose files are damaged.
+    whose files are damaged; a warning names them.
     """
     try:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
-        summary = read_summary(run.folder / "metrics.json")
-        whole = summary.state == "ok" and manifest["identity"] == compute_identity(run)
-    except (OSError, ValueError, KeyError, TypeError, DataError):
+        if manifest["identity"] != compute_identity(run):
+            return None
+        damage, _ = check_files(run.folder, manifest.get("files", {}))  # runs of early versions list none
+    except FileNotFoundError:
         return None
-    return summary if whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        damage = f"{MANIFEST} is damaged ({error!r})"
+    try:
+        summary = None if damage else read_summary(run.folder / "metrics.json")
+    except DataError as error:
+        summary, damage = None, str(error)
+    if damage:
+        log.warning("%s: %s; this experiment is run again", run.folder, damage)
+    return summary if summary and summary.state == "ok" else None
 
 
 def compute_identity(run: Run) -> str:

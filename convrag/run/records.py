@@ -42,7 +42,7 @@ class TurnRecords(Iterable[TurnRecord]):
         if self._folder is None:
             self._folder = TemporaryDirectory(prefix="convrag-")
         path = self._on_disk.setdefault(record.domain, Path(self._folder.name, f"{len(self._on_disk)}.jsonl"))
-        with path.open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{to_json(record, replies=True)}\n")
 
     def __iter__(self) -> Iterator[TurnRecord]:

@@ -23,12 +23,13 @@ from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summar
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
-from convrag.run.writers import RunFolder, Writers
+from convrag.run.writers import RunFolder, Writers, open_run_folder
 from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.store.atomic import write_atomically
+from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
@@ -129,7 +130,11 @@ class _FinishedRecords:
 
 def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
-    files = RunFolder(run.folder)
+    with open_run_folder(run.folder) as files:
+        return _write_run(files, run, wiring, source, *own_observers)
+
+
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object) -> RunSummary:
     observers = Observers(Writers(files), wiring.get("tracker"), *own_observers)
     records = TurnRecords()
     try:
@@ -158,14 +163,14 @@ def _execute_run(run: Run, wiring: Wiring, source: _RecordSource, *own_observers
         files.append("metrics.json", [format_summary(summary)])
         files.append("summary.md", [format_markdown(run, summary)])
         (run.folder / MANIFEST).unlink(missing_ok=True)  # what is published in part is no finished run
+        described = describe_files(files.unfinished)
         files.publish()
-        write_atomically(run.folder / MANIFEST, f"{format_manifest(run)}\n")
+        write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
     except BaseException as error:
         known = isinstance(error, (ConvragError, KeyboardInterrupt))
         observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
         raise
     finally:
-        files.discard()
         records.close()
     observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary

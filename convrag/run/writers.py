@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from math import inf
 from pathlib import Path
 
@@ -14,24 +15,26 @@ from convrag.api.records import Run, TurnRecord
 from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
+from convrag.store.folder_lock import hold_folder
 
 UNFINISHED = ".unfinished"
 
 
 class RunFolder:
-    """The folder of a run. Files are written in a hidden subfolder, and all moved to their places when the run ends."""
+    """The folder of a run. Files are written in a hidden subfolder, and all moved to their places when the run ends.
+
+    Get it with `open_run_folder`.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.unfinished = folder / UNFINISHED
-        shutil.rmtree(self.unfinished, ignore_errors=True)
-        self.unfinished.mkdir(parents=True)
 
     def append(self, name: str, lines: Iterable[str]) -> None:
         """Append lines to a file of the run."""
         path = self.unfinished / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
+        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write("".join(f"{line}\n" for line in lines))
 
     def publish(self) -> None:
@@ -43,9 +46,22 @@ class RunFolder:
             path.replace(place)
         self.unfinished.rmdir()
 
-    def discard(self) -> None:
-        """Delete the files that were not published."""
-        shutil.rmtree(self.unfinished, ignore_errors=True)
+
+@contextmanager
+def open_run_folder(folder: Path) -> Iterator[RunFolder]:
+    """Hold a folder while a run is written into it. Files that are not published by the end of the block are deleted.
+
+    Raises:
+        FolderInUse: another process writes there.
+    """
+    files = RunFolder(folder)
+    with hold_folder(folder):
+        shutil.rmtree(files.unfinished, ignore_errors=True)  # of a process that was killed
+        files.unfinished.mkdir()
+        try:
+            yield files
+        finally:
+            shutil.rmtree(files.unfinished, ignore_errors=True)
 
 
 class Writers:

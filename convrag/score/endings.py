@@ -34,7 +34,7 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
     if stage in record.fallbacks:
         return False
     usage = record.usage.get(stage, Usage())
-    if usage.calls or usage.reused:
+    if usage.calls > usage.failed or usage.reused:
         return True
     if stage == "rewriter":
         return [query.text for query in record.queries] not in ([], [record.original_query])

@@ -50,7 +50,10 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             if not isinstance(values, Mapping):
                 raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
             results.values.append((metric, values))
-            if not any(values.values()):
+            usage = meter.usage.get(place, Usage())
+            if usage.failed:
+                results.failures[name] = f"{usage.failed} of its {usage.calls + usage.reused} calls failed"
+            elif not any(values.values()):
                 results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
             if isinstance(values, Measurement) and values.report is not None:
                 results.reports.append(values.report)
@@ -58,9 +61,5 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             known = isinstance(error, ConvragError)
             results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
             log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
-        else:
-            if failed := meter.usage.get(place, Usage()).failed:
-                usage = meter.usage[place]
-                results.failures[name] = f"{failed} of its {failed + usage.calls + usage.reused} calls failed"
     results.usage, results.replies = meter.usage, meter.replies
     return results

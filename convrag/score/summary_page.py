@@ -68,9 +68,9 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
 def _describe_usage(total: Usage) -> str:
     """Describe the usage of all stages in a sentence."""
     cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
+    failed = f" ({total.failed} of them failed)" if total.failed else ""
     parts = [
-        f"Stage calls: {total.calls} made, {total.reused} reused",
-        f"{total.failed} failed" if total.failed else "",
+        f"Stage calls: {total.calls} made{failed}, {total.reused} reused",
         f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens",
         f"${total.spent_usd:.4f} spent" if total.spent_usd else "",
         f"${total.cost_usd:.4f} with what was reused" if total.cost_usd > total.spent_usd else "",

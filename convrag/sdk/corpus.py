@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.progress import track
 from convrag.store.fingerprint import digest
+from convrag.store.marked_json import CannotBeKept, MarkedJson
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
+
+_JSON = MarkedJson({})
 
 
 class Corpus:
@@ -24,6 +27,7 @@ class Corpus:
         UnknownName: the data set does not have this domain.
         ConfigError: the domain has no passages.
         DataError: the file of the corpus is not valid.
+        ConvragError: a passage's metadata hold an object that cannot be kept.
     """
 
     def __init__(self, dataset: Dataset, domain: str, store: Store) -> None:
@@ -63,10 +67,10 @@ class Corpus:
             batch = keys[start : start + BATCH]
             marks = ",".join("?" * len(batch))
             rows = self._select(f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})", batch)
-            found.update((key, Passage(**json.loads(passage))) for key, passage in rows)
+            found.update((key, Passage(**_JSON.read(passage))) for key, passage in rows)
         return [found[key] for key in keys if key in found]
 
-    def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[str, str]]:
+    def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[Any, Any]]:
         with self._lock:
             return self._connection.execute(sql, tuple(values)).fetchall()
 
@@ -75,11 +79,11 @@ def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
     """Copy the passages of a domain into a database in a folder."""
     connection = sqlite3.connect(folder / "passages.sqlite")
     try:
-        connection.execute("CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, passage TEXT)")
+        connection.execute("CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, passage BLOB)")
         passages = track(dataset.corpus(domain), f"Reading passages of {domain}")
         count = connection.executemany(
             "INSERT INTO passages VALUES (?, ?, ?)",
-            ((position, passage.id, _format_passage(passage)) for position, passage in enumerate(passages)),
+            ((position, passage.id, _write_passage(passage, domain)) for position, passage in enumerate(passages)),
         ).rowcount
         connection.commit()
     finally:
@@ -88,6 +92,12 @@ def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
         raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it")
 
 
-def _format_passage(passage: Passage) -> str:
+def _write_passage(passage: Passage, domain: str) -> bytes:
     fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    return json.dumps(fields | {"metadata": dict(passage.metadata)}, ensure_ascii=False)
+    try:
+        return _JSON.write(fields | {"metadata": dict(passage.metadata)})
+    except CannotBeKept as error:
+        raise ConvragError(
+            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at {error.place}, which cannot "
+            "be kept: give plain data"
+        ) from error

@@ -2,10 +2,21 @@
 
 * `store`: values and folders on disk, by key.
 * `remember`: stage methods that look for their results in the store first.
+* `results`: the results of one remembered method in the store.
 * `codecs`: results as bytes.
+* `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.
+* `value_classes`: the classes whose objects a remembered method may return.
+* `replies`: replies of language models are kept in any case, since they were paid for.
+* `surrogates`: half surrogate pairs in replies.
+* `connection`: the connection of a process to the store's database.
+* `database`: the table of entries in SQLite, each with a checksum.
+* `salvage`: a damaged database is replaced by a new one with all entries that can be read.
+* `manifest`: what a built folder holds, so that damaged and missing files are found.
 * `fingerprint`: hashes of stages, values and files, of which keys are made.
 * `source`: hashes of the source code that the results of a class depend on.
 * `locks`: locks by key, across threads and processes.
+* `folder_lock`: a folder is written by one process at a time.
+* `forking`: a process and its forked children share neither locks nor connections.
 * `atomic`: files that are written whole or not at all.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.

@@ -21,22 +21,27 @@ def write_atomically(path: Path, text: str) -> None:
 
 @contextmanager
 def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """Open a new file beside `path` for writing; it is renamed to `path` at the end of the block.
+    r"""Open a new file beside `path` for writing; it is renamed to `path` at the end of the block.
 
     If the block fails, the new file is removed. Each call writes a new file, so two processes may write the same path
     at the same time: the last one to finish wins.
 
     Args:
         path: the file to write; its folder must exist.
-        mode: "w" for text, in UTF-8 and with plain line feeds on every system, or "wb" for bytes.
+        mode: "w" for text, in UTF-8 and with plain line feeds on every system, or "wb" for bytes. Half a surrogate pair
+            is written as JSON does it, \ud83d.
 
     Raises:
         OSError: the folder is missing, or cannot be written to; an existing file stays as it was.
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
     try:  # open(), because only the owner can read the files of tempfile
-        with unfinished.open("x", encoding="utf-8", newline="\n") if mode == "w" else unfinished.open("xb") as file:
+        with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
             yield file
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _open_text(path: Path) -> IO[str]:
+    return path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from convrag.api.errors import UnidentifiedValue
+from convrag.api.errors import ConvragError, UnidentifiedValue
 from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
 from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest
+from convrag.store.marked_json import CannotBeKept
+from convrag.store.results import MethodResults
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
 from convrag.store.usage import add_reply, add_usage, count_failure
@@ -22,10 +24,12 @@ from convrag.store.usage import add_reply, add_usage, count_failure
 
 def remember(stage: Stage, store: Store) -> None:
     """Replace the marked methods of a stage object by methods that use the store. Its fingerprint must be set."""
-    for name, (method, each, array) in _find_marked_methods(type(stage)).items():
-        codec: Codec = ArrayCodec(array) if array else PlainCodec(method)
-        wrap = _remember_items if each else _remember_call
-        setattr(stage, name, wrap(stage, getattr(stage, name), store, codec, each))
+    for name, (marked, each, array) in _find_marked_methods(type(stage)).items():
+        method = getattr(stage, name)
+        codec: Codec = ArrayCodec(array) if array else PlainCodec(marked, getattr(type(stage), name))
+        results = MethodResults(stage, method, store, codec)
+        wrapped = _remember_items(stage, method, results, each) if each else _remember_call(stage, method, results)
+        setattr(stage, name, wrapped)
 
 
 def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) -> str:
@@ -41,62 +45,80 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
         raise
 
 
-def _remember_call(stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, _: str) -> Callable[..., Any]:
+def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResults) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
         key = compute_call_key(stage, method.__name__, arguments)
-        if (entry := store.get_with_seconds([key]).get(key)) is None:
-            with store.lock([key]):
-                if (entry := store.get_with_seconds([key]).get(key)) is None:
+        if (entry := results.find([key]).get(key)) is None:
+            with results.store.lock([key]):
+                if (entry := results.find([key]).get(key)) is None:
                     start = time.perf_counter()
                     with count_failure():
-                        result = method(*args, **kwargs)
-                    store.put(_name_method(stage, method), {key: codec.encode(result)}, time.perf_counter() - start)
+                        data, result = results.encode(method(*args, **kwargs))
+                    results.put({key: data}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
                     return result
-        data, seconds = entry
-        result = codec.decode(data)
+        result, seconds = entry
         _count_call(stage, arguments, result, reused=True, seconds=seconds)
         return result
 
     return call
 
 
-def _remember_items(
-    stage: Stage, method: Callable[..., Any], store: Store, codec: Codec, each: str
-) -> Callable[..., Any]:
+def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodResults, each: str) -> Callable[..., Any]:
     """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of its own."""
     signature = inspect.signature(method)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        import numpy as np
-
         arguments = _bind_arguments(signature, args, kwargs)
         items = list(arguments[each])
         if not items:
-            return method(*args, **kwargs)
+            none = method(*args, **kwargs)
+            _split_rows(none, 0, results, each)
+            return results.encode(none if isinstance(results.codec, ArrayCodec) else [])[1]
         keys = [compute_call_key(stage, method.__name__, {**arguments, each: item}) for item in items]
-        found = store.get_with_seconds(dict.fromkeys(keys))
+        found = results.find(dict.fromkeys(keys))
         missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
-        computed: dict[str, bytes] = {}
+        computed: dict[str, Any] = {}
         if missing:
-            with store.lock(missing):
-                found |= store.get_with_seconds(missing)
+            with results.store.lock(missing):
+                found |= results.find(missing)
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
                     start = time.perf_counter()
                     with count_failure(len(missing)):
                         rows = method(**{**arguments, each: list(missing.values())})
-                    computed = {key: codec.encode(row) for key, row in zip(missing, rows, strict=True)}
-                    store.put(_name_method(stage, method), computed, (time.perf_counter() - start) / len(computed))
+                        encoded = list(map(results.encode, _split_rows(rows, len(missing), results, each)))
+                    entries = {key: data for key, (data, _) in zip(missing, encoded, strict=True)}
+                    results.put(entries, (time.perf_counter() - start) / len(missing))
+                    computed = {key: row for key, (_, row) in zip(missing, encoded, strict=True)}
         saved = sum(seconds for _, seconds in found.values())
         add_usage(Usage(calls=len(computed), reused=len(found), reused_seconds=saved))
-        return np.stack([codec.decode(computed[key] if key in computed else found[key][0]) for key in keys])
+        return _join_rows([computed[key] if key in computed else found[key][0] for key in keys], results)
 
     return call
+
+
+def _split_rows(rows: Any, count: int, results: MethodResults, each: str) -> list[Any]:
+    """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each of them."""
+    try:
+        split = results.codec.split(rows)
+    except CannotBeKept as error:
+        raise results.make_error(error) from error
+    if len(split) != count:
+        raise ConvragError(f"{results.name} returned {len(split)} rows for {count} {each}; there must be one for each.")
+    return split
+
+
+def _join_rows(rows: list[Any], results: MethodResults) -> Any:
+    try:
+        return results.codec.join(rows)
+    except ValueError as error:
+        shapes = ", ".join(sorted({str(row.shape) for row in rows}))
+        raise ConvragError(f"{results.name} returned rows of different shapes in different calls: {shapes}.") from error
 
 
 def _bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -132,11 +154,6 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
         retries=0 if reused else reply.retries,
         reused_seconds=reply.seconds if reused else 0.0,
     )
-
-
-def _name_method(stage: Stage, method: Callable[..., Any]) -> str:
-    """Name a method as the store lists it, such as "LiteLLM.complete"."""
-    return f"{type(stage).__name__}.{method.__name__}"
 
 
 @cache

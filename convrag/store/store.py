@@ -2,58 +2,42 @@
 
 from __future__ import annotations
 
-import os
+import logging
 import shutil
 import sqlite3
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
-from convrag.api.errors import ConfigError
-from convrag.store.locks import get_locks
+from convrag.store.connection import FILE, DatabaseConnection
+from convrag.store.database import COLUMNS, compute_checksum, is_damaged
+from convrag.store.forking import making
+from convrag.store.locks import warn_without_fcntl
+from convrag.store.manifest import find_damage, write_manifest
+from convrag.store.salvage import identify
 
-FILE = "store.sqlite"
-"""The database's name in the store's folder."""
+__all__ = ["BATCH", "FILE", "Store", "get_store"]
 
-TIMEOUT = 60
-"""Seconds to wait for other processes that use the database."""
+log = logging.getLogger(__name__)
 
 BATCH = 500
 """Values in one SQL statement; the lowest limit that SQLite is built with is 999."""
 
+_FIELDS = ", ".join(COLUMNS)
 
-class Store:
+
+class Store(DatabaseConnection):
     """Keeps results (SQLite in WAL mode) and built folders (indexes) below `path`; safe across threads and processes.
 
-    Files are created at the first use. Methods raise ConfigError where the folder cannot be used.
+    Files are created at the first use. Methods raise ConfigError where the folder cannot be used. `get_store` gives the
+    store that the stages of this process use.
     """
-
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path).absolute()
-        self._connection: _Connection | None = None
-        self._connecting = threading.Lock()
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
-        self._connect()
-
-    def _connect(self) -> _Connection:
-        """Return the connection of this process; a forked process needs a new one, as SQLite demands."""
-        if (connection := self._connection) is not None and connection.process == os.getpid():
-            return connection
-        try:
-            with self._connecting:
-                if self._connection is None or self._connection.process != os.getpid():
-                    self.path.mkdir(parents=True, exist_ok=True)
-                    self._connection = _open_database(self.path / FILE)
-                return self._connection
-        except (OSError, sqlite3.Error) as error:
-            raise ConfigError(
-                f"store.path={self.path} cannot be used: {error}. Choose a folder to write to."
-            ) from error
+        warn_without_fcntl()
+        self._execute("SELECT 1")
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
@@ -62,13 +46,40 @@ class Store:
     def get_with_seconds(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
         """Return key -> (value, seconds it took to compute, 0 if not known). Keys without a value are absent."""
         wanted = list(keys)
+        found, is_whole = self._find(wanted)
+        if not is_whole:
+            self._drop_damaged(wanted)
+            found, _ = self._find(wanted)  # another process may have computed some of them again
+        return found
+
+    def _find(self, wanted: Sequence[str]) -> tuple[dict[str, tuple[bytes, float]], bool]:
+        """Return key -> (value, seconds) of the sound entries, and whether all that were read are sound."""
         found: dict[str, tuple[bytes, float]] = {}
+        is_whole = True
         for start in range(0, len(wanted), BATCH):
             batch = wanted[start : start + BATCH]
             marks = ",".join("?" * len(batch))
-            rows = self._execute(f"SELECT key, value, seconds FROM entries WHERE key IN ({marks})", batch)
-            found.update((key, (value, seconds)) for key, value, seconds in rows)
-        return found
+            for row in self._execute(f"SELECT {_FIELDS} FROM entries WHERE key IN ({marks})", batch):
+                key, _, value, seconds, _ = row
+                if is_damaged(*row) or key not in batch:
+                    is_whole = False
+                else:
+                    found[key] = (value, seconds)
+        return found, is_whole
+
+    def _drop_damaged(self, wanted: Sequence[str]) -> None:
+        """Delete all damaged entries and warn once, unless another thread has done so."""
+        with self._locks.lock_keys(["damaged entries"]):
+            if self._find(wanted)[1]:
+                return
+            file = identify(self._file)
+            rows = self._execute(f"SELECT rowid FROM entries WHERE is_damaged({_FIELDS})")
+            if not rows:
+                self._replace_damaged(file, sqlite3.DatabaseError("a key leads to another key's entry"))
+                return
+            for (row,) in rows:
+                self._execute(f"DELETE FROM entries WHERE rowid = ? AND is_damaged({_FIELDS})", [row])
+            log.warning("%s: %d of its entries were damaged; what they held is computed again", self._file, len(rows))
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
         """Store values under their keys, each whole or not at all.
@@ -78,14 +89,28 @@ class Store:
             entries: the values by key.
             seconds: the time that computing each of them took; 0 if not known.
         """
-        rows = [(key, kind, value, seconds) for key, value in entries.items()]
-        for start in range(0, len(rows), BATCH // 4):
-            batch = rows[start : start + BATCH // 4]
-            marks = ",".join(["(?, ?, ?, ?)"] * len(batch))
-            self._execute(
-                f"INSERT OR REPLACE INTO entries (key, kind, value, seconds) VALUES {marks}",
-                [field for row in batch for field in row],
-            )
+        seconds = float(seconds)
+        rows = [
+            (key, kind, value, seconds, compute_checksum(key, kind, value, seconds)) for key, value in entries.items()
+        ]
+        for start in range(0, len(rows), BATCH // len(COLUMNS)):
+            batch = rows[start : start + BATCH // len(COLUMNS)]
+            file = identify(self._file)
+            self._insert(batch)
+            if not self._holds([key for key, *_ in batch]):  # a damaged index of keys takes entries that nobody finds
+                self._replace_damaged(file, sqlite3.DatabaseError("an entry is not found by its key"))
+                self._insert(batch)
+
+    def _insert(self, rows: Sequence[tuple[str, str, bytes, float, int]]) -> None:
+        marks = ",".join([f"({','.join('?' * len(COLUMNS))})"] * len(rows))
+        self._execute(
+            f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES {marks}", [field for row in rows for field in row]
+        )
+
+    def _holds(self, keys: Sequence[str]) -> bool:
+        marks = ",".join("?" * len(keys))
+        ((count,),) = self._execute(f"SELECT count(*) FROM entries WHERE key IN ({marks})", keys)
+        return bool(count == len(keys))
 
     def get_last_row(self) -> int:
         """Return the row number of the newest entry; see `count_entries_since`."""
@@ -98,22 +123,35 @@ class Store:
         return {kind: int(count) for kind, count in counts}
 
     def folder(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
-        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder."""
+        """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.
+
+        A folder whose files are not those that were built is built again (see `convrag.store.manifest`). A process that
+        has opened the damaged files keeps them.
+        """
         self.open()
         folder = self.path / kind / key
-        if folder.exists():
+        if folder.exists() and not find_damage(folder):
             return folder
         with self.lock([f"{kind}/{key}"]):
-            if not folder.exists():
-                unfinished = folder.with_name(f"{key}.unfinished")
-                shutil.rmtree(unfinished, ignore_errors=True)  # left by a process that was killed: we hold the lock
-                unfinished.mkdir(parents=True)
-                try:
-                    build(unfinished)
-                except BaseException:
-                    shutil.rmtree(unfinished, ignore_errors=True)
-                    raise
-                unfinished.rename(folder)
+            damage = find_damage(folder) if folder.exists() else ""
+            if folder.exists() and not damage:
+                return folder  # another process has built it
+            if damage:
+                log.warning("%s: %s; it is built again", folder, damage)
+            unfinished, damaged = (folder.with_name(f"{key}.{suffix}") for suffix in ("unfinished", "damaged"))
+            for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
+                shutil.rmtree(left, ignore_errors=True)
+            unfinished.mkdir(parents=True)
+            try:
+                build(unfinished)
+                write_manifest(unfinished)
+            except BaseException:
+                shutil.rmtree(unfinished, ignore_errors=True)
+                raise
+            if damage:
+                folder.rename(damaged)
+            unfinished.rename(folder)
+            shutil.rmtree(damaged, ignore_errors=True)
         return folder
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
@@ -122,49 +160,16 @@ class Store:
         Look into the store again in the block: another thread or process may have put the value there meanwhile.
         """
         self.open()
-        return get_locks(self.path).lock_keys(keys)
-
-    def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
-        """Execute one statement as a transaction and return its rows.
-
-        Transactions of several statements would stay open while their thread waits for the interpreter. One connection
-        serves all threads: with one for each of 64 threads, a tenth of the time was spent waiting for database locks.
-        """
-        opened = self._connect()
-        with opened.lock:
-            return opened.connection.execute(sql, values).fetchall()
+        return self._locks.lock_keys(keys)
 
 
-class _Connection(NamedTuple):
-    """A connection to the database with the id of its process and the lock that a thread needs to use it."""
-
-    process: int
-    lock: threading.Lock
-    connection: sqlite3.Connection
+_stores: WeakValueDictionary[Path, Store] = WeakValueDictionary()
 
 
-def _open_database(file: Path) -> _Connection:
-    """Open the database, and create its table unless it exists."""
-    connection = sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
-    _switch_to_wal(connection)
-    connection.execute("PRAGMA synchronous=NORMAL")
-    connection.execute(
-        "CREATE TABLE IF NOT EXISTS entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL, "
-        "seconds REAL NOT NULL DEFAULT 0)"
-    )
-    with suppress(sqlite3.OperationalError):  # the column exists, unless an early version made the table
-        connection.execute("ALTER TABLE entries ADD COLUMN seconds REAL NOT NULL DEFAULT 0")
-    return _Connection(os.getpid(), threading.Lock(), connection)
-
-
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try again meanwhile."""
-    deadline = time.monotonic() + TIMEOUT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+def get_store(path: Path | str) -> Store:
+    """Return the store of a folder in this process: one object, for as long as anything refers to it."""
+    folder = Path(path).resolve()
+    with making:
+        if (store := _stores.get(folder)) is None:
+            store = _stores[folder] = Store(path)
+        return store

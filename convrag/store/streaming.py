@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
+from convrag.store.surrogates import SurrogateMender
+
 T = TypeVar("T")
 
 _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listener", default=None)
@@ -17,9 +19,12 @@ _listener: ContextVar[Callable[[str], None] | None] = ContextVar("convrag_listen
 @contextmanager
 def listen_with(listener: Callable[[str], None] | None) -> Iterator[None]:
     """Pass the replies that LLMs give in this thread during the block to `listener`, in pieces; None turns this off."""
-    token = _listener.set(listener)
+    mender = SurrogateMender(listener) if listener else None
+    token = _listener.set(mender)
     try:
         yield
+        if mender:
+            mender.flush()
     finally:
         _listener.reset(token)
 

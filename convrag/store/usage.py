@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,22 +10,23 @@ from contextvars import ContextVar
 from convrag.api.errors import RunStopped
 from convrag.api.records import Usage
 from convrag.api.types import Completion, Prompt
+from convrag.store.forking import ForkAware
 
 _current: ContextVar[tuple[UsageMeter, str] | None] = ContextVar("convrag_meter", default=None)
 
 
-class UsageMeter:
+class UsageMeter(ForkAware):
     """Measures one turn. `timings` (seconds) and `usage` are keyed by stage; `replies` are prompts with LLM replies."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # a stage may ask from several threads
         self.timings: dict[str, float] = {}
         self.usage: dict[str, Usage] = {}
         self.replies: list[tuple[Prompt, Completion]] = []
+        super().__init__()
 
     def add(self, name: str, usage: Usage) -> None:
         """Add to the usage of a stage."""
-        with self._lock:
+        with self._guard:  # a stage may ask from several threads
             self.usage[name] = self.usage.get(name, Usage()) + usage
 
     def merge(self, name: str, other: UsageMeter) -> None:
@@ -61,13 +61,13 @@ def add_usage(usage: Usage) -> None:
 
 @contextmanager
 def count_failure(calls: int = 1) -> Iterator[None]:
-    """Count the calls of the block as failed ones if it raises an error; a call that stops the run was not made."""
+    """Count the calls of the block, as failed ones, if it raises an error; a call that stops the run was not made."""
     try:
         yield
     except RunStopped:
         raise
     except Exception:
-        add_usage(Usage(failed=calls))
+        add_usage(Usage(calls=calls, failed=calls))
         raise
 
 

@@ -6,5 +6,4 @@
 * `cell`: one cell is run, and how it ended is noted in its folder.
 * `sweep_file`: what the processes of a grid must know of it stands in its folder.
 * `folders`: the names of the folders of sweeps and cells.
-* `lock`: a grid, and each cell, is run by one process at a time.
 """

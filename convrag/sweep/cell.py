@@ -17,10 +17,12 @@ from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
-from convrag.sweep.lock import hold_cell
+from convrag.store.folder_lock import hold_folder
 from convrag.sweep.sweep_file import (
     CELL_FILE,
     METRICS_FILE,
+    SWEEP_FILE,
+    DamagedSweep,
     read_json,
     read_metric,
     read_sweep,
@@ -45,18 +47,25 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
 
     Returns:
         The value of the metric; NaN where the cell failed, or did not measure it.
+
+    Raises:
+        DamagedSweep: the grid's own file does not say which cells there are.
     """
     grid = read_sweep(folder.parent)
-    launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
-    place = next(number for number, cell in enumerate(launched) if cell["id"] == folder.name)
-    number = f"[{place + 1}/{len(launched)}]"
-    _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
+    try:
+        launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
+        place = next(number for number, cell in enumerate(launched) if cell["id"] == folder.name)
+        number = f"[{place + 1}/{len(launched)}]"
+        _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
+        started = grid["started"]
+    except (KeyError, StopIteration) as error:
+        raise DamagedSweep(folder.parent / SWEEP_FILE) from error
     with (
-        hold_cell(folder),
+        hold_folder(folder, wait=True),
         within_grid(place, len(launched), alone=grid.get("process") == this_process()),
     ):
         ending = _execute(folder, execute)
-    write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": grid["started"], **ending})
+        write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": started, **ending})
     if ending["state"] == "failed":
         _tell(f"{number} this cell failed: {ending['error']}")
         return nan

@@ -10,9 +10,18 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
+from convrag.api.errors import DataError
 from convrag.api.records import Cell, Sweep
+from convrag.store.atomic import write_atomically
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
+
+
+class DamagedSweep(DataError):
+    """The sweep.json of a grid is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("this is no list of the cells of a grid; start the grid again, which writes it", path=path)
 
 
 def write_sweep(sweep: Sweep, started: float) -> None:
@@ -33,13 +42,20 @@ def write_sweep(sweep: Sweep, started: float) -> None:
 
 
 def read_sweep(folder: Path) -> dict[str, Any]:
-    """What `sweep.json` in a grid's folder says; empty where there is none."""
-    return read_json(folder / SWEEP_FILE)
+    """What `sweep.json` in a grid's folder says; empty where there is none. Raises DataError where it is damaged."""
+    path = folder / SWEEP_FILE
+    if not path.exists():
+        return {}
+    row = read_json(path)
+    cells = row.get("cells")
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) and "id" in cell for cell in cells):
+        raise DamagedSweep(path)
+    return row
 
 
 def find_sweep_id(folder: Path) -> str:
     """The id of the grid that the run in this folder is a cell of; empty for a run by itself."""
-    return str(read_sweep(folder.parent)["id"]) if _find_cell(folder) else ""
+    return str(read_sweep(folder.parent).get("id", "")) if _find_cell(folder) else ""
 
 
 def find_cell_name(folder: Path) -> str:
@@ -55,15 +71,16 @@ def _find_cell(folder: Path) -> dict[str, Any]:
 def read_ending(cell: Cell, started: float) -> Cell:
     """A cell with how it ended in the try that began then; unchanged where its turn did not come."""
     ending = read_json(cell.folder / CELL_FILE)
-    if cell.same_as or ending.get("try") != started:
+    if cell.same_as or ending.get("try") != started or not ending.get("state"):
         return cell
-    return replace(cell, state=str(ending["state"]), error=str(ending["error"]))
+    return replace(cell, state=str(ending["state"]), error=str(ending.get("error", "")))
 
 
 def read_metric(folder: Path, metric: str) -> float:
-    """A measure of the run in a folder, over all its turns; NaN where there is none."""
-    value = read_json(folder / METRICS_FILE).get("overall", {}).get(metric)
-    return nan if value is None else float(value)
+    """A measure of the run in a folder, over all its turns; NaN where there is none, or the file is damaged."""
+    overall = read_json(folder / METRICS_FILE).get("overall")
+    value = overall.get(metric) if isinstance(overall, dict) else None
+    return float(value) if isinstance(value, int | float) else nan
 
 
 def this_process() -> dict[str, Any]:
@@ -82,6 +99,4 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def write_json(path: Path, row: dict[str, Any]) -> None:
     """Write an object into a file, which appears whole."""
-    unfinished = path.with_suffix(".unfinished")
-    unfinished.write_text(json.dumps(row, indent=2), encoding="utf-8")
-    unfinished.replace(path)
+    write_atomically(path, json.dumps(row, indent=2))

@@ -23,6 +23,8 @@ from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.score.endings import count
+from convrag.store.atomic import write_atomically
+from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.cells import (
     CellsFailed,
     CellsPartial,
@@ -34,7 +36,6 @@ from convrag.sweep.cells import (
 )
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
-from convrag.sweep.lock import LOCK_FILE, hold_grid
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
 from convrag.turn.wiring import Wiring
 
@@ -73,12 +74,12 @@ def run_grid(grid: Grid) -> list[float]:
 
     Raises:
         ConvragError: before the first cell, for whatever is wrong with the grid; nothing is written then.
-        GridInUse: another process runs it.
+        FolderInUse: another process runs it.
         CellsFailed: after the reports, where a cell failed.
         CellsPartial: after the reports, where none failed, and one is partial.
     """
     sweep, observers = plan_sweep(grid)
-    with hold_grid(sweep.folder):
+    with hold_folder(sweep.folder):
         started = time.time()
         write_sweep(sweep, started)
         OmegaConf.save(grid.config, sweep.folder / HYDRA_FILE)
@@ -172,7 +173,7 @@ def _without_hydra(config: DictConfig) -> DictConfig:
 
 def _remove_own_files(folder: Path) -> None:
     """Hydra refused the command before its first cell: leave no folder behind, unless it holds something else."""
-    for name in (SWEEP_FILE, HYDRA_FILE, LOCK_FILE):
+    for name in (SWEEP_FILE, HYDRA_FILE, FOLDER_LOCK):
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
@@ -181,9 +182,7 @@ def _remove_own_files(folder: Path) -> None:
 def _publish(folder: Path, reports: Sequence[Report]) -> None:
     for report in reports:
         for name, text in report.files.items():
-            unfinished = folder / f"{name}.unfinished"
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(folder / name)
+            write_atomically(folder / name, text)
         for line in report.lines:
             _say(line)
 

@@ -55,7 +55,7 @@ def read_turns(path: Path) -> tuple[dict[str, Any], SavedTurns]:
         head, *rows = [json.loads(line) for line in lines]
         turns = tuple(_parse_turn(row) for row in rows)
         return {"id": head["id"], "domain": head["domain"]}, SavedTurns(turns, len(data) - len(unfinished))
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"this is not a saved conversation ({error!r}); move it away", path=path) from error
 
 

@@ -16,7 +16,7 @@ from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
 from convrag.registry.parameters import Parameter, Use
-from convrag.store.store import Store
+from convrag.store.store import get_store
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ class Wiring:
         assert isinstance(plain, dict)
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
         self.registry = plugins.load().registry
-        self.store = Store(self.config["store"]["path"])
+        self.store = get_store(self.config["store"]["path"])
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}

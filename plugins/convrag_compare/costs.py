@@ -18,15 +18,15 @@ _COUNTS = {
     "cached tokens": "cached_tokens",
     "unpriced": "unpriced",
     "retries": "retries",
-    "failed": "failed",
+    "failed calls": "failed",
 }
 
 _EXPLAINED = (
     "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
     "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
     "and `cost` count all calls, whenever they were made; `spent` counts those that this run made itself. `unpriced` "
-    "replies have a price that nobody knows. `failed` calls raised an error and have no result. A cell that was run "
-    "again stands here with its last run, in which what earlier ones asked and paid for is reused."
+    "replies have a price that nobody knows. Of the calls made, `failed calls` raised an error and have no result. A "
+    "cell that was run again stands here with its last run, in which what earlier ones asked and paid for is reused."
 )
 
 
@@ -68,14 +68,14 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
     ended = list(states.values())
     summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
     usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
-    made, gained = usage.calls, sum(stored.values())
+    made, gained = usage.calls - usage.failed, sum(stored.values())
     if not {"ok", "partial", "failed"} & set(ended):
         others = f"; other commands on this store made {gained:,}" if gained else ""
         return f"No cell had to be run, and no call was made{others}."
     failed = f", {usage.failed:,} calls failed" if usage.failed else ""
     counted = (
         f"In the {count(len(summaries), 'cell')} that this command ran to the end, stages and metrics asked "
-        f"{made + usage.reused + usage.failed:,} times: {made:,} calls were made, {usage.reused:,} results were "
+        f"{usage.calls + usage.reused:,} times: {made:,} calls were made, {usage.reused:,} results were "
         f"reused{failed}. "
         if summaries
         else "No cell ran to the end. "
@@ -117,9 +117,9 @@ def _format_row(board: Leaderboard, row: Row) -> list[str]:
 
 def _describe_total(total: Usage) -> str:
     tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
-    failed = f", {total.failed:,} failed" if total.failed else ""
+    failed = f" ({total.failed:,} of them failed)" if total.failed else ""
     return (
-        f"All together, as these runs stand here: {total.calls:,} calls made, {total.reused:,} reused{failed}; "
+        f"All together, as these runs stand here: {total.calls:,} calls made{failed}, {total.reused:,} reused; "
         f"{tokens}; ${total.spent_usd:.4f} spent, for what would have cost ${total.cost_usd:.4f} without reuse."
     )
 

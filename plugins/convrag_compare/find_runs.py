@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from omegaconf import OmegaConf
 
 from convrag import ConfigError
 from convrag.api.groups import OPTION_KEY
-from convrag.sweep.sweep_file import CELL_FILE, read_json
+from convrag.sweep.sweep_file import CELL_FILE, read_json, read_sweep
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 
@@ -65,11 +64,7 @@ def _list_runs(folder: Path) -> list[Path]:
     """
     if (folder / "metrics.json").is_file():
         return [folder]
-    try:
-        cells = json.loads((folder / "sweep.json").read_text(encoding="utf-8"))["cells"]
-        inner = [folder / cell["id"] for cell in cells if not cell.get("same_as")]
-    except (OSError, ValueError, KeyError, TypeError):
-        return []
+    inner = [folder / cell["id"] for cell in read_sweep(folder).get("cells", []) if not cell.get("same_as")]
     finished = [cell for cell in inner if (cell / "metrics.json").is_file()]
     return [cell for cell in finished if read_json(cell / CELL_FILE).get("state") != "failed"]
 

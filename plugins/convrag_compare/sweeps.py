@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
 from convrag.api.groups import GROUPS, OPTION_KEY
+from convrag.store.store import get_store
 from convrag_compare.factors import find_baseline, settle_baseline
 from convrag_compare.report import TITLE, compare_runs, make_terminal_table
 from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result
@@ -102,4 +103,4 @@ def _list_remembered_methods() -> set[str]:
 
 
 def _open_store(sweep: Sweep) -> Store:
-    return Store(sweep.config["store"]["path"])
+    return get_store(sweep.config["store"]["path"])

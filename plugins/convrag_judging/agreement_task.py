@@ -9,6 +9,7 @@ from typing import Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
+from convrag.store.atomic import write_atomically
 
 
 class AgreementTask(Task):
@@ -65,7 +66,7 @@ class AgreementTask(Task):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "agreement.json"
         numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
-        path.write_text(json.dumps(numbers, indent=2) + "\n", encoding="utf-8")
+        write_atomically(path, json.dumps(numbers, indent=2) + "\n")
         console = Console()
         for name, agreement in agreements.items():
             console.print(agreement.describe(name), highlight=False, markup=False, soft_wrap=True)

@@ -33,7 +33,7 @@ def check_store(path: Path) -> Iterator[Finding]:
     if not (path / FILE).exists():
         yield Finding("ok", subject, f"has {_format_size(size)}, and remembers nothing yet")
     elif problem := _find_damage(path / FILE):
-        yield Finding("fail", subject, f"{problem}: choose another folder, store.path=..., or move this one away")
+        yield Finding("warn", subject, f"{problem}: the next run keeps what can be read, and computes the rest again")
     else:
         count = _count_rows(path / FILE, "entries")
         yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")

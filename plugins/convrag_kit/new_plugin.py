@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import sys
 from importlib import resources
@@ -58,9 +59,8 @@ class NewPluginTask(Task):
 
     def _write(self, files: dict[str, str]) -> None:
         """Write all files, or none: the folder gets its name when it is complete."""
-        unfinished = self.path.with_name(f".{self.path.name}.unfinished")
+        unfinished = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.unfinished")
         try:
-            shutil.rmtree(unfinished, ignore_errors=True)
             for name, text in files.items():
                 (unfinished / name).parent.mkdir(parents=True, exist_ok=True)
                 (unfinished / name).write_text(text, encoding="utf-8")

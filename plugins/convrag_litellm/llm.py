@@ -154,9 +154,7 @@ class LiteLLM(LLM):
         else:
             return self._make_completion(reply, call, time.perf_counter() - start)
         seconds, retries = time.perf_counter() - start, max(0, call.tries - 1)
-        add_usage(
-            Usage(calls=1, cost_usd=call.wasted_cost, spent_usd=call.wasted_cost, seconds=seconds, retries=retries)
-        )
+        add_usage(Usage(cost_usd=call.wasted_cost, spent_usd=call.wasted_cost, seconds=seconds, retries=retries))
         raise failure  # out here, since the original error may hold the key and would come along as its context
 
     def count_tokens(self, text: str) -> int:

@@ -74,6 +74,8 @@ class ExportTask(Task):
 
         records = read_run_records(self.records)
         remarks = [f"{len(records)} turns of {self.records}."]
+        if failed := sum(bool(record.error) for record in records):
+            remarks.append(f"{failed} of them failed, and have no answer: its command, run again, asks for them.")
         if self.format == "trec":
             from convrag.run.writers import format_trec_lines
 

@@ -31,7 +31,7 @@ def find_reason_of_stop(folder: Path) -> str:
 def mark_reused(record: TurnRecord) -> TurnRecord:
     """A record whose calls count as reused, and cost nothing now, because an earlier run made them."""
     usage = {
-        stage: replace(usage, calls=0, reused=usage.calls + usage.reused, spent_usd=0.0)
+        stage: replace(usage, calls=0, failed=0, reused=usage.calls - usage.failed + usage.reused, spent_usd=0.0)
         for stage, usage in record.usage.items()
     }
     return replace(record, usage=usage)

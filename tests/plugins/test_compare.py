@@ -110,7 +110,7 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "Partial" not in compare_runs(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
 
 
-CALLS = {"generator": Usage(calls=4, reused=1, failed=2)}
+CALLS = {"generator": Usage(calls=6, reused=1, failed=2)}
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ CALLS = {"generator": Usage(calls=4, reused=1, failed=2)}
         ),
         (
             ["partial", "ok"],
-            {"generator": Usage(reused=4, failed=1)},
+            {"generator": Usage(calls=1, reused=4, failed=1)},
             0,
             "In the 2 cells that this command ran to the end, stages and metrics asked 10 times: 0 calls were made, 8 "
             "results were reused, 2 calls failed.",

@@ -366,7 +366,7 @@ def test_keys_stand_in_no_file_of_a_run(server: Server, here: Path, monkeypatch:
         Fault("_msearch", status=503), Fault("_msearch", times=2, status=401)
     )  # something to complain of
     done = run_convrag(chosen, here)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     assert "Check ES_API_KEY" in done.stderr
     places = {"the terminal": (done.stdout + done.stderr).encode()}
     places |= {str(path): path.read_bytes() for path in here.rglob("*") if path.is_file()}

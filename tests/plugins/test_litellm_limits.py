@@ -70,13 +70,16 @@ class TestUsage:
         assert completion.cost_usd == pytest.approx(3 * COST)
         assert completion.retries == 2
 
-    def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server) -> None:
+    def test_a_call_that_fails_is_counted_for_its_turn(self, server: Server, tmp_path: Path) -> None:
         server.plan_replies(make_reply(""))
+        llm = client(server, retries=2)
+        llm.fingerprint = "llm"
+        remember(llm, Store(tmp_path))
         meter = UsageMeter()
         with meter.measure_stage("generator"), pytest.raises(LLMError):
-            client(server, retries=2).complete(PROMPT)
+            llm.complete(PROMPT)
         usage = meter.usage["generator"]
-        assert (usage.calls, usage.retries) == (1, 2)
+        assert (usage.calls, usage.failed, usage.retries) == (1, 1, 2)
         assert usage.spent_usd == pytest.approx(3 * COST)
         assert usage.seconds > 0
 

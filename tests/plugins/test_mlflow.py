@@ -17,13 +17,12 @@ from commands import run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
+from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
 
 pytest.importorskip("mlflow")
 
 COMMAND = [sys.executable, "-m", "convrag"]
 QUICK = ("generator=none", "limit=2")
-ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
-LIBRARIES = ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite")
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -32,11 +31,7 @@ def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that is migrated already, to be copied: making one takes seconds."""
-    folder = tmp_path_factory.mktemp("database")
-    code = "from mlflow import MlflowClient; MlflowClient('sqlite:///mlflow.db').search_experiments()"
-    subprocess.run([sys.executable, "-c", code], cwd=folder, env=ENVIRONMENT, check=True, capture_output=True)
-    return folder / "mlflow.db"
+    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
@@ -59,8 +54,7 @@ class TestAutoContract(TestContract):
 
 @pytest.fixture
 def here(tmp_path: Path, database: Path) -> Path:
-    (tmp_path / "outputs").mkdir()
-    (tmp_path / "outputs/mlflow.db").write_bytes(database.read_bytes())
+    copy_database(database, tmp_path)
     return tmp_path
 
 

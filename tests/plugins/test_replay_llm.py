@@ -201,7 +201,7 @@ class TestCommand:
 
     def test_what_was_not_recorded_fails_and_says_so(self, recorded: Path, tmp_path: Path) -> None:
         done = convrag(*ARGUMENTS, "limit=3", "llm=replay", f"llm.path={recorded / 'replies.jsonl'}", folder=tmp_path)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr
         (run,) = run_folders(tmp_path)
         records = [json.loads(line) for line in (run / "intermediate/default.jsonl").read_text("utf-8").splitlines()]
         missed = [record["error"] for record in records if record["error"]]

@@ -245,6 +245,27 @@ def test_a_mistake_exits_with_2(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
+    assert convrag("limit=1", "generator=none", folder=tmp_path).returncode == 0
+    folder = tmp_path / "first"
+    (tmp_path / "out").rename(folder)
+    path = folder / "intermediate/default.jsonl"
+    first, *others = path.read_text(encoding="utf-8").splitlines()
+    failed = json.dumps(json.loads(first) | {"error": "generator: no", "contexts": [], "evidence": []})
+    path.write_text("\n".join([failed, *others]) + "\n", encoding="utf-8")
+    done = convrag("task=evaluate", "task.records=first", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.splitlines()[-1] == f"This run is partial: 1 of {1 + len(others)} turns failed."
+    exported = convrag("task=export", "task.records=first", "task.format=trec", "task.path=x.trec", folder=tmp_path)
+    assert "1 of them failed, and have no answer" in exported.stdout
+    path.write_text(first + "\n", encoding="utf-8")
+    row = json.loads((folder / "metrics.json").read_text()) | {"turns": 1, "stopped": "the limit is reached"}
+    (folder / "metrics.json").write_text(json.dumps(row))
+    done = convrag("task=evaluate", "task.records=first", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert "This run is partial: stopped after 1 turn (the limit is reached)." in done.stdout
+
+
 def test_a_finished_run_is_scored_again(tmp_path: Path) -> None:
     first = convrag("limit=1", "metrics=[answers]", folder=tmp_path)
     assert first.returncode == 0, first.stderr

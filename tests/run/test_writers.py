@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
 from convrag.run.records import from_json, read_records, to_json
-from convrag.run.writers import RunFolder, break_ties, format_beir_line, format_trec_lines
+from convrag.run.writers import UNFINISHED, break_ties, format_beir_line, format_trec_lines, open_run_folder
+from convrag.store.folder_lock import FolderInUse
 
 
 def record() -> TurnRecord:
@@ -73,21 +77,46 @@ def test_scores_fall_also_in_single_precision(values: list[float]) -> None:
 
 def test_files_appear_together_and_replace_former_ones(tmp_path: Path) -> None:
     for text in ("first", "second"):
-        files = RunFolder(tmp_path)
-        files.append("datasets/tea.jsonl", [text])
-        files.append("run.trec", [text])
-        assert not (tmp_path / "run.trec").exists() or text == "second"
-        files.publish()
+        with open_run_folder(tmp_path) as files:
+            files.append("datasets/tea.jsonl", [text])
+            files.append("run.trec", [text])
+            assert not (tmp_path / "run.trec").exists() or text == "second"
+            files.publish()
     assert (tmp_path / "datasets/tea.jsonl").read_text() == "second\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["datasets", "run.trec"]
 
 
-def test_what_is_discarded_leaves_the_former_run(tmp_path: Path) -> None:
-    files = RunFolder(tmp_path)
-    files.append("run.trec", ["good"])
-    files.publish()
-    files = RunFolder(tmp_path)
-    files.append("run.trec", ["half"])
-    files.discard()
+def test_what_is_not_published_leaves_the_former_run(tmp_path: Path) -> None:
+    with open_run_folder(tmp_path) as files:
+        files.append("run.trec", ["good"])
+        files.publish()
+    with open_run_folder(tmp_path) as files:
+        files.append("run.trec", ["half"])
     assert (tmp_path / "run.trec").read_text() == "good\n"
     assert [path.name for path in tmp_path.iterdir()] == ["run.trec"]
+
+
+def test_a_second_run_in_a_folder_leaves_the_first_alone(tmp_path: Path) -> None:
+    """It deleted the first one's unfinished files, and what was published was of both."""
+
+    def run_beside() -> None:
+        with open_run_folder(tmp_path) as files:
+            files.append("run.trec", ["of the second"])
+            files.publish()
+
+    with open_run_folder(tmp_path) as files:
+        files.append("run.trec", ["one"])
+        with ThreadPoolExecutor(1) as other, pytest.raises(FolderInUse, match=f"process {os.getpid()} on"):
+            other.submit(run_beside).result()
+        files.append("run.trec", ["two"])
+        files.publish()
+    assert (tmp_path / "run.trec").read_text() == "one\ntwo\n"
+
+
+def test_what_a_killed_run_left_is_no_part_of_the_next(tmp_path: Path) -> None:
+    (tmp_path / UNFINISHED).mkdir()
+    (tmp_path / UNFINISHED / "run.trec").write_text("half\n")
+    with open_run_folder(tmp_path) as files:
+        files.append("run.trec", ["whole"])
+        files.publish()
+    assert (tmp_path / "run.trec").read_text() == "whole\n"

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, DataError
 from convrag.api.records import Cell, RunSummary, Sweep
 from convrag.score.summary import format_summary
 from convrag.sdk import progress
+from convrag.store.folder_lock import hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.lock import hold_cell
 from convrag.sweep.sweep_file import find_cell_name, find_sweep_id, read_ending, read_metric, write_sweep
 
 STARTED = 1000.0
@@ -138,7 +138,7 @@ def test_bars_are_shown_by_the_process_that_runs_all_cells(cells: list[Cell], mo
 
 def test_a_cell_that_an_earlier_try_still_runs_is_waited_for(cells: list[Cell]) -> None:
     cell = cells[0]
-    with hold_cell(cell.folder):
+    with hold_folder(cell.folder):
         late = threading.Thread(target=run, args=[cell])
         late.start()
         late.join(0.3)
@@ -161,3 +161,29 @@ def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: P
     assert isnan(read_metric(tmp_path, "nDCG@5"))
     (cells[0].folder / "metrics.json").write_text('{"overall": {"nDCG@5": null}}')
     assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": [{"name": "a"}]}', "\xff"])
+def test_a_damaged_list_of_cells_is_an_error_that_names_the_file(text: str, cells: list[Cell]) -> None:
+    path = cells[0].folder.parent / "sweep.json"
+    path.write_text(text, encoding="latin-1")
+    folder = cells[0].folder
+    for read in (lambda: run(cells[0]), lambda: find_sweep_id(folder), lambda: find_cell_name(folder)):
+        with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid; start the grid again"):
+            read()
+
+
+@pytest.mark.parametrize("name", ["started", "id", "name"])
+def test_a_list_of_cells_without_what_a_cell_needs_is_an_error(name: str, cells: list[Cell]) -> None:
+    path = cells[0].folder.parent / "sweep.json"
+    path.write_text(path.read_text().replace(f'"{name}"', f'"{name}x"'))
+    with pytest.raises(DataError, match=rf"{path}: this is no list of the cells of a grid"):
+        run(cells[0])
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"overall": []}', '{"overall": {"nDCG@5": "x"}}', '{"try": 1000.0}'])
+def test_a_damaged_file_of_a_cell_counts_as_none(text: str, cells: list[Cell]) -> None:
+    for name in ("metrics.json", "cell.json"):
+        (cells[0].folder / name).write_text(text)
+    assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+    assert read_ending(cells[0], STARTED) == cells[0]

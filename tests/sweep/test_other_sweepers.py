@@ -67,3 +67,23 @@ def test_jobs_of_hydras_own_sweeper_are_runs_by_themselves(tmp_path: Path) -> No
     assert sorted(path.parent.name for path in tmp_path.glob("outputs/sweeps/*/*/metrics.json")) == ["0", "0", "1", "1"]
     assert len(list(tmp_path.glob("outputs/sweeps/*"))) == 2
     assert not list(tmp_path.glob("outputs/sweeps/*/sweep.json"))
+
+
+def test_a_partial_job_gives_its_value_and_the_command_its_exit_status(tmp_path: Path) -> None:
+    (tmp_path / "strange.py").write_text("""
+from convrag import Rewriter, hookimpl
+
+class Strange(Rewriter):
+    "Gives a text, and no Rewrite."
+    def rewrite(self, question):
+        return question.text
+
+@hookimpl
+def convrag_register(register):
+    register("rewriter", "strange", Strange)
+""")
+    done = convrag("hydra/sweeper=basic", "plugins=[strange.py]", "rewriter=strange,none", folder=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("the sweeper gets the value of a partial run: see ") == 1
+    assert "This run is partial: the rewriter fell back in all" in done.stdout
+    assert len(values(tmp_path, "nDCG@5")) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
@@ -22,10 +23,10 @@ from convrag import NotReady, Report, Run, RunSummary, Sweep, hookimpl
 from convrag.api.errors import ConvragError
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
 from convrag.registry import plugins
+from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id
 from convrag.sweep.folders import register_folder_names
-from convrag.sweep.lock import GridInUse, hold_grid
 from convrag.sweep.sweeper import Grid, plan_sweep, run_grid
 from convrag.turn.wiring import Wiring
 from convrag_baselines.concatenation import LastNRewriter
@@ -286,10 +287,11 @@ def test_a_grid_that_is_refused_writes_nothing(watcher: Watcher) -> None:
 
 def test_the_same_grid_at_once_says_who_runs_it_and_writes_nothing(here: Path) -> None:
     grid = make_grid("rewriter=none,last_n")
-    with hold_grid(folder_of(grid)), pytest.raises(GridInUse, match=f"process {os.getpid()} on"):
-        run_grid(grid)
+    with hold_folder(folder_of(grid)), ThreadPoolExecutor(1) as other:
+        with pytest.raises(FolderInUse, match=f"process {os.getpid()} on"):
+            other.submit(run_grid, grid).result()
+        assert [path.name for path in folder_of(grid).iterdir()] == [FOLDER_LOCK]
     assert launched(grid) == []
-    assert [path.name for path in folder_of(grid).iterdir()] == ["sweep.lock"]
 
 
 def test_the_launcher_gets_batches_where_it_should(here: Path) -> None:

@@ -30,8 +30,23 @@ def test_a_conversation_goes_on_after_a_restart(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_broken_file_is_named(tmp_path: Path) -> None:
-    (tmp_path / "c.jsonl").write_text("{\n")
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"{\n",
+        b"[]\n",
+        b"{}\n",
+        b"\xff\n",
+        b'{"id": "c", "domain": "d"}\n3\n',
+        b'{"id": "c", "domain": "d"}\n"x"\n',
+        b'{"id": "c", "domain": "d"}\n{"id": "t", "question": "", "answer": "", "passages": 1, "shown": []}\n',
+        b'{"id": "c", "domain": "d"}\n{"id": "t", "question": "", "answer": "", "passages": "", "shown": [3]}\n',
+    ],
+)
+def test_a_broken_file_is_named(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "c.jsonl").write_bytes(data)
     with pytest.raises(DataError, match="c.jsonl: this is not a saved conversation"):
         Conversations(tmp_path).get("c")
 

@@ -1,0 +1,204 @@
+"""JSON with marks for what JSON cannot say: `("a", 1)` is written as `{"~tuple": ["a", 1]}`, and read as a tuple again.
+
+Kept as they are: None, truth values, numbers (inf and NaN too), texts (half a surrogate pair too), bytes, lists,
+tuples, sets, dicts with any keys, paths, numpy's numbers and arrays, and objects of known dataclasses, named tuples and
+enums. An object of another class that is derived from a plain type (an OrderedDict, say) comes back as one of the plain
+type.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from functools import cache
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import Any
+
+_MARK = "~"
+_LONG = 4096  # bits of an integer; Python refuses to read more than 4300 decimal digits
+_PLAIN: Mapping[type, Callable[[Any], Any]] = {
+    str: str.__str__,
+    int: int.__int__,
+    float: float.__float__,
+    list: list,
+    tuple: tuple,
+}
+_PATHS = {cls.__name__: cls for cls in (Path, PurePosixPath, PureWindowsPath)}
+
+
+class CannotBeKept(Exception):
+    """A value that cannot be written. `place` is where it stands in the result ("[0].passage.metadata.span")."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        self.place = place
+        self.problem = problem
+        super().__init__(f"{problem} at {place}")
+
+
+class MarkedJson:
+    """Writes and reads values.
+
+    Args:
+        classes: name -> a dataclass, named tuple or enum whose objects may occur. An object is written with the name.
+    """
+
+    def __init__(self, classes: Mapping[str, type]) -> None:
+        self._classes = dict(classes)
+        self._names = {cls: name for name, cls in classes.items()}
+
+    def write(self, value: Any) -> bytes:
+        """Write a value as UTF-8. Raises CannotBeKept."""
+        converter = _Converter(self._names)
+        try:
+            text = json.dumps(converter.convert(value), ensure_ascii=False, separators=(",", ":"))
+        except RecursionError as error:
+            raise CannotBeKept(
+                _format_place(converter.place[:3]), "a value that contains itself, or is nested too deeply"
+            ) from error
+        return text.encode("utf-8", "surrogatepass")  # as \ud83d\ude00, two halves would be read as one character
+
+    def read(self, data: bytes) -> Any:
+        """Read a value. Data that `write` has not made may raise any exception."""
+        return json.loads(data.decode("utf-8", "surrogatepass"), object_hook=self._read_object)
+
+    def _read_object(self, row: dict[str, Any]) -> Any:
+        if len(row) != 1:
+            return row
+        ((mark, value),) = row.items()
+        if not mark.startswith(_MARK):
+            return row
+        if read := _READERS.get(mark):
+            return read(value)
+        cls = self._classes[mark[len(_MARK) :]]
+        if issubclass(cls, Enum):
+            return cls(value)
+        return cls(*value) if issubclass(cls, tuple) else _make_dataclass(cls, value)
+
+
+class _Converter:
+    """Converts a value to what `json` can write; `place` is where in the value it is."""
+
+    def __init__(self, names: Mapping[type, str]) -> None:
+        self._names = names
+        self.place: list[Any] = []
+
+    def convert(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is str or value is None or kind is float or kind is bool:
+            return value
+        if kind is int:
+            return {"~int": hex(value)} if value.bit_length() > _LONG else value
+        if kind is list:
+            return self._convert_items(value)
+        if kind is dict:
+            return self._convert_dict(value)
+        if kind is tuple:
+            return {"~tuple": self._convert_items(value)}
+        if name := self._names.get(kind):
+            return {_MARK + name: self._convert_object(value)}
+        return self._convert_other(value)
+
+    def _convert_items(self, items: Iterable[Any]) -> list[Any]:
+        return [self._convert_at(number, item) for number, item in enumerate(items)]
+
+    def _convert_at(self, place: Any, value: Any) -> Any:
+        self.place.append(place)
+        converted = self.convert(value)
+        self.place.pop()
+        return converted
+
+    def _convert_dict(self, row: Mapping[Any, Any]) -> dict[str, Any]:
+        if all(type(key) is str and not key.startswith(_MARK) for key in row):
+            return {key: self._convert_at(key, value) for key, value in row.items()}
+        pairs = [[self.convert(key), self._convert_at(key, value)] for key, value in row.items()]
+        return {"~dict": pairs}
+
+    def _convert_object(self, value: Any) -> Any:
+        """Convert an object of a known class."""
+        if isinstance(value, Enum):
+            return self.convert(value.value)
+        if isinstance(value, tuple):
+            return self._convert_items(value)
+        cls: Any = type(value)
+        return {name: self._convert_at(name, getattr(value, name)) for name, _ in _list_fields(cls)}
+
+    def _convert_other(self, value: Any) -> Any:
+        if (numpy := sys.modules.get("numpy")) and isinstance(value, numpy.generic | numpy.ndarray):
+            return self._convert_numpy(value, numpy)
+        if isinstance(value, bytes | bytearray):
+            return {"~bytearray" if isinstance(value, bytearray) else "~bytes": b64encode(value).decode()}
+        if isinstance(value, set | frozenset):
+            items = sorted(self._convert_items(value), key=lambda item: json.dumps(item, sort_keys=True))
+            return {"~set" if isinstance(value, set) else "~frozenset": items}
+        if isinstance(value, PurePath):
+            windows = "PureWindowsPath" if isinstance(value, PureWindowsPath) else "PurePosixPath"
+            return {"~path": ["Path" if isinstance(value, Path) else windows, str(value)]}
+        if isinstance(value, Enum) or is_dataclass(value) or hasattr(value, "_fields"):
+            self._refuse(f"an object of {type(value).__name__}, a class that the return annotation does not name")
+        for plain, make in _PLAIN.items():
+            if isinstance(value, plain):
+                return self.convert(make(value))
+        if isinstance(value, Mapping):
+            return self._convert_dict(value)
+        return self._refuse(f"an object of {type(value).__module__}.{type(value).__qualname__}")
+
+    def _convert_numpy(self, value: Any, numpy: Any) -> dict[str, Any]:
+        array = numpy.asarray(value)
+        if array.dtype.kind in "OV" or isinstance(value, numpy.ma.MaskedArray):
+            self._refuse(f"an array of {array.dtype}")
+        row = [array.dtype.str, list(array.shape), b64encode(array.tobytes()).decode()]
+        return {"~array" if isinstance(value, numpy.ndarray) else "~scalar": row}
+
+    def _refuse(self, problem: str) -> None:
+        raise CannotBeKept(_format_place(self.place), problem)
+
+
+def _format_place(steps: Iterable[Any]) -> str:
+    """Format the keys, fields and positions that lead to a value."""
+    place = "".join(f".{step}" if isinstance(step, str) else f"[{_shorten(step)}]" for step in steps)
+    return place.removeprefix(".")
+
+
+def _shorten(step: Any) -> str:
+    return "a long integer" if isinstance(step, int) and step.bit_length() > _LONG else f"{step!r:.60}"
+
+
+def _read_array(row: tuple[str, list[int], str]) -> Any:
+    import numpy as np
+
+    dtype, shape, data = row
+    return np.frombuffer(b64decode(data), dtype=dtype).reshape(shape).copy()
+
+
+@cache
+def _list_fields(cls: type) -> list[tuple[str, bool]]:
+    """List the fields of a dataclass: name, and whether the constructor takes it."""
+    return [(field.name, field.init) for field in fields(cls)]
+
+
+def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:
+    """Make an object of a dataclass. Fields that it had when the object was written, and has no more, are left out."""
+    known = [(name, init) for name, init in _list_fields(cls) if name in row]
+    made = cls(**{name: row[name] for name, init in known if init})
+    for name, init in known:
+        if not init:
+            object.__setattr__(made, name, row[name])
+    return made
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "~int": lambda digits: int(digits, 16),
+    "~tuple": tuple,
+    "~dict": dict,
+    "~set": set,
+    "~frozenset": frozenset,
+    "~bytes": b64decode,
+    "~bytearray": lambda data: bytearray(b64decode(data)),
+    "~path": lambda row: _PATHS[row[0]](row[1]),
+    "~array": _read_array,
+    "~scalar": lambda row: _read_array(row)[()],
+}

@@ -1,0 +1,99 @@
+"""The results of one remembered method in the store."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from convrag.api.errors import ConvragError
+from convrag.api.models import LLM
+from convrag.api.stage import Stage
+from convrag.api.types import Completion
+from convrag.store.codecs import Codec
+from convrag.store.marked_json import CannotBeKept
+from convrag.store.replies import make_keepable
+from convrag.store.store import FILE, Store
+
+log = logging.getLogger(__name__)
+
+_warned: set[Path] = set()
+"""The stores of which this process has said that they hold entries that cannot be read."""
+_guard = threading.Lock()
+
+
+class MethodResults:
+    """Looks for the results of a method, and keeps new ones.
+
+    Args:
+        stage: whose method it is.
+        method: its method.
+        store: where the results are.
+        codec: converts them.
+    """
+
+    def __init__(self, stage: Stage, method: Callable[..., Any], store: Store, codec: Codec) -> None:
+        self.name = f"{type(stage).__name__}.{method.__name__}"
+        """What the store lists and messages name, such as "LiteLLM.complete"."""
+        self.store = store
+        self.codec = codec
+        self._is_paid = isinstance(stage, LLM)
+
+    def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
+        """Return key -> (result, seconds it took to compute). Entries that cannot be read count as absent."""
+        found: dict[str, tuple[Any, float]] = {}
+        for key, (data, seconds) in self.store.get_with_seconds(keys).items():
+            try:
+                found[key] = self.codec.decode(data), seconds
+            except Exception as error:
+                self._warn(error)
+        return found
+
+    def encode(self, result: Any) -> tuple[bytes, Any]:
+        """Convert a computed result: its bytes, and the result that the store will give for them.
+
+        The reply of a language model, which was paid for, is made such that it can be kept.
+
+        Raises:
+            ConvragError: the result cannot be kept; names the place in it.
+        """
+        if self._is_paid and isinstance(result, Completion):
+            result = make_keepable(result, self.codec, self.name)
+        try:
+            data = self.codec.encode(result)
+            return data, self._decode_own(data)
+        except CannotBeKept as error:
+            raise self.make_error(error) from error
+
+    def put(self, entries: Mapping[str, bytes], seconds: float) -> None:
+        """Keep results that took `seconds` each."""
+        self.store.put(self.name, entries, seconds)
+
+    def make_error(self, error: CannotBeKept) -> ConvragError:
+        """Make the error that names the method and the place in its result."""
+        place = f" at {error.place}" if error.place else ""
+        return ConvragError(
+            f"{self.name} returned {error.problem}{place}: the store cannot keep that. Return plain data, numpy values "
+            "and arrays, and objects of convrag's types or of dataclasses that the return annotation names."
+        )
+
+    def _decode_own(self, data: bytes) -> Any:
+        try:
+            return self.codec.decode(data)
+        except Exception as error:  # a dataclass whose constructor does not take its own fields
+            raise CannotBeKept("", f"what cannot be made again ({type(error).__name__}: {error})") from error
+
+    def _warn(self, error: Exception) -> None:
+        with _guard:
+            if self.store.path in _warned:
+                return
+            _warned.add(self.store.path)
+        log.warning(
+            "%s: an entry of %s cannot be read (%s: %s); it is computed again, as are others like it",
+            self.store.path / FILE,
+            self.name,
+            type(error).__name__,
+            error,
+        )

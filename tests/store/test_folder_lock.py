@@ -1,0 +1,183 @@
+"""A folder is written by one process at a time."""
+
+from __future__ import annotations
+
+import errno
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from convrag.api.errors import ConvragError
+from convrag.store import locks
+from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from convrag.store.folder_lock import hold_folder
+with hold_folder(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+FORK = "f\"{__import__('os').fork()}\\n\", end=''"
+"""Printed in one piece by both: by the parent the child's process id, by the child 0."""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the folder."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def hold(folder: Path) -> None:
+    with hold_folder(folder):
+        pass
+
+
+def in_another_thread(folder: Path) -> None:
+    with ThreadPoolExecutor(1) as other:
+        other.submit(hold, folder).result()
+
+
+def test_a_second_holder_is_told_who_the_first_is(tmp_path: Path) -> None:
+    with hold_folder(tmp_path / "deep/run"):
+        with pytest.raises(FolderInUse, match=f"process {os.getpid()} on .*, since 2.*\\. Wait") as caught:
+            in_another_thread(tmp_path / "deep/run")
+        assert (caught.value.pid, caught.value.host) == (os.getpid(), platform.node())
+        in_another_thread(tmp_path / "other")
+    in_another_thread(tmp_path / "deep/run")
+    assert list((tmp_path / "deep/run").iterdir()) == []
+    assert issubclass(FolderInUse, ConvragError)
+
+
+def test_the_thread_that_holds_a_folder_may_hold_it_again(tmp_path: Path) -> None:
+    with hold_folder(tmp_path):
+        hold(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == [FOLDER_LOCK]
+        with pytest.raises(FolderInUse):
+            in_another_thread(tmp_path)
+
+
+def test_a_holder_is_waited_for_where_that_is_wanted(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    def wait() -> None:
+        with hold_folder(tmp_path, wait=True):
+            pass
+
+    with ThreadPoolExecutor(1) as other:
+        waiting = other.submit(wait)
+        with pytest.raises(TimeoutError):
+            waiting.result(timeout=0.5)
+        holder.kill()
+        waiting.result(timeout=30)
+
+
+def test_what_a_killed_process_held_is_free(holder: subprocess.Popen[str], tmp_path: Path) -> None:
+    with pytest.raises(FolderInUse, match=f"process {holder.pid} on"):
+        hold(tmp_path)
+    holder.kill()
+    holder.wait()
+    assert (tmp_path / FOLDER_LOCK).exists(), "nobody was there to remove it"
+    with hold_folder(tmp_path), pytest.raises(FolderInUse, match=f"process {os.getpid()} on"):
+        in_another_thread(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_child_neither_has_its_parents_folder_nor_keeps_it(tmp_path: Path) -> None:
+    """Of a killed process that has forked a child, the system would keep the lock until the child has ended, too."""
+    program = HOLD.replace('"held"', FORK).replace("600", "60")
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        child = max(int(holder.stdout.readline()) for _ in range(2))
+        try:
+            with pytest.raises(FolderInUse, match=f"process {holder.pid} on"):
+                hold(tmp_path)
+            holder.kill()
+            holder.wait()
+            with hold_folder(tmp_path), pytest.raises(FolderInUse, match=f"process {os.getpid()} on"):
+                in_another_thread(tmp_path)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_a_child_that_ends_leaves_the_folder_to_its_parent(tmp_path: Path) -> None:
+    with hold_folder(tmp_path):
+        child = os.fork()
+        if child == 0:
+            try:
+                hold(tmp_path)
+            except FolderInUse as error:
+                os._exit(error.pid != os.getppid())
+            os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        with pytest.raises(FolderInUse):
+            in_another_thread(tmp_path)
+
+
+def test_a_folder_that_its_holder_removes_is_held_anew(tmp_path: Path) -> None:
+    with hold_folder(tmp_path):
+        (tmp_path / FOLDER_LOCK).unlink()
+        with ThreadPoolExecutor(1) as other:
+            held = hold_folder(tmp_path)
+            other.submit(held.__enter__).result()
+            with pytest.raises(FolderInUse):
+                in_another_thread(tmp_path)
+            other.submit(held.__exit__, None, None, None).result()
+
+
+def test_many_at_once_hold_a_folder_one_after_the_other(tmp_path: Path) -> None:
+    """Each removes the lock file that others are waiting for."""
+    program = """
+import sys
+from pathlib import Path
+from convrag.store.folder_lock import hold_folder
+folder = Path(sys.argv[1])
+for _ in range(20):
+    with hold_folder(folder / "held", wait=True):
+        (folder / "inside").mkdir()  # fails if another one is there
+        (folder / "inside").rmdir()
+"""
+    processes = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) for _ in range(4)]
+    assert [process.wait(timeout=120) for process in processes] == [0] * 4
+
+
+def test_a_file_of_another_kind_under_that_name_does_no_harm(
+    holder: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("convrag.store.folder_lock.PATIENCE", 0.1)
+    for content in ("", "\n[1]", "\n{}", '\n{"pid": 1', "\xff" * 9):
+        (tmp_path / FOLDER_LOCK).write_text(content)
+        with pytest.raises(FolderInUse, match="in use by another process"):
+            hold(tmp_path)
+
+
+def test_a_file_system_without_locks_costs_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    monkeypatch.setattr(locks, "_warned", set())
+    for _ in range(2):
+        with hold_folder(tmp_path / "run"), hold_folder(tmp_path / "run", wait=True):
+            pass
+    (message,) = caplog.messages
+    assert message.startswith(f"{tmp_path / 'run'} cannot be locked (No locks available): two processes may")
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OSError, match="file"):
+        hold(tmp_path / "file/run")

@@ -1,0 +1,270 @@
+"""Locks by key: across threads, processes and forks, and where there are none."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.store import forking, locks
+from convrag.store.locks import LOCK_FILE, get_locks
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from convrag.store.locks import get_locks
+with get_locks(Path(sys.argv[1])).lock_keys(["key"]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+FORK = "f\"{__import__('os').fork()}\\n\", end=''"
+"""Printed in one piece by both: by the parent the child's process id, by the child 0."""
+
+needs_ofd = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLKW"), reason="this system has POSIX locks only")
+
+
+@pytest.fixture(autouse=True)
+def not_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_warned", set())
+
+
+@contextmanager
+def process_with_the_key(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def run_in_child(work: Callable[[], object]) -> int:
+    """Fork a child that does some work, or is killed after a minute; gives its process id."""
+    if (child := os.fork()) != 0:
+        return child
+    status = 1
+    try:
+        signal.alarm(60)
+        status = int(work() is not None)
+    finally:
+        os._exit(status)
+
+
+def wait_for(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def has_ended(child: int) -> bool:
+    return os.waitpid(child, os.WNOHANG) != (0, 0)
+
+
+def take(folder: Path, key: str = "key", seconds: float = 0.0) -> None:
+    with get_locks(folder).lock_keys([key]):
+        time.sleep(seconds)
+
+
+def is_free(folder: Path, key: str = "key") -> bool:
+    """Whether a thread can lock the key within half a second; it waits for it in any case."""
+    thread = threading.Thread(target=take, args=[folder, key], daemon=True)
+    thread.start()
+    thread.join(0.5)
+    return not thread.is_alive()
+
+
+def test_a_folder_has_one_object_while_it_is_used(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    first = get_locks(tmp_path)
+    assert get_locks(tmp_path / "link") is first
+    with get_locks(tmp_path / "other" / "..").lock_keys(["key"]):
+        assert not is_free(tmp_path)
+    unused = weakref.ref(first)
+    del first
+    deadline = time.monotonic() + 10
+    while unused() is not None and time.monotonic() < deadline:  # a thread of is_free() still uses it
+        time.sleep(0.01)
+    assert unused() is None
+
+
+def test_many_folders_and_keys_leave_no_descriptor_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    for number in range(100):
+        (folder := tmp_path / str(number)).mkdir()
+        with get_locks(folder).lock_keys(map(str, range(500))):
+            assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+@needs_ofd
+def test_a_child_waits_for_its_parent(tmp_path: Path) -> None:
+    """Both had the file description, and so the lock."""
+    with get_locks(tmp_path).lock_keys(["key"]):
+        child = run_in_child(lambda: take(tmp_path))
+        time.sleep(0.5)
+        assert not has_ended(child)
+    assert wait_for(child) == 0
+
+
+def test_a_parent_waits_for_its_child_until_that_dies(tmp_path: Path) -> None:
+    take(tmp_path, "other")
+    reader, writer = os.pipe()
+
+    def hold() -> None:
+        with get_locks(tmp_path).lock_keys(["key"]):
+            os.write(writer, b"1")
+            time.sleep(60)
+
+    child = run_in_child(hold)
+    assert os.read(reader, 1) == b"1"
+    assert not is_free(tmp_path)
+    os.kill(child, signal.SIGKILL)
+    assert wait_for(child) == -signal.SIGKILL
+    assert is_free(tmp_path)
+    os.close(reader)
+    os.close(writer)
+
+
+@needs_ofd
+def test_a_block_that_is_copied_into_a_child_does_not_free_the_parents_key(tmp_path: Path) -> None:
+    with get_locks(tmp_path).lock_keys(["key"]):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+    if child == 0:  # it has left the block, too
+        take(tmp_path, "other")
+        os._exit(0)
+    with get_locks(tmp_path).lock_keys(["key"]):
+        assert wait_for(child) == 0
+        assert not is_free(tmp_path)
+    with process_with_the_key(tmp_path) as other:
+        assert not is_free(tmp_path)
+        other.kill()
+
+
+@needs_ofd
+def test_the_key_of_a_killed_process_is_free_while_its_child_lives(tmp_path: Path) -> None:
+    program = HOLD.replace('"held"', FORK)
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = max(int(parent.stdout.readline()) for _ in range(2))
+        try:
+            assert not is_free(tmp_path)
+            parent.kill()
+            parent.wait()
+            assert is_free(tmp_path)
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("guard", ["making", "a lock's guard"])
+def test_a_guard_that_another_thread_holds_is_free_in_a_child(guard: str, tmp_path: Path) -> None:
+    held: Any = forking.making if guard == "making" else get_locks(tmp_path)._guard
+    own = get_locks(tmp_path)
+    entered, leave = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with held:
+            entered.set()
+            leave.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    entered.wait()
+    threading.Timer(0.3, leave.set).start()  # the fork waits for it
+    assert wait_for(run_in_child(lambda: take(tmp_path))) == 0
+    thread.join()
+    with own.lock_keys(["key"]):
+        pass
+
+
+def test_a_key_that_another_thread_holds_is_the_parents(tmp_path: Path) -> None:
+    """The child has no such thread, which would never leave its block: it waits for the parent's."""
+    thread = threading.Thread(target=take, args=[tmp_path, "key", 1.0])
+    thread.start()
+    time.sleep(0.2)
+    child = run_in_child(lambda: take(tmp_path))
+    time.sleep(0.2)
+    assert not has_ended(child)
+    thread.join()
+    assert wait_for(child) == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_file_system_without_locks_costs_one_warning(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.fcntl", refuse)
+    monkeypatch.setattr("fcntl.lockf", refuse)
+    with get_locks(tmp_path).lock_keys(["a", "b", "key"]):
+        assert not is_free(tmp_path), "threads wait for each other all the same"
+    assert caplog.messages == [
+        f"{tmp_path} cannot be locked ({os.strerror(number)}): two processes may compute the same result, or write the "
+        "same files"
+    ]
+
+
+def test_a_lock_file_that_cannot_be_opened_costs_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / LOCK_FILE).mkdir()
+    for _ in range(2):
+        with get_locks(tmp_path).lock_keys(["a", "key"]):
+            assert not is_free(tmp_path)
+    assert len(caplog.messages) == 1
+    assert "(Is a directory): two processes may" in caplog.messages[0]
+
+
+@needs_ofd
+def test_a_system_that_does_not_know_ofd_locks_has_posix_locks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.EINVAL, "Invalid argument")
+
+    monkeypatch.setattr("fcntl.fcntl", refuse)
+    with process_with_the_key(tmp_path) as other:
+        assert not is_free(tmp_path)
+        other.kill()
+    monkeypatch.delattr("fcntl.F_OFD_SETLKW")
+    with get_locks(tmp_path).lock_keys(["key", "other"]):
+        assert not is_free(tmp_path)
+    assert caplog.messages == []
+
+
+def test_a_deadlock_that_is_none_is_not_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*arguments: object) -> None:
+        raise OSError(errno.EDEADLK, "Resource deadlock avoided")
+
+    monkeypatch.setattr("convrag.store.locks._lock_byte", refuse)
+    take(tmp_path)
+    assert caplog.messages == []
+
+
+def test_without_fcntl_threads_wait_for_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    with get_locks(tmp_path).lock_keys(["key"]):
+        assert not is_free(tmp_path)
+    assert caplog.messages == [], "a store says it when it is opened"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_file_of_an_earlier_version_does_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "claims.lock").touch()
+    take(tmp_path)
+    assert is_free(tmp_path)

@@ -1,0 +1,232 @@
+"""A folder has one store in a process, which threads, processes and forked children use side by side."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import toys
+from convrag.api.records import Usage
+from convrag.store import locks
+from convrag.store.remember import remember
+from convrag.store.store import FILE, Store, get_store
+from convrag.store.usage import UsageMeter
+from convrag.testing import make_prompt
+
+CALLS = 40
+
+
+class CountedLLM(toys.EchoLLM):
+    """Writes down each call, in a file that all processes append to."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path = path
+
+    def complete(self, prompt):
+        (question,) = re.findall(r"question \d+", prompt.messages[-1].content)
+        with self.path.open("a") as file:
+            file.write(f"{question}\n")
+        time.sleep(0.005)
+        return super().complete(prompt)
+
+
+def make_llm(store: Store, path: Path) -> CountedLLM:
+    llm = CountedLLM(path)
+    llm.fingerprint = "f"
+    remember(llm, store)
+    return llm
+
+
+def ask_all(store: Store, path: Path) -> list[str]:
+    """Ask for all replies in eight threads, each of which begins elsewhere."""
+    llm = make_llm(store, path)
+
+    def ask(first: int) -> list[str]:
+        questions = [(first * 5 + number) % CALLS for number in range(CALLS)]
+        replies = {number: llm.complete(make_prompt(f"question {number}")).text for number in questions}
+        return [replies[number] for number in range(CALLS)]
+
+    with ThreadPoolExecutor(8) as pool:
+        first, *others = pool.map(ask, range(8))
+    assert all(each == first for each in others)
+    return first
+
+
+def run_in_child(work: Callable[[], object]) -> int:
+    """Fork a child that does some work, or is killed after a minute; gives its process id."""
+    if (child := os.fork()) != 0:
+        return child
+    status = 1
+    try:
+        signal.alarm(60)
+        work()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def count_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+
+def test_a_folder_has_one_store_while_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
+    together = threading.Barrier(8)
+
+    def get(_: int) -> Store:
+        together.wait()
+        return get_store(tmp_path / "store")
+
+    with ThreadPoolExecutor(8) as pool:
+        first, *others = pool.map(get, range(8))
+    assert all(store is first for store in others)
+    monkeypatch.chdir(tmp_path)
+    assert get_store("store") is get_store(tmp_path / "link" / "store") is first
+    assert get_store(tmp_path / "other") is not first
+    unused = weakref.ref(first)
+    del first, others
+    assert unused() is None
+
+
+def test_stores_that_are_no_longer_used_are_closed(tmp_path: Path) -> None:
+    before = count_descriptors()
+    for number in range(50):
+        store = get_store(tmp_path / str(number))
+        store.put("test", {"key": b"value"})
+        with store.lock(["key"]):
+            assert get_store(tmp_path / str(number)).get(["key"]) == {"key": b"value"}
+        assert count_descriptors() <= before + 4
+    del store
+    assert count_descriptors() == before
+
+
+def test_a_store_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
+    store = get_store(tmp_path / "store")
+    store.put("test", {"old": b"1"})
+    shutil.rmtree(tmp_path / "store")
+    store.open()
+    store.put("test", {"new": b"2"})
+    assert store.get(["old", "new"]) == {"new": b"2"}
+    with sqlite3.connect(tmp_path / "store" / FILE) as database:
+        assert database.execute("SELECT key FROM entries").fetchall() == [("new",)]
+    database.close()
+
+
+def test_without_fcntl_a_store_says_so_once_when_it_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(locks, "fcntl", None)
+    monkeypatch.setattr(locks, "_warned", set())
+    store = get_store(tmp_path / "store")
+    assert caplog.messages == []
+    for each in (store, store, get_store(tmp_path / "other")):
+        each.open()
+        with each.lock(["key"]):
+            pass
+    assert caplog.messages == [
+        "on this system processes cannot wait for each other: two of them may compute the same result"
+    ]
+
+
+def test_eight_threads_in_each_of_four_processes_compute_each_result_once(tmp_path: Path) -> None:
+    """Three of them are forked from the first while its threads compute."""
+    store, asked = get_store(tmp_path / "store"), tmp_path / "asked.txt"
+    make_llm(store, asked).complete(make_prompt("question 0"))  # no child can import what a thread is importing
+    with ThreadPoolExecutor(1) as pool:
+        answers = pool.submit(ask_all, store, asked)
+        children = []
+        for _ in range(3):
+            time.sleep(0.02)
+            children.append(run_in_child(lambda: ask_all(store, asked)))
+        assert len(answers.result(timeout=120)) == CALLS
+    assert [os.waitpid(child, 0)[1] for child in children] == [0, 0, 0]
+    assert sorted(asked.read_text().splitlines()) == sorted(f"question {number}" for number in range(CALLS))
+    with sqlite3.connect(tmp_path / "store" / FILE) as database:
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    database.close()
+
+
+def test_a_child_writes_whatever_its_parents_threads_did_when_it_was_forked(tmp_path: Path) -> None:
+    """SQLite's own locks are copied by a fork: one that a writing thread had would be held in the child for ever."""
+    store = Store(tmp_path / "store")
+    stop = threading.Event()
+
+    def write(name: str) -> None:
+        for number in count():
+            store.put("test", {f"{name}{number}": b"x" * 5000})
+            if stop.is_set():
+                return
+
+    threads = [threading.Thread(target=write, args=[name]) for name in "ab"]
+    for thread in threads:
+        thread.start()
+    try:
+        for number in range(30):
+            time.sleep(0.003 * (number % 5))
+            child = run_in_child(lambda number=number: store.put("test", {f"child {number}": b"x"}))
+            deadline = time.monotonic() + 20
+            while (ended := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            if ended == (0, 0):
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+            assert ended[0] == child, "the child waits for a lock that nobody has"
+            assert ended[1] == 0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert len(store.get(f"child {number}" for number in range(30))) == 30
+
+
+def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path) -> None:
+    """The last one to close a database removes its log: the child must count as one that has it open."""
+    store = Store(tmp_path / "store")
+    store.put("test", {"parent": b"1"})
+    reader, writer = os.pipe()
+
+    def write() -> None:
+        store.put("test", {"child": b"2"})
+        os.write(writer, b"1")
+        time.sleep(0.5)
+        store.put("test", {"late": b"3"})
+        os._exit(0)  # without closing anything
+
+    child = run_in_child(write)
+    os.read(reader, 1)
+    store._disconnect()
+    assert os.waitpid(child, 0)[1] == 0
+    assert len(Store(tmp_path / "store").get(["parent", "child", "late"])) == 3
+    for end in (reader, writer):
+        os.close(end)
+
+
+def test_a_child_counts_usage_whatever_its_parents_threads_did_when_it_was_forked() -> None:
+    meter = UsageMeter()
+    stop = threading.Event()
+
+    def add() -> None:
+        while not stop.is_set():
+            meter.add("llm", Usage(calls=1))
+
+    threads = [threading.Thread(target=add) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    children = [run_in_child(lambda: meter.add("llm", Usage(calls=1))) for _ in range(20)]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 20
