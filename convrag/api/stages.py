@@ -138,6 +138,15 @@ class Clusterer(Stage):
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """Return (n,) labels for n texts (n may be 0), counted from 0. The label -1 means an outlier."""
 
+    def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """Return label -> words that describe the topic of its texts, the most telling first. By default, no words.
+
+        Args:
+            texts: n texts.
+            labels: of the n texts, as the caller has grouped them; a negative one is left out.
+        """
+        return {}
+
 
 class Summarizer(Stage):
     """Summarizes a cluster of nuggets in one sentence."""

@@ -5,6 +5,7 @@
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of English texts.
+* `clauses`: shortens sentences by whole clauses.
 * `citations`: checks the citations of an answer.
 * `fusion`: reciprocal rank fusion.
 * `stemming`: stems of English words.

@@ -17,13 +17,13 @@ MIN_TEXTS = 4
 
 
 class BertopicClusterer(Clusterer):
-    """Cluster embeddings as BERTopic does: projected by UMAP, then dense regions by HDBSCAN (extra `bertopic`).
+    """Cluster texts with BERTopic (extra `bertopic`): embeddings projected by UMAP, dense regions by HDBSCAN, words.
 
-    The labels are BERTopic's for the same embeddings and parameters, but numbered as they appear; what it adds, words
-    that describe the topics, is not needed here and not computed. Where n texts do not allow a parameter, it is as near
-    as they do. Equal texts count once, and share a cluster. Three different texts or fewer are clusters of their own,
-    without any projection; a text that the embedder knows nothing of is an outlier. The first projection in a process
-    compiles for some ten seconds.
+    Labels are numbered as they appear. The words that describe the topics (class-based TF-IDF of words and pairs) stand
+    in the trace, and in the run's report. Where n texts do not allow a parameter, it is as near as they do. Equal texts
+    count once, and share a cluster. Three different texts or fewer are clusters of their own, without any projection; a
+    text that the embedder knows nothing of is an outlier. The first call in a process imports and compiles for some ten
+    seconds.
 
     Args:
         neighbors: texts that UMAP regards as near, n - 1 at most: more shows the whole, less the detail (50: GINGER).
@@ -32,13 +32,14 @@ class BertopicClusterer(Clusterer):
         min_cluster_size: the fewest texts of a cluster (2: GINGER).
         min_samples: neighbours that make a region dense; more makes more outliers (1: GINGER).
         seed: of UMAP's random start (42: GINGER); with a seed it runs in one thread.
+        topic_words: the most words of a topic (10: BERTopic).
 
     Raises:
         ConfigError: a number is out of range.
     """
 
     libraries = ("numpy", "scikit-learn")
-    requires: ClassVar[Mapping[str, str]] = {"umap": "convrag[bertopic]", "hdbscan": "convrag[bertopic]"}
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("bertopic", "umap", "hdbscan"), "convrag[bertopic]")
 
     def __init__(
         self,
@@ -49,6 +50,7 @@ class BertopicClusterer(Clusterer):
         min_cluster_size: int = 2,
         min_samples: int = 1,
         seed: int = 42,
+        topic_words: int = 10,
     ) -> None:
         if neighbors < 2 or components < 1 or not 0 <= min_dist <= 1:
             raise ConfigError(
@@ -62,12 +64,15 @@ class BertopicClusterer(Clusterer):
             )
         if not 0 <= seed < 2**32:
             raise ConfigError(f"clusterer.seed={seed} must be between 0 and {2**32 - 1}")
+        if topic_words < 1:
+            raise ConfigError(f"clusterer.topic_words={topic_words}: at least 1")
         self.neighbors = neighbors
         self.components = components
         self.min_dist = min_dist
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
         self.seed = seed
+        self.topic_words = topic_words
 
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
         """N texts -> (n,) labels, numbered in the order in which the clusters appear; -1 is an outlier."""
@@ -80,8 +85,9 @@ class BertopicClusterer(Clusterer):
         distinct = list(counts)
         rows = embedder.embed(distinct)
         known = np.flatnonzero(rows.any(axis=1)).tolist()
-        topics = self._find_topics(rows[known]) if len(known) >= MIN_TEXTS else list(range(len(known)))
-        topic_of = dict(zip((distinct[index] for index in known), topics, strict=True))
+        texts_known = [distinct[index] for index in known]
+        topics = self._find_topics(texts_known, rows[known]) if len(known) >= MIN_TEXTS else range(len(known))
+        topic_of = dict(zip(texts_known, topics, strict=True))
         numbers: dict[object, int] = {}
         for index, text in enumerate(texts):
             topic = topic_of.get(text)
@@ -89,10 +95,17 @@ class BertopicClusterer(Clusterer):
                 labels[index] = numbers.setdefault(topic if topic >= 0 else text, len(numbers))
         return labels
 
-    def _find_topics(self, rows: NDArray[np.float32]) -> list[int]:
+    def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """Label -> at most `topic_words` words and pairs that describe its texts, the most telling first."""
+        from convrag_bertopic.topics import find_topic_words
+
+        return find_topic_words(texts, labels, self.topic_words) if any(label >= 0 for label in labels) else {}
+
+    def _find_topics(self, texts: Sequence[str], rows: NDArray[np.float32]) -> list[int]:
         from convrag_bertopic.topics import find_topics
 
         topics = find_topics(
+            texts,
             rows,
             neighbors=self.neighbors,
             components=self.components,

@@ -1,18 +1,24 @@
-"""BERTopic's two steps, a projection by UMAP and clusters by HDBSCAN; the first call compiles for some ten seconds."""
+"""Topics and their words by BERTopic; the first call in a process imports and compiles for some ten seconds."""
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 _MIN_SPECTRAL = 10  # for fewer texts, UMAP's spectral start has too few eigenvectors to choose from
+_WORD = re.compile(r"(?u)\b\w\w+\b")
 _lock = threading.Lock()  # numba's default threading layer must not be entered by two threads
 
 
 def find_topics(
+    texts: Sequence[str],
     rows: NDArray[np.float32],
     *,
     neighbors: int,
@@ -22,26 +28,86 @@ def find_topics(
     min_samples: int,
     seed: int,
 ) -> NDArray[np.int64]:
-    """(n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See BertopicClusterer for the parameters.
+    """N texts with their (n, d) rows, n at least 4 -> (n,) topics, -1 for outliers. See BertopicClusterer.
 
     A parameter that n texts do not allow is lowered to the largest value that they do.
     """
     n = len(rows)
-    with _lock, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # no TensorFlow, no threads with a seed, a graph of several parts: as wanted
-        import hdbscan
-        import umap
+    with _run_quietly():
+        from bertopic import BERTopic
+        from hdbscan import HDBSCAN
+        from umap import UMAP
 
-        reducer = umap.UMAP(
-            n_neighbors=min(neighbors, n - 1),
-            n_components=min(components, n - 3),
-            min_dist=min_dist,
-            init="spectral" if n >= _MIN_SPECTRAL else "random",
-            random_state=seed,
+        model = BERTopic(
+            language="multilingual",  # as "english" it would drop all letters but A to Z from the texts
+            embedding_model=None,
+            umap_model=UMAP(
+                n_neighbors=min(neighbors, n - 1),
+                n_components=min(components, n - 3),
+                min_dist=min_dist,
+                init="spectral" if n >= _MIN_SPECTRAL else "random",
+                random_state=seed,
+            ),
+            hdbscan_model=HDBSCAN(
+                min_cluster_size=min(min_cluster_size, n), min_samples=min(min_samples, n - 1), core_dist_n_jobs=1
+            ),
+            vectorizer_model=_vectorizer(texts),
         )
-        projected = np.nan_to_num(reducer.fit_transform(rows))
-        model = hdbscan.HDBSCAN(
-            min_cluster_size=min(min_cluster_size, n), min_samples=min(min_samples, n - 1), core_dist_n_jobs=1
+        topics, _ = model.fit_transform(list(texts), rows)
+    return np.asarray(topics, dtype=np.int64)
+
+
+def find_topic_words(texts: Sequence[str], topics: Sequence[int], most: int) -> Mapping[int, tuple[str, ...]]:
+    """Topic -> its words by BERTopic's class-based TF-IDF, at most `most`, for the n topics of n texts.
+
+    Terms are single words and pairs, without English stop words. A negative topic is left out. Where the texts have
+    less than two terms in all, no topic has any.
+    """
+    known = [index for index, topic in enumerate(topics) if topic >= 0]
+    chosen = [texts[index] for index in known]
+    if not _has_terms(chosen):
+        return {}
+    names = sorted({int(topics[index]) for index in known})
+    with _run_quietly():
+        from bertopic import BERTopic
+        from bertopic.backend import BaseEmbedder
+        from bertopic.cluster import BaseCluster
+        from bertopic.dimensionality import BaseDimensionalityReduction
+
+        model = BERTopic(  # "manual topic modelling": the topics are given, their words are wanted
+            language="multilingual",
+            embedding_model=BaseEmbedder(),
+            umap_model=BaseDimensionalityReduction(),
+            hdbscan_model=BaseCluster(),
+            vectorizer_model=_vectorizer(chosen),
+            top_n_words=most,
         )
-        labels: NDArray[np.int64] = model.fit_predict(projected.astype(np.float64))
-    return labels
+        given = [names.index(int(topics[index])) for index in known]
+        found, _ = model.fit_transform(chosen, np.zeros((len(chosen), 1), dtype=np.float32), y=given)
+        words = {names[old]: model.get_topic(new) or [] for old, new in zip(given, found, strict=True)}
+    return {topic: tuple(word for word, weight in words[topic] if word and weight > 0) for topic in names}
+
+
+def _has_terms(texts: Sequence[str]) -> bool:
+    """Whether the texts have two different terms, without which BERTopic's TF-IDF cannot be computed."""
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    words = (word.lower() for text in texts for word in _WORD.findall(text))
+    return len({word for word in words if word not in ENGLISH_STOP_WORDS}) > 1
+
+
+def _vectorizer(texts: Sequence[str]) -> Any:
+    """BERTopic's counts of words and pairs; where the texts have no terms, counts that the topics do not depend on."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    if _has_terms(texts):
+        return CountVectorizer(ngram_range=(1, 2), stop_words="english")
+    return CountVectorizer(analyzer=lambda text: ["one", "other"])
+
+
+@contextmanager
+def _run_quietly() -> Iterator[None]:
+    """One thread at a time, without warnings: no TensorFlow, no threads with a seed, a graph of several parts."""
+    with _lock, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
-from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
+from convrag import (
+    LLM,
+    Answer,
+    Completion,
+    Evidence,
+    Generator,
+    LLMError,
+    Message,
+    Prompt,
+    PromptTemplate,
+    Question,
+)
 from convrag.sdk.citations import check_citations
+from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.length_limit import LengthLimit, count_words
 
-_ANSWER_LABEL = re.compile(r"^[\s*#]*(?:final\s+)?answer\s*:[\s*]*", re.IGNORECASE | re.MULTILINE)
+_ANSWER_LABEL = re.compile(
+    r"^[ \t*_#>-]*(?:\(?(?:step[ \t]+)?\d+[ \t]*[.):][ \t*_]*)?(?:the[ \t]+)?(?:final[ \t]+)?answer[ \t*_]*"
+    r"(?:[:：][ \t*_]*|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A line's beginning such as "Answer:", "4. Answer:", "**4. Answer:**", "4) Answer:", "Final answer:", "### Answer"."""
 
 
 class BaselineGenerator(Generator):
     """Answer with one call of the LLM from the passages and the rewritten question: the plain baseline.
 
-    The answer is cut to GINGER's length limit, and citations of numbers that no passage has are removed.
+    Of the answer those sentences are kept that fit GINGER's length limit, and citations of numbers that no passage has
+    are removed. Where no sentence is short enough, not even without its last clauses, it is asked for once more; if
+    that does not help, the first sentence is kept whole (`words_over` in the trace).
 
     Args:
         llm: the language model that answers.
@@ -66,15 +86,32 @@ class BaselineGenerator(Generator):
         )
         completion = self.llm.complete(prompt)
         reply = self._extract_answer(completion.text)
+        text = self.limit.truncate_answer(reply)
+        if reply.strip() and not text:
+            completion, reply = self._ask_again(prompt, completion)
+            text = self.limit.truncate_answer(reply) or get_first_sentence(reply)
         passages = {item.number: item.passage.id for item in reversed(evidence.items)}
-        text, citations, removed = check_citations(self.limit.truncate_answer(reply), passages)
+        text, citations, removed = check_citations(text, passages)
         trace = {
             "prompt": self.prompt.hash,
             "model": completion.model,
             "citations_removed": removed,
             "words_cut": count_words([reply]) - count_words([text]),
+            "words_over": max(0, count_words([text]) - self.limit.words),
         }
         return Answer(text, citations, trace)
+
+    def _ask_again(self, prompt: Prompt, completion: Completion) -> tuple[Completion, str]:
+        """A second reply where no sentence of the first is short enough; the first where there is none."""
+        complaint = f"That is too long. Answer again, in whole sentences, with at most {self.limit.words} words in all."
+        retry = (Message("assistant", completion.text), Message("user", complaint))
+        again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
+        try:
+            second = self.llm.complete(again)
+        except LLMError:
+            second = completion
+        reply = self._extract_answer(second.text)
+        return (second, reply) if reply.strip() else (completion, self._extract_answer(completion.text))
 
     def _extract_answer(self, reply: str) -> str:
         return reply
@@ -83,7 +120,8 @@ class BaselineGenerator(Generator):
 class CotGenerator(BaselineGenerator):
     """Let the LLM reason in steps before it answers, with an example: the chain-of-thought baseline.
 
-    The answer is the text after the last "Answer:", or else the last paragraph. It is cut to GINGER's length limit.
+    The answer is the text after the last line that begins with "Answer:", numbered ("4. Answer:"), emphasised or a
+    heading or not; or else the last paragraph. It is cut to GINGER's length limit.
 
     Args:
         llm: the language model that answers.
@@ -102,7 +140,7 @@ class CotGenerator(BaselineGenerator):
     template = "cot.jinja"
 
     def _extract_answer(self, reply: str) -> str:
-        labels = list(_ANSWER_LABEL.finditer(reply))
-        if labels:
-            return reply[labels[-1].end() :].strip()
+        for label in reversed(list(_ANSWER_LABEL.finditer(reply))):
+            if answer := reply[label.end() :].strip():
+                return answer
         return re.split(r"\n\s*\n", reply.strip())[-1]

@@ -21,11 +21,12 @@ SEPARATOR = ";\n"
 
 @dataclass(frozen=True)
 class Cluster:
-    """Nuggets that belong together, and their relevance."""
+    """Nuggets that belong together, their relevance, and the words of their topic, where the clusterer has any."""
 
     nuggets: tuple[MergedNugget, ...]
     score: float
     outlier: bool = False
+    words: tuple[str, ...] = ()
 
     @property
     def members(self) -> list[int]:
@@ -34,7 +35,7 @@ class Cluster:
 
 
 def group_by_label(
-    labels: Sequence[int], texts: Sequence[str], embedder: Embedder, policy: OutlierPolicy
+    labels: Sequence[int], texts: Sequence[str], embedder: Embedder, policy: OutlierPolicy, least: int = 1
 ) -> list[list[int]]:
     """The positions of each cluster's texts, in the order in which the clusters appear.
 
@@ -45,15 +46,23 @@ def group_by_label(
         policy: what becomes of outliers: one cluster of all of them ("own"), one cluster each ("singletons"), members
             of the most similar cluster ("nearest"), nothing ("drop"). Where all texts are outliers, or an outlier is
             similar to no cluster, they are singletons with any of the last three.
+        least: the fewest texts of a cluster; the texts of a smaller one are outliers. With 2 or more, outliers that are
+            fewer than this ("own") or similar to no cluster join the nearest one, and where fewer than two clusters are
+            left, each text is a cluster (GINGER).
     """
     clusters: dict[int, list[int]] = {}
-    outliers = []
     for index, label in enumerate(labels):
-        if label < 0:
-            outliers.append(index)
-        else:
-            clusters.setdefault(label, []).append(index)
-    groups = list(clusters.values())
+        clusters.setdefault(label, []).append(index)
+    groups = [members for label, members in clusters.items() if label >= 0 and len(members) >= least]
+    kept = {index for members in groups for index in members}
+    outliers = [index for index in range(len(texts)) if index not in kept]
+    if least > 1:
+        own = policy == "own" and len(outliers) >= least
+        if len(groups) + own < 2:
+            return [[index] for index in range(len(texts))]
+        if own or policy == "drop" or not outliers:
+            return sorted([*groups, outliers] if own else groups)
+        return sorted(_assign_outliers(groups, outliers, embedder.embed(list(texts)), least=-2.0))
     if policy == "own":
         groups += [outliers] if outliers else []
     elif policy == "nearest" and groups and outliers:
@@ -63,8 +72,13 @@ def group_by_label(
     return sorted(groups)
 
 
-def _assign_outliers(groups: list[list[int]], outliers: list[int], rows: NDArray[np.float32]) -> list[list[int]]:
-    """Put each outlier into the group with the nearest centroid; the centroids are those without outliers."""
+def _assign_outliers(
+    groups: list[list[int]], outliers: list[int], rows: NDArray[np.float32], least: float = 0.0
+) -> list[list[int]]:
+    """Put each outlier into the group with the nearest centroid, if its cosine is above `least`.
+
+    The centroids are those without outliers.
+    """
     import numpy as np
 
     means = np.stack([rows[members].mean(axis=0) for members in groups])
@@ -74,7 +88,7 @@ def _assign_outliers(groups: list[list[int]], outliers: list[int], rows: NDArray
     for index in outliers:
         similarities = centroids @ rows[index]
         best = int(similarities.argmax())
-        if similarities[best] > 0:
+        if similarities[best] > least:
             assigned[best].append(index)
         else:
             assigned.append([index])

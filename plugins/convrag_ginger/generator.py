@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -25,12 +26,13 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag.sdk.sentences import get_first_sentence
+from convrag.sdk.clauses import shorten_by_clauses
+from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
 from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
-from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences, truncate_sentence
+from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences
 from convrag_ginger.report import report_outcomes
 
 
@@ -38,9 +40,10 @@ class GingerGenerator(Generator):
     """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
 
     Every sentence cites the passages of the nuggets that it rests on. The trace holds all nuggets with their offsets,
-    the clusters with their scores, their order, and each sentence with its citations and whether its nuggets support
-    it. Fewer nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the
-    answer says that the passages do not answer the question (`outcome`: answered, single or unanswerable).
+    the clusters with their scores (and with the words of their topics, where the clusterer has any), their order, and
+    each sentence with its citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each,
+    and a single one gives a single sentence. Without nuggets, the answer says that the passages do not answer the
+    question (`outcome`: answered, single or unanswerable).
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
@@ -50,19 +53,25 @@ class GingerGenerator(Generator):
         ranker: orders the clusters, their nuggets joined, by relevance; equal scores keep the order of the passages.
         summarizer: says in one sentence what a cluster says.
         res_length_limit: the most sentences, of `words` words each; 100 means 400 words instead (GINGER's convention).
-        words: the most words of a sentence (35: GINGER).
+        words: the most words of a sentence (35: GINGER). A longer one is shortened by whole clauses. If that cannot be
+            done, a sentence of the nuggets is quoted, which may be longer as long as the answer has room for it.
         clusters: how many of the best clusters are summarised; None: as many as the length allows, so 3 by default
             (GINGER).
         few: the fewest nuggets that are clustered (4: GINGER, whose clusterer needs so many).
+        least_nuggets: the fewest nuggets of a cluster; those of smaller ones are outliers. With 2 (GINGER), where there
+            are not two such clusters each nugget is a cluster, as with fewer than `few`.
         outliers: what becomes of nuggets that belong to no cluster: "own" (one cluster of all of them: GINGER),
             "singletons" (a cluster each), "nearest" (the most similar cluster), "drop". Default: an outlier may still
             be the answer.
         duplicates: a nugget is merged into another one that has all of its content words and the same numbers and
             negations, if these are at least this share of the other's content words, 0 to 1. One that stands literally
-            in another is always merged.
+            in another is merged with any number. None: nothing is merged (GINGER).
         support: the least share of a sentence's content words that its nuggets must have, 0 to 1. With less, or with a
-            number or a negation that they lack, the trace flags it as unsupported. Default: most of its words.
+            number or a negation that they lack, it is unsupported. Default: most of its words.
         check: what decides that: the "words", or the "llm" (a call for each sentence).
+        unsupported: what becomes of an unsupported sentence: "reduce" (a sentence of its nuggets is quoted instead; if
+            none fits, it is left out), "drop" (it is left out), "keep" (it is printed, and flagged in the trace:
+            GINGER, which does not check). The trace has the number of sentences that were reduced and left out.
         fluency: whether the LLM rephrases the answer as a whole. A sentence keeps its old wording where the new one is
             too long, is several sentences, or loses its support.
         unanswerable: the answer where there is no nugget.
@@ -90,10 +99,12 @@ class GingerGenerator(Generator):
         words: int = 35,
         clusters: int | None = None,
         few: int = 4,
+        least_nuggets: int = 1,
         outliers: OutlierPolicy = "singletons",
-        duplicates: float = 0.8,
+        duplicates: float | None = 0.8,
         support: float = 0.5,
         check: Literal["words", "llm"] = "words",
+        unsupported: Literal["reduce", "drop", "keep"] = "reduce",
         fluency: bool = False,
         unanswerable: str = "The passages do not answer this question.",
         prompt: Path | None = None,
@@ -101,8 +112,15 @@ class GingerGenerator(Generator):
     ) -> None:
         if clusters is not None and clusters < 1:
             raise ConfigError(f"generator.clusters={clusters}: at least 1, or null for as many as the length allows")
-        if not 0 <= duplicates <= 1 or not 0 <= support <= 1:
+        if not 0 <= (duplicates or 0) <= 1 or not 0 <= support <= 1:
             raise ConfigError(f"generator.duplicates={duplicates} and generator.support={support}: between 0 and 1")
+        if least_nuggets < 1:
+            raise ConfigError(f"generator.least_nuggets={least_nuggets}: at least 1")
+        if least_nuggets > 1 and outliers == "singletons":
+            raise ConfigError(
+                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes clusters of one nugget; "
+                "choose generator.outliers=own, nearest or drop"
+            )
         self.limit = LengthLimit.of(res_length_limit, words)
         self.detector = detector
         self.clusterer = clusterer
@@ -112,8 +130,10 @@ class GingerGenerator(Generator):
         self.words = words
         self.clusters = clusters
         self.few = few
+        self.least_nuggets = least_nuggets
         self.outliers = outliers
         self.duplicates = duplicates
+        self.unsupported = unsupported
         self.fluency = fluency
         self.unanswerable = unanswerable
         sampling = {"temperature": temperature}
@@ -135,15 +155,17 @@ class GingerGenerator(Generator):
         """Run all steps. Raises LLMError where the detector or the summarizer does."""
         query = question.standalone or question.text
         nuggets = self._detect(query, evidence)
-        merged = merge_duplicates(nuggets, self.duplicates)
+        merged = self._merge(nuggets)
         clusters = self._cluster(query, merged) if merged else []
         order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
-        sentences = self._summarize(query, nuggets, clusters, order)
+        counts = Counter(reduced=0, left_out=0)
+        sentences = self._summarize(query, nuggets, clusters, order, counts)
         if not sentences:
             trace: dict[str, Any] = {
                 "outcome": "unanswerable",
                 "query": query,
                 "nuggets": [asdict(nugget) for nugget in nuggets],
+                **counts,
             }
             return Answer(self.unanswerable, (), trace)
         fluency = "off"
@@ -158,11 +180,10 @@ class GingerGenerator(Generator):
             "query": query,
             "nuggets": [asdict(nugget) for nugget in nuggets],
             "merged": len(nuggets) - len(merged),
-            "clusters": [
-                {"nuggets": cluster.members, "score": cluster.score, "outlier": cluster.outlier} for cluster in clusters
-            ],
+            "clusters": [_trace_of_cluster(cluster) for cluster in clusters],
             "order": order,
-            "sentences": [_trace_of(sentence) for sentence in sentences],
+            "sentences": [_trace_of_sentence(sentence) for sentence in sentences],
+            **counts,
             "fluency": fluency,
         }
         return Answer(text, tuple(dict.fromkeys(passage for passages in cited for passage in passages)), trace)
@@ -173,6 +194,11 @@ class GingerGenerator(Generator):
         ordered = dict.fromkeys(item.passage.id for item in evidence.items)
         return [nugget for name in ordered for nugget in self.detector.detect(query, passages[name])]
 
+    def _merge(self, nuggets: Sequence[Nugget]) -> list[MergedNugget]:
+        if self.duplicates is None:
+            return [MergedNugget(nugget, (index,)) for index, nugget in enumerate(nuggets)]
+        return merge_duplicates(nuggets, self.duplicates)
+
     def _cluster(self, query: str, nuggets: Sequence[MergedNugget]) -> list[Cluster]:
         """Scored clusters in the order in which they appear in the passages."""
         texts = [nugget.text for nugget in nuggets]
@@ -181,34 +207,90 @@ class GingerGenerator(Generator):
             labels = [int(label) for label in self.clusterer.cluster(texts, self.embedder)]
         if len(labels) != len(texts):
             raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
-        groups = group_by_label(labels, texts, self.embedder, self.outliers)
+        clustered = len(texts) >= self.few
+        least = self.least_nuggets if clustered else 1
+        groups = group_by_label(labels, texts, self.embedder, self.outliers, least)
+        words = self._describe(texts, groups) if clustered else {}
         scores = self.ranker.score(query, [SEPARATOR.join(texts[index] for index in members) for members in groups])
         if len(scores) != len(groups):
             raise ConvragError(f"{type(self.ranker).__name__} gave {len(scores)} scores for {len(groups)} clusters")
         return [
-            Cluster(tuple(nuggets[index] for index in members), float(score), all(labels[i] < 0 for i in members))
-            for members, score in zip(groups, scores, strict=True)
+            Cluster(
+                tuple(nuggets[index] for index in members),
+                float(score),
+                all(labels[i] < 0 for i in members),
+                tuple(words.get(number, ())),
+            )
+            for number, (members, score) in enumerate(zip(groups, scores, strict=True))
         ]
 
+    def _describe(self, texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Mapping[int, Sequence[str]]:
+        """Words for the topics of the groups of texts, as far as the clusterer has any."""
+        labels = {index: number for number, members in enumerate(groups) for index in members}
+        return self.clusterer.describe(texts, [labels.get(index, -1) for index in range(len(texts))])
+
     def _summarize(
-        self, query: str, nuggets: Sequence[Nugget], clusters: Sequence[Cluster], order: Sequence[int]
+        self,
+        query: str,
+        nuggets: Sequence[Nugget],
+        clusters: Sequence[Cluster],
+        order: Sequence[int],
+        counts: Counter[str],
     ) -> list[CitedSentence]:
         """A sentence for each of the best clusters, until the limit is reached; each text once."""
         sentences: dict[str, CitedSentence] = {}
         for index in order[: self.clusters]:
             if len(sentences) == self.limit.sentences:
                 break
-            representatives = [merged.nugget for merged in clusters[index].nuggets]
-            summary = self.summarizer.summarize(query, representatives, self.words)
-            text = truncate_sentence(get_first_sentence(summary), self.words)
-            if not text or text in sentences:
+            room = self.limit.words - count_words(sentences)
+            sentence = self._say(query, index, clusters[index], nuggets, room, counts)
+            if sentence is None or sentence.text in sentences:
                 continue
-            if count_words([*sentences, text]) > self.limit.words:
+            if count_words([sentence.text]) > room:
                 break
-            members = [nuggets[member] for member in clusters[index].members]
-            sentences[text] = self.attributor.attribute(text, index, members)
+            sentences[sentence.text] = sentence
         return list(sentences.values())
 
+    def _say(
+        self,
+        query: str,
+        index: int,
+        cluster: Cluster,
+        nuggets: Sequence[Nugget],
+        room: int,
+        counts: Counter[str],
+    ) -> CitedSentence | None:
+        """The summary of a cluster, or a sentence of it that is quoted; None where neither can be used."""
+        members = [nuggets[member] for member in cluster.members]
+        representatives = [merged.nugget for merged in cluster.nuggets]
+        summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
+        if text := shorten_by_clauses(summary, self.words):
+            sentence = self.attributor.attribute(text, index, members)
+            if sentence.supported or self.unsupported == "keep":
+                return sentence
+        if text and self.unsupported == "drop":
+            counts["left_out"] += 1
+            return None
+        for quote in _quote(representatives, self.words, room):
+            sentence = self.attributor.attribute(quote, index, members)
+            if sentence.supported:
+                counts["reduced"] += bool(text)
+                return sentence
+        counts["left_out"] += 1
+        return None
 
-def _trace_of(sentence: CitedSentence) -> dict[str, Any]:
+
+def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
+    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those that fit the room."""
+    sentences = [get_first_sentence(" ".join(remove_citations(nugget.text).split())) for nugget in nuggets]
+    yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
+    yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)
+
+
+def _trace_of_cluster(cluster: Cluster) -> dict[str, Any]:
+    trace = {"nuggets": cluster.members, "score": cluster.score, "outlier": cluster.outlier}
+    return trace | ({"words": list(cluster.words)} if cluster.words else {})
+
+
+def _trace_of_sentence(sentence: CitedSentence) -> dict[str, Any]:
     return {name: value for name, value in asdict(sentence).items() if name != "nuggets"}

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from convrag import ConfigError
+from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import find_sentence_spans
 
 WORDS_ONLY = 100
 """The limit in sentences that stands for a limit in words alone (GINGER's convention)."""
 
 _MOST_WORDS = 400
-_CLAUSE_END = re.compile(r"[,;:](?=\s)")
 _CITATIONS = r"\s*(?:\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]\s*)+"  # one or more, with the white space around them
 _LEADING_CITATIONS = re.compile(_CITATIONS)
 # Inline code is matched first and left alone, as in convrag.sdk.citations: `items[0]` holds no citation.
@@ -37,7 +37,9 @@ class LengthLimit(NamedTuple):
         return cls(limit, _MOST_WORDS if limit == WORDS_ONLY else limit * words)
 
     def truncate_answer(self, text: str) -> str:
-        """The first sentences of a text that fit the limit; if the first one is too long, its beginning.
+        """The first sentences of a text that fit the limit; if the first one is too long, its first clauses.
+
+        Where the first sentence cannot be shortened by whole clauses either, the first sentence that fits is kept.
 
         A citation covers all sentences since the one before it. Where it would be cut off, it is moved to the last
         sentence that is kept.
@@ -50,7 +52,9 @@ class LengthLimit(NamedTuple):
             kept.append(sentence)
         rest = " ".join(sentences[len(kept) :])
         if sentences and not kept:
-            kept = [truncate_sentence(_remove_citations(sentences[0], " "), self.words)]
+            shortened = (shorten_by_clauses(_remove_citations(text, " "), self.words) for text in sentences)
+            first, text = next(((n, text) for n, text in enumerate(shortened) if text), (0, ""))
+            kept, rest = [text] if text else [], " ".join(sentences[first:])
         if kept and not _find_citations(kept[-1]) and (following := _find_citations(rest)):
             kept[-1] += f" {following}"
         return join_sentences(kept)
@@ -61,16 +65,9 @@ def count_words(sentences: Iterable[str]) -> int:
     return sum(len(_remove_citations(sentence, " ").split()) for sentence in sentences)
 
 
-def truncate_sentence(text: str, words: int) -> str:
-    """The text on one line, cut to `words` words; to the end of a clause, if at least half of the limit is left."""
-    tokens = text.split()
-    if len(tokens) <= words:
-        return " ".join(tokens)
-    beginning = " ".join(tokens[:words])
-    ends = [mark.start() for mark in _CLAUSE_END.finditer(f"{beginning} ")]
-    if ends and len(beginning[: ends[-1]].split()) * 2 >= words:
-        beginning = beginning[: ends[-1]]
-    return beginning.rstrip(",;: ")
+def cut_to_words(text: str, words: int) -> str:
+    """The first words of a text, without citations."""
+    return " ".join(_remove_citations(text, " ").split()[:words])
 
 
 def join_sentences(sentences: Iterable[str]) -> str:

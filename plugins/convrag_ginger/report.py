@@ -1,4 +1,4 @@
-"""The report of a run with GINGER: how many turns had an answer, and how many sentences are unsupported."""
+"""The report of a run with GINGER: how many turns had an answer, what became of its sentences, and its topics."""
 
 from __future__ import annotations
 
@@ -6,26 +6,42 @@ from collections import Counter
 from collections.abc import Iterable
 
 from convrag import Report, TurnRecord
+from convrag_ginger.topics import count_topic_words, plot_topic_words, rank_words
 
 TITLE = "ginger"
 
+_LISTED = 10
+"""The most words of topics that the summary lists; metrics.json has 50, the plot 25."""
+
 
 def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
-    """Count outcomes, nuggets and sentences over the run; None where another generator, or none, answered."""
-    counts: Counter[str] = Counter(answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, unsupported=0)
+    """Count outcomes, nuggets, sentences and words of topics; None where another generator, or none, answered."""
+    counts: Counter[str] = Counter(
+        answered=0, single=0, unanswerable=0, nuggets=0, sentences=0, reduced=0, left_out=0, unsupported=0
+    )
+    words: Counter[str] = Counter()
     for record in records:
         trace = record.trace.get("generator", {})
         if "outcome" in trace:
+            words += count_topic_words([trace])
             sentences = trace.get("sentences", ())
             counts[str(trace["outcome"])] += 1
             counts["nuggets"] += len(trace["nuggets"])
             counts["sentences"] += len(sentences)
+            counts["reduced"] += trace.get("reduced", 0)
+            counts["left_out"] += trace.get("left_out", 0)
             counts["unsupported"] += sum(not sentence["supported"] for sentence in sentences)
     if not counts["answered"] + counts["single"] + counts["unanswerable"]:
         return None  # no turn was answered by this generator, as where answers come from a file
     line = (
         f"{counts['answered'] + counts['single']} turns answered from {counts['nuggets']} nuggets "
         f"({counts['single']} of them from a single one), {counts['unanswerable']} unanswerable; "
-        f"{counts['unsupported']} of {counts['sentences']} sentences flagged as unsupported"
+        f"{counts['sentences']} sentences, {counts['reduced']} of them reduced to a quotation, "
+        f"{counts['left_out']} left out, {counts['unsupported']} flagged as unsupported"
     )
-    return Report(TITLE, (line,), dict(counts))
+    if not words:
+        return Report(TITLE, (line,), dict(counts))
+    listed = ", ".join(f"{word} ({number})" for word, number in rank_words(words, _LISTED))
+    topics = f"words of topics, with the number of clusters: {listed}"
+    numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
+    return Report(TITLE, (line, topics), numbers, plot_topic_words(words))

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from convrag import LLM, Nugget, PromptTemplate, Summarizer
+from convrag import LLM, LLMError, Message, Nugget, Prompt, PromptTemplate, Summarizer
+from convrag.sdk.clauses import shorten_by_clauses
 from convrag.sdk.sentences import get_first_sentence, remove_citations
-from convrag_ginger.length_limit import truncate_sentence
+from convrag_ginger.attribution import measure_lexical_support
 
 _LABEL = re.compile(r"^(?:summary|sentence|answer)\s*:\s*", re.IGNORECASE)
 _BULLET = re.compile(r"^(?:[-*•]|\d+[.)])\s+")
+LEAST_SUPPORT = 0.5
+"""The least share of a sentence's content words that its nuggets have: most of them."""
+
 _QUOTED = re.compile(r"""^(\*\*|["'`“])(?P<inner>[^"“”]+?)(\*\*|["'`”])$""")
 
 
 class LlmSummarizer(Summarizer):
     """Ask the LLM to say in one sentence what the nuggets contribute to answering the query (GINGER).
 
-    Only the first sentence of a reply counts. It is cut to the limit, at the end of a clause if possible. Where the
-    reply is empty, the first sentence of the first nugget is quoted.
+    Only the first sentence of a reply counts. One that is too long even without its last clauses, or that says what
+    the nuggets do not, is asked for once more, with the reason. Where the second reply is no better, a sentence of the
+    nuggets is quoted that fits the limit; where none does, nothing is said.
 
     Args:
         llm: the language model that summarises.
@@ -46,13 +52,48 @@ class LlmSummarizer(Summarizer):
         self.prompt_templates = (self.template,)
 
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
-        """One call of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
+        """One or two calls of the LLM; without nuggets no call, and an empty text. Raises LLMError."""
         texts = [" ".join(remove_citations(nugget.text).split()) for nugget in nuggets]
         if not texts:
             return ""
         prompt = self.template.render(self.sampling, question=query, nuggets=texts, words=words)
-        sentence = get_first_sentence(clean_sentence(self.llm.complete(prompt).text))
-        return truncate_sentence(sentence or get_first_sentence(texts[0]), words)
+        reply = self.llm.complete(prompt).text
+        sentence = _read_sentence(reply)
+        complaint = _find_fault(sentence, texts, words)
+        if complaint and self.llm.tasks is None:  # a rule would give the same reply again
+            sentence = self._ask_again(prompt, reply, complaint) or sentence
+        quotes = (get_first_sentence(text) for text in texts)
+        fitting = (shorten_by_clauses(text, words) for text in (sentence, *quotes))
+        return next(filter(None, fitting), "")
+
+    def _ask_again(self, prompt: Prompt, reply: str, complaint: str) -> str:
+        """The sentence of a second reply; empty where there is none."""
+        retry = (Message("assistant", reply), Message("user", complaint))
+        again = replace(prompt, messages=(*prompt.messages, *retry), attempt=prompt.attempt + 1)
+        try:
+            return _read_sentence(self.llm.complete(again).text)
+        except LLMError:
+            return ""
+
+
+def _find_fault(sentence: str, texts: Sequence[str], words: int) -> str:
+    """What a model is told about a sentence that cannot be used; empty for a good one."""
+    if not sentence:
+        return "Your reply has no sentence. Reply with the sentence alone."
+    if not shorten_by_clauses(sentence, words):
+        return f"Your sentence has {len(sentence.split())} words. Say it in one complete sentence of at most {words}."
+    support = measure_lexical_support(sentence, texts)
+    if support.unknown:
+        return (
+            f"The pieces do not say: {', '.join(support.unknown)}. Write the sentence again, with what they say alone."
+        )
+    if not support.suffices(LEAST_SUPPORT):
+        return "Most of your sentence is not in the pieces. Write it again, with what they say alone."
+    return ""
+
+
+def _read_sentence(reply: str) -> str:
+    return get_first_sentence(clean_sentence(reply))
 
 
 def clean_sentence(reply: str) -> str:

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convrag import Report
-from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PASSAGES, NOT_JUDGED, TurnJudgement
+from convrag_judging.nugget_judgements import (
+    FEW,
+    NO_NUGGETS,
+    NO_PAIR,
+    NO_PASSAGES,
+    NOT_JUDGED,
+    REASONS,
+    TurnJudgement,
+)
 from convrag_judging.nugget_scores import SCORES
 
 TITLE = "nuggets"
@@ -84,7 +92,7 @@ class NuggetAggregate:
         return {
             "turns": len(self._turns),
             "scored": len(self.scores),
-            "left_out": {reason: self._left_out[reason] for reason in (FEW, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)},
+            "left_out": {reason: self._left_out[reason] for reason in REASONS},
             "labels": {name: self._label_counts[name] for name in names},
             "unusable_replies": self._problems.total(),
             "not_in_run": self._count_absent(),
@@ -132,6 +140,7 @@ class NuggetAggregate:
         """How many turns were left out, and why; with `min_nuggets`, too few nuggets are named even if 0 turns."""
         reasons = {
             FEW: f"rest on fewer than {self.min_nuggets} nuggets",
+            NO_PAIR: "have no answer in the run whose lengths count",
             NO_PASSAGES: "have no passages to make nuggets from",
             NO_NUGGETS: "have no nuggets",
             NOT_JUDGED: "have no judgement",

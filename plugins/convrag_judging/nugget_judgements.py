@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from convrag_judging.nugget_files import NuggetLabels
 from convrag_judging.nugget_scores import SCORES, LabelPairs
 
-FEW, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_passages", "no_nuggets", "not_judged"
+FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED = "few", "no_pair", "no_passages", "no_nuggets", "not_judged"
+REASONS = (FEW, NO_PAIR, NO_PASSAGES, NO_NUGGETS, NOT_JUDGED)
 """The reasons for which a turn is not scored."""
 
 

@@ -1,10 +1,15 @@
 """Task "nuggets" without a language model: the passage, with tags around the sentences that match the question.
 
-A sentence matches if it covers enough of the question's weight, in which rare words count more. Words of the title and
-of the sentence before count for half, since a sentence often continues what was named there.
+A sentence covers a share of the question's weight, in which rare words count more. Words of the title and of the
+sentence before count for half, since a sentence often continues what was named there. The share of the n-th sentence is
+divided by log2(n + 1), as nDCG discounts a rank, since texts say first what matters most; a sentence is tagged if it
+has at least a third of the passage's best. convrag_ginger's detector=sentences does the same without weights.
 """
 
 from __future__ import annotations
+
+import math
+from typing import NamedTuple
 
 from convrag.sdk.sentences import find_sentence_spans
 from convrag_offline.answering import MIN_WORDS
@@ -13,26 +18,54 @@ from convrag_offline.tokens import stem_content_words
 
 OPENING_TAG, CLOSING_TAG = "<IN>", "</IN>"
 
-_MIN_SHARE = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
+_NEAR_BEST = 0.33  # of the best score; convrag_ginger's detector=sentences says why
 _CONTEXT_WEIGHT = 0.5  # of a word that stands only in the title or in the sentence before
+
+
+class ScoredSentence(NamedTuple):
+    """Where a sentence stands, in characters; the share of the question's weight that it covers, by itself and in all.
+
+    `own` counts the words of the sentence; `share` those of the title and of the sentence before as well, for half.
+    """
+
+    start: int
+    end: int
+    own: float
+    share: float
 
 
 def tag_nuggets(question: str, passage: str, frequencies: DocumentFrequencies, title: str = "") -> str:
     """A copy of the passage with tags around its nuggets."""
+    sentences = score_sentences(question, passage, frequencies, title)
+    if not any(sentence.own for sentence in sentences):
+        return passage
+    scores = [sentence.share / math.log2(n + 1) for n, sentence in enumerate(sentences, 1)]
+    copied: list[str] = []
+    position = 0
+    for sentence, score in zip(sentences, scores, strict=True):
+        if score >= _NEAR_BEST * max(scores):
+            copied += [passage[position : sentence.start], OPENING_TAG]
+            copied += [passage[sentence.start : sentence.end], CLOSING_TAG]
+            position = sentence.end
+    return "".join([*copied, passage[position:]])
+
+
+def score_sentences(
+    question: str, passage: str, frequencies: DocumentFrequencies, title: str = ""
+) -> list[ScoredSentence]:
+    """The sentences of a passage, without its headings, in order, with what they cover of the question."""
     weights = frequencies.weigh_question(stem_content_words(question))
     total = sum(weights.values())
     in_title = stem_content_words(title)
     in_previous: set[str] = set()
-    copied: list[str] = []
-    position = 0
+    found: list[ScoredSentence] = []
     for start, end in find_sentence_spans(passage):
         text = passage[start:end]
         shared = stem_content_words(text) & weights.keys()
         nearby = ((in_title | in_previous) & weights.keys()) - shared
-        score = sum(weights[stem] for stem in sorted(shared))
-        score += _CONTEXT_WEIGHT * sum(weights[stem] for stem in sorted(nearby))
-        if shared and score >= _MIN_SHARE * total and len(text.split()) >= MIN_WORDS:
-            copied += [passage[position:start], OPENING_TAG, text, CLOSING_TAG]
-            position = end
+        own = sum(weights[stem] for stem in sorted(shared))
+        share = own + _CONTEXT_WEIGHT * sum(weights[stem] for stem in sorted(nearby))
+        if total and text != title and len(text.split()) >= MIN_WORDS:
+            found.append(ScoredSentence(start, end, own / total, share / total))
         in_previous = shared
-    return "".join([*copied, passage[position:]])
+    return found

@@ -7,17 +7,16 @@ that everything works, and they compare answers that quote; they are no judgemen
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from convrag_offline.answering import MIN_SHARE
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.nugget_detection import CLOSING_TAG, OPENING_TAG, tag_nuggets
+from convrag_offline.nugget_detection import score_sentences
 from convrag_offline.rewriting import Exchange, find_missing_words
 from convrag_offline.tokens import stem_content_words
 
-_TAGGED = re.compile(f"{OPENING_TAG}(.*?){CLOSING_TAG}", re.DOTALL)
+_MATCHES = 1 / 3  # of the question's weight: a question names about three things, a nugget may answer one of them
 
 PARTIAL = 0.5
 """The least share of a nugget's content words for partial support; full support has all of them."""
@@ -47,8 +46,12 @@ def nuggetise(
         {"nuggets": [...]} as JSON, the nuggets that cover most of the question first.
     """
     complete = _complete_question(question, history, frequencies)
-    copies = [tag_nuggets(complete, each["text"], frequencies, each.get("title", "")) for each in passages]
-    spans = [span for copy in copies for span in _TAGGED.findall(copy)]
+    spans = [
+        each["text"][sentence.start : sentence.end]
+        for each in passages
+        for sentence in score_sentences(complete, each["text"], frequencies, each.get("title", ""))
+        if sentence.own and sentence.share >= _MATCHES
+    ]
     distinct = dict.fromkeys([*nuggets, *(" ".join(span.split()[:words]) for span in spans)])
     weights = frequencies.weigh_question(stem_content_words(complete))
     best = sorted(distinct, key=lambda text: -_share(text, weights))

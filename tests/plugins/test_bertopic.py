@@ -119,10 +119,59 @@ class TestClustering:
                 for labels in pool.map(lambda _: BertopicClusterer().cluster(texts, Given()), range(8))
             )
 
+    def test_topics_have_the_words_of_bertopic(self) -> None:
+        """Of the same texts with the same topics, by its own fit."""
+        import warnings
+
+        texts = [f"{'abc'[i % 3]} kettle{['whistles', 'boils', 'cools'][i % 3]} on day {i}" for i in range(30)]
+        clusterer = BertopicClusterer()
+        labels = clusterer.cluster(texts, Given(spread=0.2)).tolist()
+        words = clusterer.describe(texts, labels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from bertopic import BERTopic
+            from hdbscan import HDBSCAN
+            from sklearn.feature_extraction.text import CountVectorizer
+            from umap import UMAP
+
+            reference = BERTopic(
+                embedding_model=None,
+                umap_model=UMAP(n_neighbors=29, n_components=2, min_dist=0.01, random_state=42),
+                hdbscan_model=HDBSCAN(min_cluster_size=2, min_samples=1),
+                vectorizer_model=CountVectorizer(ngram_range=(1, 2), stop_words="english"),
+            )
+            topics, _ = reference.fit_transform(texts, Given(spread=0.2).embed(texts))
+        pairs = {(label, topic) for label, topic in zip(labels, topics, strict=True) if topic >= 0}
+        expected = {label: tuple(word for word, _ in reference.get_topic(topic)) for label, topic in pairs}
+        assert {label: found for label, found in words.items() if label >= 0} == expected
+
+    def test_the_words_of_given_groups(self) -> None:
+        texts = ["Tea is green.", "Green tea is hot.", "Das Wetter ist schön.", "Schönes Wetter heute.", "alone"]
+        words = BertopicClusterer(topic_words=3).describe(texts, [1, 1, 0, 0, -1])
+        assert list(words) == [0, 1]
+        assert "wetter" in words[0]
+        assert {"tea", "green"} <= set(words[1])
+        assert len(words[1]) == 3
+
+    @pytest.mark.parametrize("texts", [["the", "of", "and", "to", "in"], ["1", "2", "3", "4", "5"], ["a b"] * 5])
+    def test_texts_without_words_have_topics_but_no_words(self, texts: list[str]) -> None:
+        labels = BertopicClusterer().cluster(texts, Given()).tolist()
+        assert len(labels) == len(texts)
+        assert all(not found for found in BertopicClusterer().describe(texts, labels).values())
+
+    def test_topic_words_in_threads(self) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        texts = ["Tea is green.", "Green tea is hot.", "Milk is white.", "White milk is cold."]
+        expected = BertopicClusterer().describe(texts, [0, 0, 1, 1])
+        with ThreadPoolExecutor(4) as pool:
+            found = pool.map(lambda _: BertopicClusterer().describe(texts, [0, 0, 1, 1]), range(8))
+            assert all(words == expected for words in found)
+
 
 @pytest.fixture
 def absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "umap", None)
+    monkeypatch.setitem(sys.modules, "bertopic", None)
 
 
 @pytest.mark.usefixtures("absent")
@@ -138,13 +187,16 @@ def test_few_texts_need_no_library() -> None:
 
 @pytest.mark.usefixtures("absent")
 def test_what_is_missing_is_said(here: Path) -> None:
-    with pytest.raises(NotReady, match=r"umap.*pip install 'convrag\[bertopic\]'"):
+    with pytest.raises(NotReady, match=r"bertopic.*pip install 'convrag\[bertopic\]'"):
         Pipeline.compose("clusterer=bertopic", "generator=ginger")
 
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}, {"seed": -1}],
+    [
+        *({"neighbors": 1}, {"components": 0}, {"min_dist": 2.0}, {"min_cluster_size": 1}, {"min_samples": 0}),
+        *({"seed": -1}, {"topic_words": 0}),
+    ],
 )
 def test_impossible_parameters(parameters: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(parameters))):

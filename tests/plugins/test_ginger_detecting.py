@@ -19,6 +19,7 @@ from convrag.api.types import Completion, Nugget, Passage, Prompt
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.testing import DetectorContract, TaskContract
 from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
+from convrag_ginger.auto_detector import AutoDetector
 from convrag_ginger.llm_detector import LlmDetector, split_passage
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.task import DetectNuggetsTask
@@ -276,18 +277,36 @@ def test_sentences_that_match() -> None:
 
 
 def test_the_title_and_the_sentence_before_count_for_a_part() -> None:
+    query = "When was the whistling kettle patented in Chicago?"
+    whole = "The kettle was patented in Chicago. Then it was taken home by train. Nobody came by train."
+    assert found(query, whole, lead=False, best=0.4) == [whole[:35], whole[36:68]]
+    assert found(query, whole, context=0, lead=False, best=0.4) == [whole[:35]]
+    assert found(query, whole, "Whistling kettle in Chicago", lead=False, best=0.4) == [
+        whole[:35],
+        whole[36:68],
+        whole[69:],
+    ]
+
+
+def test_what_a_text_says_first_counts_more() -> None:
+    query = "Why is tea green?"
+    text = "Tea is green here. Tea is green there. Tea is green in May. Tea is green in June."
+    assert len(found(query, text, lead=False)) == 4
+    assert found(query, text, best=0.5) == ["Tea is green here.", "Tea is green there.", "Tea is green in May."]
+
+
+def test_a_passage_needs_enough_of_the_query() -> None:
     query, text = "When was the whistling kettle patented in Chicago?", "One was patented very late."
-    assert found(query, text) == []
-    assert found(query, text, "Whistling kettle") == [text]
-    assert found(query, text, "Whistling kettle", context=0) == []
-    assert found(query, f"The kettle whistles loudly. {text}")[-1] == text
+    assert found(query, text) == [text]
+    assert found(query, text, threshold=0.33) == []
+    assert found(query, text, "Whistling kettle", threshold=0.33) == [text]
 
 
 def test_what_is_far_behind_the_best_is_something_else() -> None:
     text = "The kettle was patented in Chicago. A kettle is hot here."
     query = "When was the kettle patented in Chicago?"
     assert found(query, text, context=0) == ["The kettle was patented in Chicago."]
-    assert len(found(query, text, context=0, best=0)) == 2
+    assert len(found(query, text, context=0, best=0.1)) == 2
 
 
 def test_headings_are_no_nuggets() -> None:
@@ -318,6 +337,12 @@ def test_sentences_cover_the_text_in_order(text: str) -> None:
 
 
 # The task ----------------------------------------------------------------------------------------------------------
+
+
+class TestAutoContract(DetectorContract):
+    def make(self) -> AutoDetector:
+        llm = Scripted(lambda passage: passage)
+        return AutoDetector(llm=llm, tagging=LlmDetector(llm=llm), matching=SentencesDetector())
 
 
 class TestTaskContract(TaskContract):

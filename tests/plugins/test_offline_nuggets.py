@@ -93,11 +93,11 @@ def test_a_summary_keeps_the_limit_and_prefers_whole_sentences(llm: ExtractiveLL
     long = "A kettle whistles when steam, which is water that was heated to its boiling point, leaves it."
     short = "A lid is small."
     assert ask(llm, "summarize", question="A kettle?", nuggets=[long, short], words=10) == short
+    clear = "A kettle whistles and is hot, which is what steam does."
+    assert ask(llm, "summarize", question="A kettle?", nuggets=[clear], words=8) == "A kettle whistles and is hot."
     for words, expected in (
         (17, long),
-        (16, "A kettle whistles when steam, which is water that was heated to its boiling point"),
-        (5, "A kettle whistles when steam"),
-        (1, "A"),
+        (16, ""),  # "A kettle whistles when steam, which is water" would be half of a clause
     ):
         assert ask(llm, "summarize", question="A kettle?", nuggets=[long], words=words) == expected
 
@@ -124,7 +124,16 @@ def test_a_quote_stands_in_the_passage_on_real_data(llm: ExtractiveLLM, mtrag_pa
             assert without_tags(copy) == context["text"]
             for nugget in re.findall(r"<IN>(.*?)</IN>", copy):
                 quote = ask(llm, "summarize", question=task["input"][-1]["text"], nuggets=[nugget], words=35)
-                assert 0 < len(quote.split()) <= 35
-                assert " ".join(quote.split()) in " ".join(re.sub(r"\s*\[\d+\]", "", context["text"]).split())
-                quotes += 1
+                assert len(quote.split()) <= 35
+                assert stands_in(quote, context["text"])
+                quotes += bool(quote)
     assert quotes > 100
+
+
+def stands_in(quote: str, text: str) -> bool:
+    """Whether a quotation stands in a text, without citations, or without asides, which a long sentence loses first."""
+    for left_out in (r"\s*\[\d+\]", r"\s*(?:\[\d+\]|\([^()]*\))"):
+        short, long = (" ".join(re.sub(left_out, "", part).split()) for part in (quote, text))
+        if short.rstrip(" .") in long:
+            return True
+    return False
