@@ -25,7 +25,7 @@ from pathlib import Path
 from convrag import LLM, Completion, hookimpl
 
 class CountingLLM(LLM):
-    "Answers with some words of the request, after a while, and writes down that it was asked."
+    "Answers with some words of the request, rewrites nothing, after a while, and writes down that it was asked."
     def complete(self, prompt):
         text = " ".join(message.content for message in prompt.messages)
         seed = blake2b(text.encode(), digest_size=8).digest()
@@ -33,6 +33,8 @@ class CountingLLM(LLM):
             file.write(seed.hex() + "\\n")
         time.sleep(0.02)
         words = text.split()
+        if prompt.task == "rewrite":  # another rewrite would be rejected, and the run partial
+            return Completion(prompt.inputs["question"], len(words), 8, cost_usd=0.001)
         return Completion(" ".join(words[byte % len(words)] for byte in seed), len(words), 8, cost_usd=0.001)
     def count_tokens(self, text):
         return len(text.split())
