@@ -44,7 +44,8 @@ class Dataset(Stage):
 
         digest = blake2b(digest_size=16)
         for passage in self.corpus(domain):
-            row = (passage.id, passage.title, passage.text, passage.url, sorted(passage.metadata.items()))
+            metadata = sorted((repr(key), _describe_value(value)) for key, value in passage.metadata.items())
+            row = (passage.id, passage.title, passage.text, passage.url, metadata)
             digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
@@ -192,3 +193,8 @@ class Task(Stage):
 
         Return the exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
         """
+
+
+def _describe_value(value: object) -> str:
+    """Describe a value of a passage's metadata in the same way in every process; sets have no order of their own."""
+    return repr(sorted(map(repr, value))) if isinstance(value, set | frozenset) else repr(value)

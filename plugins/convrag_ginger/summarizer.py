@@ -38,6 +38,8 @@ class LlmSummarizer(Summarizer):
         DataError: the prompt's file is missing or is no template.
     """
 
+    libraries = ("bm25s",)
+
     def __init__(
         self,
         *,

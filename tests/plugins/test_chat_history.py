@@ -16,7 +16,7 @@ from convrag.api.models import LLM
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Question, Turn
 from convrag.turn.session import Session
 from convrag_condense.chat import ChatGenerator
-from convrag_condense.exchange import format_passage
+from convrag_condense.exchange import format_item, replace_hint
 from convrag_dedup.context import DedupContext
 
 PER_MESSAGE = 4
@@ -51,7 +51,7 @@ class Rebuilt:
             if turn.answer.strip():
                 user = self.render(turn.question, shown, first=not exchanges)
                 exchanges.append({"user": user, "turn": turn, "items": items, "evidence": shown})
-        sent = self.restore_hinted_texts(self.select(exchanges, question.text))
+        sent = self.fit_hinted_texts(self.select(exchanges, question.text), question.text)
         system = chat.template.render(question="", evidence=[], first=True).messages[0]
         pairs = [message for each in sent for message in (each["user"], Message("assistant", each["turn"].answer))]
         self.earlier = [system, *pairs]
@@ -59,12 +59,13 @@ class Rebuilt:
         self.messages = [*self.earlier, self.render(question.text, shown, first=not exchanges)]
         self.history = [{"user": each["turn"].question, "assistant": each["turn"].answer} for each in sent]
         self.evidence = shown if shown or not sent or chat.every_turn else sent[0]["evidence"]
+        self.earlier_evidence = [item for each in sent for item in each["evidence"]]
         self.counts = (len(sent), len(exchanges) - len(sent))
 
     def show(self, items: Any, *, follow_up: bool) -> list[dict[str, Any]]:
         if follow_up and not self.chat.every_turn:
             return []
-        return [format_passage(self.number(item.passage), item.passage, item.text) for item in items]
+        return [format_item(self.number(item.passage), item) for item in items]
 
     def number(self, passage: Passage) -> int:
         return self.numbers.setdefault(passage.id, len(self.numbers) + 1)
@@ -73,8 +74,7 @@ class Rebuilt:
         return self.chat.template.render(question=question, evidence=evidence, first=first).messages[1]
 
     def select(self, exchanges: list[dict[str, Any]], question: str) -> list[dict[str, Any]]:
-        system = self.chat.template.render(question="", evidence=[], first=True).messages[0]
-        remaining = self.chat.max_prompt_tokens - sum(len(t.split()) + PER_MESSAGE for t in (system.content, question))
+        remaining = self.count_free(question)
         first, newest = exchanges[:1], []
         remaining -= sum(map(self.size, first))
         for each in reversed(exchanges[1:]):
@@ -83,6 +83,17 @@ class Rebuilt:
                 break
             newest.append(each)
         return [*first, *reversed(newest)]
+
+    def count_free(self, question: str) -> int:
+        system = self.chat.template.render(question="", evidence=[], first=True).messages[0]
+        return self.chat.max_prompt_tokens - sum(len(t.split()) + PER_MESSAGE for t in (system.content, question))
+
+    def fit_hinted_texts(self, selected: list[dict[str, Any]], question: str) -> list[dict[str, Any]]:
+        while True:
+            restored = self.restore_hinted_texts(selected)
+            if len(selected) < 2 or sum(map(self.size, restored)) <= self.count_free(question):
+                return restored
+            selected = [selected[0], *selected[2:]]
 
     def size(self, exchange: dict[str, Any]) -> int:
         texts = (exchange["user"].content, exchange["turn"].answer)
@@ -94,8 +105,8 @@ class Rebuilt:
         for each in exchanges:
             orphans = [item for item in each["items"] if item.hint and item.passage.id not in shown]
             if orphans and each["evidence"]:
-                items = [replace(i, text=i.passage.content) if i in orphans else i for i in each["items"]]
-                evidence = [format_passage(self.number(i.passage), i.passage, i.text) for i in items]
+                items = [replace_hint(item) if item in orphans else item for item in each["items"]]
+                evidence = [format_item(self.number(item.passage), item) for item in items]
                 user = self.render(each["turn"].question, evidence, first=False)
                 each = {**each, "user": user, "evidence": evidence}
             shown.update(item.passage.id for item in each["items"])
@@ -114,7 +125,12 @@ def ask(chat: ChatGenerator, question: Question, evidence: Evidence) -> str:
     answer = chat.generate(question, evidence)
     prompt = chat.llm.prompts[-1]  # type: ignore[attr-defined]
     assert list(prompt.messages) == expected.messages
-    assert prompt.inputs == {"question": question.text, "history": expected.history, "evidence": expected.evidence}
+    assert prompt.inputs == {
+        "question": question.text,
+        "history": expected.history,
+        "evidence": expected.evidence,
+        "earlier_evidence": expected.earlier_evidence,
+    }
     assert (answer.trace["exchanges"], answer.trace["exchanges_left_out"]) == expected.counts
     named = [*(item.passage.id for item in evidence.items), *answer.citations]
     assert answer.trace["numbers"] == {name: expected.numbers[name] for name in named if name in expected.numbers}

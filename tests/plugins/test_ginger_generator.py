@@ -138,6 +138,8 @@ ODD = "Odd is a name. Odd was a king."
 
 
 class TestGingerContract(GeneratorContract):
+    without_results = ("matplotlib",)
+
     def make(self) -> GingerGenerator:
         return ginger(detector=SentencesDetector(threshold=0))
 

@@ -317,7 +317,7 @@ def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() ->
         "rewriter": "condense",
         "retriever": "hybrid",
         "reranker": "cross_encoder",
-        "context": "full",
+        "context": "snippets",
         "generator": "chat",
     }
     assert (config.top_k, config.top_n) == (15, 6)

@@ -77,7 +77,7 @@ def test_mtrags_checker_would_accept_what_is_written(run: Path, tmp_path: Path) 
 
 def test_what_was_written_scores_like_the_run(run: Path, tmp_path: Path) -> None:
     export(run, tmp_path / "out.jsonl", "task.contexts=hits")
-    chosen = ["metrics=[answers,ranking]", "hydra.run.dir=again"]
+    chosen = ["metrics=[answers,ranking]", "hydra.run.dir=again", "task.missing=skip"]
     done = convrag("task=evaluate", f"task.answers={tmp_path / 'out.jsonl'}", *chosen, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     before, after = (

@@ -149,7 +149,14 @@ def test_the_answer_is_in_the_order_of_the_scores(here: Path) -> None:
     ranking = [f"c<::>1 Q0 {name} {rank} {9 - rank} given" for rank, name in enumerate(PASSAGES, start=1)]
     Path("given.trec").write_text("\n".join(ranking), encoding="utf-8")
     data = ["dataset=jsonl", "dataset.corpus=corpus.jsonl", "retriever=run", "retriever.path=given.trec"]
-    few = ["detector.threshold=0.1", "detector.best=0", "clusterer=similarity", "rewriter=none", "tracker=none"]
+    few = [
+        "detector=sentences",
+        "detector.threshold=0.1",
+        "detector.best=0",
+        "clusterer=similarity",
+        "rewriter=none",
+        "tracker=none",
+    ]
     model = ["generator=ginger", "ranker=duot5", f"ranker.model={MODELS / 'tiny_duot5'}"]
     answer = Pipeline.compose(*data, *few, *model).turn("c", QUERY).answer
     trace: Any = answer.trace

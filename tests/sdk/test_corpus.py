@@ -11,6 +11,7 @@ import pytest
 
 import toys
 from convrag.api.errors import ConvragError
+from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.corpus import Corpus
 from convrag.store.store import Store
@@ -54,3 +55,9 @@ def test_a_damaged_copy_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureF
     assert list(Corpus(data, "default", Store(tmp_path))) == first
     assert data.read == 2
     assert f"{file.parent}: passages.sqlite is damaged; it is built again" in caplog.text
+
+
+def test_another_metadatum_is_another_corpus() -> None:
+    one, same, other = (Dataset.corpus_fingerprint(Data(year=year), "default") for year in (1969, 1969, 1972))
+    assert one == same != other
+    assert Dataset.corpus_fingerprint(Data(tags={"a", "b"}), "default") != one
