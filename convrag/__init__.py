@@ -23,7 +23,7 @@ from convrag.api.errors import (
 )
 from convrag.api.hookspecs import Register, hookimpl
 from convrag.api.models import LLM, Embedder
-from convrag.api.records import Cell, Measurement, Report, Run, RunSummary, Slice, Sweep, TurnRecord, Usage
+from convrag.api.records import Measurement, Report, Run, RunSummary, Slice, TurnRecord, Usage
 from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
     Clusterer,
@@ -39,6 +39,7 @@ from convrag.api.stages import (
     Task,
     Tracker,
 )
+from convrag.api.sweeps import Cell, Sweep
 from convrag.api.types import (
     Answer,
     Completion,

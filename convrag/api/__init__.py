@@ -5,7 +5,8 @@
 * `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
-* `records`: turns, usage, reports and the summary of a run, and the cells of a sweep.
+* `records`: turns, usage, reports and the summary of a run.
+* `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `errors`: the exceptions.
 """

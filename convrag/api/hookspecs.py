@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import pluggy
 
-from convrag.api.records import Report, Run, RunSummary, Sweep, TurnRecord
+from convrag.api.records import Report, Run, RunSummary, TurnRecord
 from convrag.api.stage import Stage
+from convrag.api.sweeps import Sweep
 from convrag.api.types import Completion, Prompt
 
 hookspec = pluggy.HookspecMarker("convrag")

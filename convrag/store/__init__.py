@@ -14,6 +14,7 @@
 * `manifest`: what a built folder holds, so that damaged and missing files are found.
 * `fingerprint`: hashes of stages, values and files, of which keys are made.
 * `source`: hashes of the source code that the results of a class depend on.
+* `imports`: the modules of convrag that source code imports.
 * `locks`: locks by key, across threads and processes.
 * `folder_lock`: a folder is written by one process at a time.
 * `forking`: a process and its forked children share neither locks nor connections.

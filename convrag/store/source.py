@@ -10,9 +10,7 @@ they compute nothing.
 from __future__ import annotations
 
 import os
-import re
 import sys
-from ast import literal_eval
 from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
@@ -21,17 +19,11 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-CONVRAG = "convrag"
-_WITHOUT_RESULTS = tuple(f"{CONVRAG}.{room}." for room in ("api", "store", "registry", "config"))
+from convrag.store.imports import CONVRAG, find_file, find_imported_modules, find_imports, read_libraries, read_text
+
 _SUFFIXES = frozenset(
     {".py", ".so", ".pyd", ".jinja", ".jinja2", ".j2", ".txt", ".md", ".json", ".yaml", ".yml", ".toml"}
 )
-_IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<module>convrag\b[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
-    r"|import[ \t]+(?P<modules>[^\n#;]*))",
-    re.MULTILINE,
-)
-_LIBRARIES = re.compile(r"^LIBRARIES = (\(.*\))", re.MULTILINE)
 
 
 class Source(NamedTuple):
@@ -62,8 +54,8 @@ def read_source(cls: type, libraries: Iterable[str] = ()) -> Source:
             hashes[top], names = _read_package(places) if places else (_hash_functions(base), frozenset())
             imported |= names
     modules = find_imported_modules(imported)
-    hashes |= {module: _hash_files([_find_file(module)]) for module in modules}
-    named = [name for module in modules for name in _read_libraries(module)]
+    hashes |= {module: _hash_files([find_file(module)]) for module in modules}
+    named = [name for module in modules for name in read_libraries(module)]
     return Source(_combine(hashes), tuple(sorted({*named})))
 
 
@@ -87,28 +79,8 @@ def hash_modules(*names: str) -> str:
         names: dotted names ("acme.search_index").
     """
     files = [Path(str(spec.origin)) for name in names if (spec := find_spec(name)) is not None]
-    imported = find_imported_modules(name for file in files for name in _find_imports(_read_text(file)))
-    return _hash_files([*files, *map(_find_file, imported)])
-
-
-def find_imported_modules(names: Iterable[str]) -> list[str]:
-    """Find the modules of convrag behind imported names, and those that they import, without those of `api` and so on.
-
-    Args:
-        names: dotted names, of modules or of what they define ("convrag.sdk.sentences", "convrag.PromptTemplate").
-
-    Returns:
-        The modules, sorted.
-    """
-    found: set[str] = set()
-    waiting = [module for name in names for module in _resolve(name)]
-    while waiting:
-        module = waiting.pop()
-        if module in found or module.startswith(_WITHOUT_RESULTS):
-            continue
-        found.add(module)
-        waiting += [inner for name in _find_imports(_read_text(_find_file(module))) for inner in _resolve(name)]
-    return sorted(found)
+    imported = find_imported_modules(name for file in files for name in find_imports(read_text(file)))
+    return _hash_files([*files, *map(find_file, imported)])
 
 
 def _find_places(top: str) -> tuple[Path, ...]:
@@ -128,8 +100,8 @@ def _find_places(top: str) -> tuple[Path, ...]:
 def _read_package(places: tuple[Path, ...]) -> tuple[str, frozenset[str]]:
     """Return a hash of the files of a package, and the dotted names that it imports from convrag."""
     files = _list_files(places)
-    texts = (_read_text(path) for path in files if path.suffix == ".py")
-    return _hash_files(files), frozenset(name for text in texts for name in _find_imports(text))
+    texts = (read_text(path) for path in files if path.suffix == ".py")
+    return _hash_files(files), frozenset(name for text in texts for name in find_imports(text))
 
 
 def _list_files(places: Iterable[Path]) -> list[Path]:
@@ -142,67 +114,6 @@ def _list_files(places: Iterable[Path]) -> list[Path]:
             subfolders[:] = sorted(name for name in subfolders if name != "__pycache__" and not name.startswith("."))
             files += (path for name in sorted(names) if (path := Path(folder, name)).suffix in _SUFFIXES)
     return files
-
-
-def _find_imports(text: str) -> Iterator[str]:
-    """Yield the dotted names that a module imports from convrag, wherever in the module."""
-    for found in _IMPORT.finditer(text):
-        if module := found["module"]:
-            names = re.sub(r"#[^\n]*", "", found["names"]).strip("() \t\n").split(",")
-            yield from (f"{module}.{words[0]}" for name in names if (words := name.split()))
-        else:
-            modules = (name.split()[0] for name in found["modules"].split(",") if name.split())
-            yield from (f"{name}.*" for name in modules if name.partition(".")[0] == CONVRAG)
-
-
-def _resolve(name: str) -> Iterator[str]:
-    """Yield the modules of convrag behind a dotted name. A package yields the module from which it has the name."""
-    package, _, attribute = name.rpartition(".")
-    if _is_module(name):
-        yield name
-        return
-    if _is_module(package):
-        yield package
-        return
-    file = _find_file(package)
-    offered = _read_facade(file)
-    if attribute == "*":
-        yield from (module for modules in offered.values() for module in modules)
-    else:
-        yield from offered.get(attribute, [package] if file.is_file() else [])
-
-
-def _is_module(name: str) -> bool:
-    file = _find_file(name)
-    return file.is_file() and file.name != "__init__.py"
-
-
-@cache
-def _read_facade(file: Path) -> dict[str, list[str]]:
-    """Read which names the `__init__` of a package imports from other modules: name -> modules."""
-    offered: dict[str, list[str]] = {}
-    for name in _find_imports(_read_text(file)):
-        module, _, attribute = name.rpartition(".")
-        offered.setdefault(attribute, []).append(module)
-    return offered
-
-
-def _find_file(module: str) -> Path:
-    """Find the file of a module or package of convrag; it need not exist."""
-    path = Path(__file__).parents[1].joinpath(*module.split(".")[1:])
-    return path / "__init__.py" if path.is_dir() else path.with_name(f"{path.name}.py")
-
-
-@cache
-def _read_libraries(module: str) -> tuple[str, ...]:
-    """Read the constant LIBRARIES of a module: the distributions whose versions bear on what it computes."""
-    found = _LIBRARIES.search(_read_text(_find_file(module)))
-    return tuple(literal_eval(found[1])) if found else ()
-
-
-@cache
-def _read_text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _hash_files(paths: Iterable[Path]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from omegaconf import DictConfig
 
 from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.records import Cell
+from convrag.api.sweeps import Cell
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
@@ -97,7 +97,7 @@ def _explain(
     if not groups <= set(GROUPS) or any(groups & used[id_] for id_ in ids):
         return f"{said}: the stages are the same with each value"
     if len(ids) == len(choices):
-        return f"{said}: no cell uses {it}"
+        return f"{said}: no stage of any cell uses {it}"
     others = [key for key in _varied(list(choices.values())) if key not in factors]
     levels = {key: dict.fromkeys(choices[id_].get(key) for id_ in ids) for key in others}
     told = {key: found for key, found in levels.items() if set(found) != {each.get(key) for each in choices.values()}}

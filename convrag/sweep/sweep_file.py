@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import DataError
-from convrag.api.records import Cell, Sweep
+from convrag.api.sweeps import Cell, Sweep
 from convrag.store.atomic import write_atomically
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"

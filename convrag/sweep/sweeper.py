@@ -17,7 +17,8 @@ from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import NotReady
-from convrag.api.records import Cell, Report, Sweep
+from convrag.api.records import Report
+from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import convrag
-from convrag.store.source import find_imported_modules, hash_convrag, read_source
+from convrag.store.imports import find_imported_modules
+from convrag.store.source import hash_convrag, read_source
 
 _PRINT = """
 from {module} import Topic

@@ -99,7 +99,7 @@ def test_a_reason_may_be_two_choices_or_one_of_several() -> None:
 def test_factors_that_no_cell_uses_are_named_together() -> None:
     states, notes = marked("rewriter=none,mmr", "clusterer=a,b", "ranker=a,b", same=lambda each: each["rewriter"])
     assert states.count("same") == 6
-    assert notes == ["clusterer and ranker made no difference to 8 cells: no cell uses them"]
+    assert notes == ["clusterer and ranker made no difference to 8 cells: no stage of any cell uses them"]
 
 
 def test_a_stage_that_is_used_and_equal_is_not_called_unused() -> None:
