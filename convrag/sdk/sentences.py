@@ -22,8 +22,9 @@ READ_IN_FULL = 50_000
 
 # The lookbehind keeps the search from starting again at each space of a long row of spaces.
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
-# An end after a word that is too long for an abbreviation, before a capital letter or a citation.
-_CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
+CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
+"""The space between two sentences: after a word too long for an abbreviation, before a capital or a citation."""
+
 _LINE = re.compile(r"[^\r\n]+")
 _SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
 _CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
@@ -71,7 +72,7 @@ def segment_line(line: str, *, fast: bool = False) -> list[str]:
         fast: whether to split at certain ends alone, without pysbd.
     """
     if fast:
-        return _CERTAIN_GAP.split(line)
+        return CERTAIN_GAP.split(line)
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
@@ -89,7 +90,7 @@ def remove_citations(text: str) -> str:
 def _cut_at_certain_ends(line: str) -> Iterator[str]:
     """Cut a line into blocks of at most READ_AT_ONCE characters; a block is longer only where no end is certain."""
     start = last = 0
-    for gap in _CERTAIN_GAP.finditer(line):
+    for gap in CERTAIN_GAP.finditer(line):
         if gap.end() - start > READ_AT_ONCE and last > start:
             yield line[start:last]
             start = last

@@ -14,22 +14,22 @@ from convrag.store.surrogates import mend_surrogates
 log = logging.getLogger(__name__)
 
 
-def make_keepable(reply: Completion, codec: Codec, source: str) -> Completion:
-    """Return a reply that can be kept, since it was paid for: with a mended text, and without what cannot be kept.
+def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
+    """Convert a reply to bytes, with a mended text, and without what cannot be kept.
 
     Args:
         reply: what the model's stage returned.
         codec: that of the stage's method.
         source: the stage and its method, for a warning that names what was left out.
     """
-    if isinstance(reply.text, str) and (mended := mend_surrogates(reply.text)) != reply.text:
-        reply = replace(reply, text=mended)
+    if isinstance(reply.text, str):
+        reply = replace(reply, text=mend_surrogates(reply.text))
     try:
-        codec.encode(reply)
+        return codec.encode(reply)
     except CannotBeKept as error:
         log.warning("%s returned %s at %s, which cannot be kept: it is left out", source, error.problem, error.place)
-        return Completion(**{field.name: _keep_or_default(reply, field, codec) for field in fields(Completion)})
-    return reply
+        kept = {field.name: _keep_or_default(reply, field, codec) for field in fields(Completion)}
+        return codec.encode(Completion(**kept))
 
 
 def _keep_or_default(reply: Completion, field: Field[Any], codec: Codec) -> Any:

@@ -14,7 +14,7 @@ from convrag.api.stage import Stage
 from convrag.api.types import Completion
 from convrag.store.codecs import Codec
 from convrag.store.marked_json import CannotBeKept
-from convrag.store.replies import make_keepable
+from convrag.store.replies import encode_reply
 from convrag.store.store import FILE, Store
 
 log = logging.getLogger(__name__)
@@ -59,10 +59,11 @@ class MethodResults:
         Raises:
             ConvragError: the result cannot be kept; names the place in it.
         """
-        if self._is_paid and isinstance(result, Completion):
-            result = make_keepable(result, self.codec, self.name)
         try:
-            data = self.codec.encode(result)
+            if self._is_paid and isinstance(result, Completion):
+                data = encode_reply(result, self.codec, self.name)
+            else:
+                data = self.codec.encode(result)
             return data, self._decode_own(data)
         except CannotBeKept as error:
             raise self.make_error(error) from error

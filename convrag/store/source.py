@@ -66,7 +66,7 @@ def hash_convrag() -> str:
 
 
 @cache
-def source_hash(module: str) -> str:
+def hash_package(module: str) -> str:
     """Hash the package that a module belongs to; the hash is empty if it has no file."""
     return _read_package(places)[0] if (places := _find_places(module.partition(".")[0])) else ""
 

@@ -151,7 +151,7 @@ class CallContract(StageContract):
             store = Store(folder)
             computed, reused = (self._answer_from_store(store) for _ in range(2))
         plain = self._answer_from_store(None)
-        refused = [one for one, other in zip(computed, plain, strict=True) if one.type == "error" != other.type]
+        refused = [one for one, other in zip(computed, plain, strict=True) if one.is_error and not other.is_error]
         difference = find_difference([computed], [reused], ("computed", "from the store"))
         if refused or difference:
             self._skip_unless_deterministic()

@@ -110,7 +110,7 @@ class FingerprintContract:
                 result = self.call(variants.build(**changed))
             except ConvragError:
                 continue  # the value is not valid
-            if isinstance(result, Frozen) and result.type == "error":
+            if isinstance(result, Frozen) and result.is_error:
                 continue  # likewise
             assert result == expected, f"{name} is marked operational, and changes the result"
 

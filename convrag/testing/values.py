@@ -15,11 +15,19 @@ _SHARED = (Passage, Turn, Conversation)
 """Rows of a data set: stages hand on the objects that they were given, and change none."""
 
 
+_ERROR = "error"
+
+
 class Frozen(NamedTuple):
     """A copy of a value: the name of its type, and its contents as plain data (parts are copies in turn)."""
 
     type: str
     contents: Any
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call raised an error instead of returning a value."""
+        return self.type == _ERROR
 
     def __repr__(self) -> str:
         """Show the value as Python would, cut to 200 characters."""
@@ -90,7 +98,7 @@ def describe_difference(
 def freeze_error(error: Exception) -> Frozen:
     """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
     name = type(error).__name__
-    return Frozen("error", name if isinstance(error, ConvragError) else f"{name}: {error}")
+    return Frozen(_ERROR, name if isinstance(error, ConvragError) else f"{name}: {error}")
 
 
 def find_difference(

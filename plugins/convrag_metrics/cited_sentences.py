@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from convrag.sdk.sentences import READ_IN_FULL, segment_line
+from convrag.sdk.sentences import CERTAIN_GAP, READ_IN_FULL, segment_line
 from convrag_metrics.record_texts import CODE_OR_CITATION, strip_citations
 
 _LEADING_MARK = re.compile(r"^(?:\s*\[\s*\d{1,3}(?:\s*[,;]\s*\d{1,3})*\s*\])+[.,;:]?")
@@ -15,7 +15,6 @@ _LIST_MARKER = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s*$")
 _END = re.compile(r"[.!?]")
 # An end after a word that is too long for an abbreviation, before a capital or a citation, or at the end of the text.
 _CERTAIN_END = re.compile(r"(?<=[a-z]{4})[.!?](?=\s+[A-Z\[]|\s*$)")
-_CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
 
 
 class CitedSentence(NamedTuple):
@@ -52,7 +51,7 @@ def segment_sentences(text: str) -> Iterator[str]:
     pysbd is slow, and is called only for the text between two ends that are certain.
     """
     for line in filter(str.strip, text.splitlines()):
-        for part in _join_unclosed(_CERTAIN_GAP.split(line)):
+        for part in _join_unclosed(CERTAIN_GAP.split(line)):
             certain = len(_END.findall(part)) == len(_CERTAIN_END.findall(part))
             yield from [part] if certain else segment_line(part, fast=len(text) > READ_IN_FULL)
 

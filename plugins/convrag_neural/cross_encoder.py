@@ -33,8 +33,6 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
         ConvragError: when it is used, the model cannot be loaded.
     """
 
-    way_out = "ranker.model=<folder>, or ranker=bm25, which needs no model"
-
     def __init__(
         self,
         *,

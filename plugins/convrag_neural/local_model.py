@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
-from convrag import ConfigError, ConvragError, Stage
+from convrag import ConfigError, ConvragError, Ranker, Stage
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
 from convrag_neural.model_files import find_model_problem, find_revision, is_local
@@ -30,8 +30,6 @@ class LocalModelStage(Stage, Generic[M]):
     """
 
     libraries = ("numpy", "torch", "transformers")
-    way_out: ClassVar[str] = "embedder.model=<folder>, or embedder=lsa, which needs no model"
-    """What to type where the model is missing."""
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
@@ -48,7 +46,8 @@ class LocalModelStage(Stage, Generic[M]):
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
         if problem := find_model_problem(self.model):
-            yield f"{problem} ({self.way_out})"
+            group, option = ("ranker", "bm25") if isinstance(self, Ranker) else ("embedder", "lsa")
+            yield f"{problem} ({group}.model=<folder>, or {group}={option}, which needs no model)"
 
     def content_hash(self) -> str:
         """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""

@@ -30,7 +30,6 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         prompts_per_batch: prompts that are read at once, at most.
     """
 
-    way_out = "ranker.model=<folder>, or ranker=bm25, which needs no model"
     requires: ClassVar[Mapping[str, str]] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}
 
     def __init__(

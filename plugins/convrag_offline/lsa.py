@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Embedder, Store
 from convrag.store.fingerprint import digest, find_version
-from convrag.store.source import source_hash
+from convrag.store.source import hash_package
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class LsaEmbedder(Embedder):
                 if not (corpora := open_corpora(self.dataset, self.store)):
                     raise ConfigError(_NO_CORPUS)
                 sources = [corpus.fingerprint for corpus in corpora]
-                code = [source_hash(__name__), *map(find_version, self.libraries)]
+                code = [hash_package(__name__), *map(find_version, self.libraries)]
                 key = digest(["lsa", sources, self.dimensions, self.passages, code])
                 folder = self.store.folder(
                     "embedders", key, lambda path: learn(corpora, self.dimensions, self.passages).save(path)
