@@ -42,9 +42,9 @@ class CompareAnswersTask(Task):
     """Compare the answers of finished runs at equal length: each pair of answers is cut to the shorter one in words.
 
     Longer answers score higher, and GINGER's are longer than those of its baselines. Citations are no words, and are
-    left out. Every two runs are compared over
-    the turns that both have, with the chosen metrics, such as `"metrics=[nuggets]"` or `"metrics=[answers]"`; measures
-    that are equal in all turns are left out. The folder gets comparison.json.
+    left out. Every two runs are compared over the turns that both have, with the chosen metrics, such as
+    `"metrics=[nuggets]"` or `"metrics=[answers]"`; measures that are equal in all turns are left out. The folder gets
+    comparison.json.
 
         python -m convrag task=compare_answers "task.records=[outputs/A,outputs/B]" "metrics=[nuggets]"
 

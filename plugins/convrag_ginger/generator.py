@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -26,13 +25,12 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag.sdk.clauses import shorten_by_clauses
-from convrag.sdk.sentences import get_first_sentence, remove_citations
 from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
+from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
 from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
-from convrag_ginger.length_limit import LengthLimit, count_words, join_sentences
+from convrag_ginger.length_limit import LengthLimit, join_sentences
 from convrag_ginger.report import report_outcomes
 
 
@@ -104,7 +102,7 @@ class GingerGenerator(Generator):
         duplicates: float | None = 0.8,
         support: float = 0.5,
         check: Literal["words", "llm"] = "words",
-        unsupported: Literal["reduce", "drop", "keep"] = "reduce",
+        unsupported: Unsupported = "reduce",
         fluency: bool = False,
         unanswerable: str = "The passages do not answer this question.",
         prompt: Path | None = None,
@@ -126,20 +124,19 @@ class GingerGenerator(Generator):
         self.clusterer = clusterer
         self.embedder = embedder
         self.ranker = ranker
-        self.summarizer = summarizer
-        self.words = words
-        self.clusters = clusters
         self.few = few
         self.least_nuggets = least_nuggets
         self.outliers = outliers
         self.duplicates = duplicates
-        self.unsupported = unsupported
         self.fluency = fluency
         self.unanswerable = unanswerable
         sampling = {"temperature": temperature}
         support_prompt = PromptTemplate("support", package="convrag_ginger")
         self.attributor = Attributor(
             support, LlmSupportJudge(llm, support_prompt, sampling) if check == "llm" else None
+        )
+        self.writer = SentenceWriter(
+            summarizer, self.attributor, self.limit, words=words, clusters=clusters, unsupported=unsupported
         )
         fluency_prompt = PromptTemplate("fluency", package="convrag_ginger", path=prompt)
         self.editor = FluencyEditor(
@@ -158,8 +155,9 @@ class GingerGenerator(Generator):
         merged = self._merge(nuggets)
         clusters = self._cluster(query, merged) if merged else []
         order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
-        counts = Counter(reduced=0, left_out=0)
-        sentences = self._summarize(query, nuggets, clusters, order, counts)
+        written = self.writer.write(query, nuggets, clusters, order)
+        sentences = written.sentences
+        counts = {"reduced": written.reduced, "left_out": written.left_out}
         if not sentences:
             trace: dict[str, Any] = {
                 "outcome": "unanswerable",
@@ -228,63 +226,6 @@ class GingerGenerator(Generator):
         """Words for the topics of the groups of texts, as far as the clusterer has any."""
         labels = {index: number for number, members in enumerate(groups) for index in members}
         return self.clusterer.describe(texts, [labels.get(index, -1) for index in range(len(texts))])
-
-    def _summarize(
-        self,
-        query: str,
-        nuggets: Sequence[Nugget],
-        clusters: Sequence[Cluster],
-        order: Sequence[int],
-        counts: Counter[str],
-    ) -> list[CitedSentence]:
-        """A sentence for each of the best clusters, until the limit is reached; each text once."""
-        sentences: dict[str, CitedSentence] = {}
-        for index in order[: self.clusters]:
-            if len(sentences) == self.limit.sentences:
-                break
-            room = self.limit.words - count_words(sentences)
-            sentence = self._say(query, index, clusters[index], nuggets, room, counts)
-            if sentence is None or sentence.text in sentences:
-                continue
-            if count_words([sentence.text]) > room:
-                break
-            sentences[sentence.text] = sentence
-        return list(sentences.values())
-
-    def _say(
-        self,
-        query: str,
-        index: int,
-        cluster: Cluster,
-        nuggets: Sequence[Nugget],
-        room: int,
-        counts: Counter[str],
-    ) -> CitedSentence | None:
-        """The summary of a cluster, or a sentence of it that is quoted; None where neither can be used."""
-        members = [nuggets[member] for member in cluster.members]
-        representatives = [merged.nugget for merged in cluster.nuggets]
-        summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
-        if text := shorten_by_clauses(summary, self.words):
-            sentence = self.attributor.attribute(text, index, members)
-            if sentence.supported or self.unsupported == "keep":
-                return sentence
-        if text and self.unsupported == "drop":
-            counts["left_out"] += 1
-            return None
-        for quote in _quote(representatives, self.words, room):
-            sentence = self.attributor.attribute(quote, index, members)
-            if sentence.supported:
-                counts["reduced"] += bool(text)
-                return sentence
-        counts["left_out"] += 1
-        return None
-
-
-def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
-    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those that fit the room."""
-    sentences = [get_first_sentence(" ".join(remove_citations(nugget.text).split())) for nugget in nuggets]
-    yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
-    yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)
 
 
 def _trace_of_cluster(cluster: Cluster) -> dict[str, Any]:

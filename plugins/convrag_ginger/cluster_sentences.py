@@ -1,0 +1,98 @@
+"""What each of the best clusters says, in a sentence that its nuggets support."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+from convrag import Nugget, Summarizer
+from convrag.sdk.clauses import shorten_by_clauses
+from convrag.sdk.sentences import get_first_sentence, remove_citations
+from convrag_ginger.attribution import Attributor, CitedSentence
+from convrag_ginger.clusters import Cluster
+from convrag_ginger.length_limit import LengthLimit, count_words
+
+Unsupported = Literal["reduce", "drop", "keep"]
+"""What becomes of a sentence that its nuggets do not support; see GingerGenerator."""
+
+
+class WrittenSentences(NamedTuple):
+    """The sentences of an answer; how many were reduced to a quotation, and how many clusters gave none."""
+
+    sentences: list[CitedSentence]
+    reduced: int
+    left_out: int
+
+
+class SentenceWriter:
+    """Writes a sentence for each of the best clusters; see GingerGenerator for the parameters."""
+
+    def __init__(
+        self,
+        summarizer: Summarizer,
+        attributor: Attributor,
+        limit: LengthLimit,
+        *,
+        words: int,
+        clusters: int | None,
+        unsupported: Unsupported,
+    ) -> None:
+        self.summarizer = summarizer
+        self.attributor = attributor
+        self.limit = limit
+        self.words = words
+        self.clusters = clusters
+        self.unsupported = unsupported
+
+    def write(
+        self, query: str, nuggets: Sequence[Nugget], clusters: Sequence[Cluster], order: Sequence[int]
+    ) -> WrittenSentences:
+        """Write the sentences, until the limit is reached; each text once.
+
+        Args:
+            query: the question.
+            nuggets: all nuggets, which the clusters name by their positions.
+            clusters: the clusters.
+            order: their positions, best first.
+        """
+        sentences: dict[str, CitedSentence] = {}
+        reduced = left_out = 0
+        for index in order[: self.clusters]:
+            if len(sentences) == self.limit.sentences:
+                break
+            room = self.limit.words - count_words(sentences)
+            sentence, is_reduced = self._summarize(query, index, clusters[index], nuggets, room)
+            reduced += is_reduced
+            left_out += sentence is None
+            if sentence is None or sentence.text in sentences:
+                continue
+            if count_words([sentence.text]) > room:
+                break
+            sentences[sentence.text] = sentence
+        return WrittenSentences(list(sentences.values()), reduced, left_out)
+
+    def _summarize(
+        self, query: str, index: int, cluster: Cluster, nuggets: Sequence[Nugget], room: int
+    ) -> tuple[CitedSentence | None, bool]:
+        """The summary of a cluster, or a sentence of it that is quoted, or None; and whether a summary was reduced."""
+        members = [nuggets[member] for member in cluster.members]
+        representatives = [merged.nugget for merged in cluster.nuggets]
+        summary = get_first_sentence(self.summarizer.summarize(query, representatives, self.words))
+        if text := shorten_by_clauses(summary, self.words):
+            sentence = self.attributor.attribute(text, index, members)
+            if sentence.supported or self.unsupported == "keep":
+                return sentence, False
+            if self.unsupported == "drop":
+                return None, False
+        for quote in _quote(representatives, self.words, room):
+            sentence = self.attributor.attribute(quote, index, members)
+            if sentence.supported:
+                return sentence, bool(text)
+        return None, False
+
+
+def _quote(nuggets: Sequence[Nugget], words: int, room: int) -> Iterator[str]:
+    """The first sentence of each nugget that fits into `words`, shortened by clauses; then those that fit the room."""
+    sentences = [get_first_sentence(" ".join(remove_citations(nugget.text).split())) for nugget in nuggets]
+    yield from filter(None, (shorten_by_clauses(sentence, words) for sentence in sentences))
+    yield from (sentence for sentence in sentences if words < len(sentence.split()) <= room)
