@@ -16,21 +16,9 @@ import pytest
 
 from commands import run_convrag
 from llm_server import Server, Step, make_error, make_reply
+from toys import STRANGE
 
 needs_litellm = pytest.mark.skipif(not find_spec("litellm"), reason="needs litellm")
-
-STRANGE = """
-from convrag import Rewriter, hookimpl
-
-class Strange(Rewriter):
-    "Gives a text, and no Rewrite."
-    def rewrite(self, question):
-        return question.text
-
-@hookimpl
-def convrag_register(register):
-    register("rewriter", "strange", Strange)
-"""
 
 
 class Unwell(Server):

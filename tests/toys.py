@@ -177,3 +177,18 @@ def registering(*options: tuple[str, str, type]) -> Any:
             register(*option)
 
     return convrag_register
+
+
+STRANGE = """
+from convrag import Rewriter, hookimpl
+
+class Strange(Rewriter):
+    "Gives a text, and no Rewrite."
+    def rewrite(self, question):
+        return question.text
+
+@hookimpl
+def convrag_register(register):
+    register("rewriter", "strange", Strange)
+"""
+"""A plugin file: its rewriter gives a text instead of a Rewrite, so that it falls back in every turn."""

@@ -17,6 +17,7 @@ import pytest
 from convrag.api.errors import ConvragError
 from convrag.store import locks
 from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
+from processes import process_that_holds
 
 HOLD = """
 import sys, time
@@ -34,11 +35,8 @@ FORK = "f\"{__import__('os').fork()}\\n\", end=''"
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that holds the folder."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with process_that_holds(HOLD, tmp_path) as process:
         yield process
-        process.kill()
 
 
 def hold(folder: Path) -> None:

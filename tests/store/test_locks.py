@@ -11,8 +11,6 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import pytest
 
 from convrag.store import forking, locks
 from convrag.store.locks import LOCK_FILE, get_locks
+from processes import process_that_holds, run_in_child
 
 HOLD = """
 import sys, time
@@ -39,27 +38,6 @@ needs_ofd = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLKW"), reason="this 
 @pytest.fixture(autouse=True)
 def not_warned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "_warned", set())
-
-
-@contextmanager
-def process_with_the_key(folder: Path) -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
-
-
-def run_in_child(work: Callable[[], object]) -> int:
-    """Fork a child that does some work, or is killed after a minute; gives its process id."""
-    if (child := os.fork()) != 0:
-        return child
-    status = 1
-    try:
-        signal.alarm(60)
-        status = int(work() is not None)
-    finally:
-        os._exit(status)
 
 
 def wait_for(child: int) -> int:
@@ -147,7 +125,7 @@ def test_a_block_that_is_copied_into_a_child_does_not_free_the_parents_key(tmp_p
     with get_locks(tmp_path).lock_keys(["key"]):
         assert wait_for(child) == 0
         assert not is_free(tmp_path)
-    with process_with_the_key(tmp_path) as other:
+    with process_that_holds(HOLD, tmp_path) as other:
         assert not is_free(tmp_path)
         other.kill()
 
@@ -234,7 +212,7 @@ def test_a_system_that_does_not_know_ofd_locks_has_posix_locks(
         raise OSError(errno.EINVAL, "Invalid argument")
 
     monkeypatch.setattr("fcntl.fcntl", refuse)
-    with process_with_the_key(tmp_path) as other:
+    with process_that_holds(HOLD, tmp_path) as other:
         assert not is_free(tmp_path)
         other.kill()
     monkeypatch.delattr("fcntl.F_OFD_SETLKW")

@@ -10,7 +10,6 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
@@ -24,6 +23,7 @@ from convrag.store.remember import remember
 from convrag.store.store import FILE, Store, get_store
 from convrag.store.usage import UsageMeter
 from convrag.testing import make_prompt
+from processes import run_in_child
 
 CALLS = 40
 
@@ -63,19 +63,6 @@ def ask_all(store: Store, path: Path) -> list[str]:
         first, *others = pool.map(ask, range(8))
     assert all(each == first for each in others)
     return first
-
-
-def run_in_child(work: Callable[[], object]) -> int:
-    """Fork a child that does some work, or is killed after a minute; gives its process id."""
-    if (child := os.fork()) != 0:
-        return child
-    status = 1
-    try:
-        signal.alarm(60)
-        work()
-        status = 0
-    finally:
-        os._exit(status)
 
 
 def count_descriptors() -> int:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+import toys
+
 optuna = pytest.mark.skipif(
     find_spec("hydra_plugins") is None or find_spec("hydra_plugins.hydra_optuna_sweeper") is None,
     reason="needs hydra-optuna-sweeper",
@@ -70,18 +72,7 @@ def test_jobs_of_hydras_own_sweeper_are_runs_by_themselves(tmp_path: Path) -> No
 
 
 def test_a_partial_job_gives_its_value_and_the_command_its_exit_status(tmp_path: Path) -> None:
-    (tmp_path / "strange.py").write_text("""
-from convrag import Rewriter, hookimpl
-
-class Strange(Rewriter):
-    "Gives a text, and no Rewrite."
-    def rewrite(self, question):
-        return question.text
-
-@hookimpl
-def convrag_register(register):
-    register("rewriter", "strange", Strange)
-""")
+    (tmp_path / "strange.py").write_text(toys.STRANGE)
     done = convrag("hydra/sweeper=basic", "plugins=[strange.py]", "rewriter=strange,none", folder=tmp_path)
     assert done.returncode == 3, done.stderr
     assert done.stderr.count("the sweeper gets the value of a partial run: see ") == 1
