@@ -13,7 +13,7 @@ from pathlib import Path
 
 @contextmanager
 def process_that_holds(program: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Run a program that is given the folder, and prints "held" when it holds what it is to hold; kill it at the end."""
+    """Run a program that is given the folder, and prints "held" when it holds something in it; kill it at the end."""
     with subprocess.Popen([sys.executable, "-c", program, str(folder)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
