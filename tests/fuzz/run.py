@@ -17,7 +17,7 @@ READ_IN = "basics compare condense datasets dhrag ginger judging litellm metrics
 
 with atheris.instrument_imports(include=["convrag", *(f"convrag_{name}" for name in READ_IN.split())]):
     sys.path[0] = str(Path(__file__).parents[1])
-    from fuzz.targets import TARGETS
+    from fuzz.targets import TARGETS, make_folder
 
 
 def main() -> None:
