@@ -61,6 +61,7 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
         lines.append(f"Turns in which a stage fell back: {counts}.")
     lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
     lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
+    lines += list_cut_replies(summary.usage)
     reported = [line for report in summary.reports.values() for line in report["lines"]]
     return [*lines, *reported, *run.notes]
 
@@ -78,6 +79,20 @@ def _describe_usage(total: Usage) -> str:
         f"{total.retries} retries" if total.retries else "",
     ]
     return f"{'; '.join(part for part in parts if part)}."
+
+
+def list_cut_replies(usage: Mapping[str, Usage]) -> list[str]:
+    """List, in sentences, how many replies were cut at max_tokens or by a content filter, and what to do."""
+    lines = []
+    for counter, end, advice in (
+        ("cut", "cut at max_tokens", "raise llm.max_tokens, or the stage's own"),
+        ("filtered", "ended by the provider's content filter", "try another model"),
+    ):
+        counts = {stage: number for stage, spent in usage.items() if (number := getattr(spent, counter))}
+        if total := sum(counts.values()):
+            stages = ", ".join(f"{stage} {number}" for stage, number in counts.items())
+            lines.append(f"{total} {'reply was' if total == 1 else 'replies were'} {end} ({stages}): {advice}.")
+    return lines
 
 
 def make_usage_rows(summary: RunSummary) -> list[list[str]]:
