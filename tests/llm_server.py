@@ -35,8 +35,8 @@ class Step:
     `body` is JSON (a dict) or raw bytes. `sent_bytes` is how much of it is sent before the connection closes;
     `byte_delay` and `header_byte_delay` are the seconds before each byte of the body and of the headers. With `reset`
     the connection is reset. A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the
-    connection closes without the end of the stream. `events` is a streamed reply as its raw bytes, in parts that are sent
-    one by one; of an endless one, the last part is sent until the client goes away.
+    connection closes without the end of the stream. `events` is a streamed reply as its raw bytes, in parts that
+    are sent one by one; of an endless one, the last part is sent until the client goes away.
     """
 
     status: int = 200

@@ -10,6 +10,7 @@ from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
 from convrag.score.endings import count, describe_ending
 from convrag.score.summary import OVERALL
+from convrag.sdk.markdown import format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -111,18 +112,18 @@ def make_usage_rows(summary: RunSummary) -> list[list[str]]:
 def format_markdown(run: Run, summary: RunSummary) -> str:
     """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with their times, slices."""
     heading, body = make_score_rows(summary)
-    scores = _format_table([heading, *body]) if body else []
+    scores = format_table([heading, *body]) if body else []
     chosen = [
-        f"* {group}: {node[OPTION_KEY]}{_format_time(group, summary)}"
+        f"* {group}: {format_line(str(node[OPTION_KEY]))}{_format_time(group, summary)}"
         for group, node in run.config.items()
         if isinstance(node, Mapping) and OPTION_KEY in node
     ]
-    usage = _format_table(make_usage_rows(summary))
+    usage = format_table(make_usage_rows(summary))
     ending = [describe_ending(summary)] if summary.state != "ok" else []
-    remarks = [f"* {line}" for line in [*ending, *list_remarks(run, summary)]]
+    remarks = [f"* {format_line(line)}" for line in [*ending, *list_remarks(run, summary)]]
     parts = [["# Summary of a run"], scores, remarks, usage, ["Stages:", "", *chosen]]
     for name, slices in summary.slices.items():
-        parts += [[f"## By {name.replace('_', ' ')}"], _format_table(make_slice_rows(slices))]
+        parts += [[f"## By {name.replace('_', ' ')}"], format_table(make_slice_rows(slices))]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
@@ -140,12 +141,6 @@ def _format_cost(value: float, unpriced: int) -> str:
     return " + ".join(filter(None, [known, "?" if unpriced else ""]))
 
 
-def _format_table(rows: list[list[str]]) -> list[str]:
-    """Format rows, of which the first is the heading, as lines of a Markdown table; no rows give no lines."""
-    ruled = [*rows[:1], ["---"] * len(rows[0]), *rows[1:]] if rows else []
-    return [f"| {' | '.join(row)} |" for row in ruled]
-
-
 def _format_time(stage: str, summary: RunSummary) -> str:
     seconds = summary.timings.get(stage)
     return f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
@@ -153,17 +148,15 @@ def _format_time(stage: str, summary: RunSummary) -> str:
 
 def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = "") -> None:
     """Print the scores, the remarks, further lines, and at the end how the run ended if not well, with advice."""
-    from rich.console import Console
+    from convrag.sdk.console import make_console
 
-    console = Console()
+    console = make_console()
     if table and summary.overall:
         console.print(make_table(summary))
     for line in [*list_remarks(run, summary), f"Results: {run.folder}", *lines]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if ending := describe_ending(summary):
-        console.print(
-            f"{ending} {advice}".rstrip(), style=STYLES[summary.state], highlight=False, markup=False, soft_wrap=True
-        )
+        console.print(f"{ending} {advice}".rstrip(), style=STYLES[summary.state], soft_wrap=True)
 
 
 def make_table(summary: RunSummary) -> Table:

@@ -106,7 +106,7 @@ class _StreamedText:
 
     def add(self, choice: Any) -> None:
         """Add what a chunk has of a choice. Raises ReplyTooLong."""
-        if self.is_finished or getattr(choice, "index", 0):
+        if self.is_finished or getattr(choice, "index", None):
             return
         self.finish_reason = str(choice.finish_reason or "")
         piece = getattr(choice.delta, "content", None)

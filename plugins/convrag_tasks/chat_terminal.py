@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-
 from convrag import Passage, Query, Turn, TurnRecord
+from convrag.sdk.console import make_console
 from convrag_tasks.turn_trace import format_turn_trace
 
 
@@ -20,7 +19,7 @@ class Terminal:
     """
 
     def __init__(self, *, confirm: bool = False, trace: bool = False) -> None:
-        self.console = Console(highlight=False)
+        self.console = make_console()
         self.confirm = confirm
         self.trace = trace
         self._shown = ""
@@ -32,7 +31,7 @@ class Terminal:
             text: the line.
             style: one of Rich's styles.
         """
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.print(text, style=style, soft_wrap=True)
 
     def read_line(self, prompt: str = "> ") -> str | None:
         """Read a line; None at the end of the input. Raises KeyboardInterrupt."""
@@ -58,7 +57,7 @@ class Terminal:
     def show_piece(self, text: str) -> None:
         """Show a piece of the answer while it is generated."""
         self._shown += text
-        self.console.print(text, end="", markup=False, soft_wrap=True)
+        self.console.print(text, end="", soft_wrap=True)
 
     def finish_answer(self, record: TurnRecord, history: Iterable[Turn]) -> None:
         """Show what belongs to a complete answer: fallbacks, errors, corrections and sources."""
