@@ -11,9 +11,14 @@ _TAG = re.compile(r"<(?=[a-zA-Z/!?])")
 _CELL = str.maketrans({"|": "&#124;", "`": "&#96;"})
 
 
+def format_text(text: str) -> str:
+    """Return a text as Markdown that starts no HTML; what else it has of Markdown stays."""
+    return _TAG.sub("&lt;", make_printable(text))
+
+
 def format_line(text: str) -> str:
     """Return a text as one line of Markdown that starts no HTML."""
-    return _TAG.sub("&lt;", " ".join(make_printable(text).split()))
+    return " ".join(format_text(text).split())
 
 
 def format_cell(text: str) -> str:
