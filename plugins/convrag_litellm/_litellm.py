@@ -45,6 +45,7 @@ def _load() -> Any:
 
     from convrag_litellm.deadline import patch_httpcore
     from convrag_litellm.http_pool import PooledClient
+    from convrag_litellm.reply_limit import limit_other_clients
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
@@ -53,6 +54,7 @@ def _load() -> Any:
     if hasattr(logging_utils, "_service_logger") and not litellm.service_callback:
         logging_utils._service_logger = _NoServiceLogger()
     patch_httpcore()
+    limit_other_clients()
     for name in [*_LOGGERS, *(name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM"))]:
         logger = logging.getLogger(name)
         logger.handlers.clear()  # litellm's lines reach the root's handlers anyway: here they would be doubled

@@ -18,7 +18,7 @@ def shorten_error(text: str) -> str:
     """An error on one line of at most `MAX_LENGTH` characters, an HTML page in it as its title and text."""
     text = text[:MAX_READ]
     if page := _PAGE.search(text):
-        text = f"{text[: page.start()]}{read_page(text[page.start() :])}"
+        text = f"{text[: page.start()]}{read_page(text[page.start() :].rpartition('<')[0])}"  # it may end within a tag
     line = " ".join(text.split())
     return line if len(line) <= MAX_LENGTH else f"{line[:MAX_LENGTH].rstrip()} ..."
 

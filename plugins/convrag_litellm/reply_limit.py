@@ -37,6 +37,28 @@ def make_event_hooks() -> dict[str, list[Callable[..., Any]]]:
     return {"request": [_ask_for_known_encodings], "response": [_limit_body]}
 
 
+def limit_other_clients() -> None:
+    """Give these hooks to the httpx clients that litellm makes itself: for every provider but OpenAI and its like."""
+    from litellm.llms.custom_httpx.http_handler import HTTPHandler
+
+    prepare = HTTPHandler.__init__
+
+    def prepare_with_limit(self: Any, *args: Any, **options: Any) -> None:
+        prepare(self, *args, **options)
+        self.client.event_hooks = make_event_hooks()
+
+    HTTPHandler.__init__ = prepare_with_limit  # type: ignore[method-assign, unused-ignore]
+    if (create := getattr(HTTPHandler, "create_client", None)) is None:
+        return  # older versions have one client for good
+
+    def create_with_limit(self: Any) -> httpx.Client:
+        client: httpx.Client = create(self)
+        client.event_hooks = make_event_hooks()
+        return client
+
+    HTTPHandler.create_client = create_with_limit  # type: ignore[method-assign, unused-ignore]
+
+
 def find_cause(error: BaseException) -> ReplyTooLong | None:
     """Find the ReplyTooLong from which litellm and its clients made an error of their own; None without one."""
     return next((cause for cause in list_causes(error) if isinstance(cause, ReplyTooLong)), None)
