@@ -25,6 +25,7 @@ class Usage:
     are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
     what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
     waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
+    `cut` and `filtered` count the replies that ended at max_tokens and by the provider's content filter.
     """
 
     calls: int = 0
@@ -39,6 +40,8 @@ class Usage:
     retries: int = 0
     reused_seconds: float = 0.0
     failed: int = 0
+    cut: int = 0
+    filtered: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))

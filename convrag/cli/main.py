@@ -19,6 +19,7 @@ from omegaconf.errors import OmegaConfBaseException
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
@@ -41,6 +42,7 @@ def main() -> None:
 
     With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted; 1 for all else.
     """
+    make_streams_printable()
     sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
@@ -104,6 +106,7 @@ class Jobs:
         Raises:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
+        make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
         folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
 

@@ -63,6 +63,8 @@ class ChatLoop:
             except RunStopped as error:
                 self.terminal.print_line(str(error), "red")
                 return 1
+            except OSError as error:
+                self.terminal.print_line(f"This turn could not be written to disk: {error}", "red")
         if self.chat.conversation.history:
             self.terminal.print_line(f"To go on: task=chat task.conversation={self.chat.conversation.id}", "dim")
         return 0
