@@ -21,8 +21,9 @@ from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
-from convrag.config.messages import HYDRA_ERRORS, explain
+from convrag.config.command import Command
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
+from convrag.config.messages import HYDRA_ERRORS, add_place, explain
 from convrag.config.named_files import files_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
@@ -111,7 +112,7 @@ class Jobs:
         folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
 
         def execute() -> int:
-            check_choices(chosen.runtime.choices)
+            check_config(config, Command.read())
             return int(Wiring(config).get("task").execute(config, folder))
 
         if chosen.mode is not RunMode.MULTIRUN:
@@ -160,7 +161,9 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> t
 
 
 def _message(error: Exception) -> str:
-    return str(error if isinstance(error, ConvragError) else explain(error, plugins.load().registry))
+    overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
+    return str(add_place(known, Command.of(overrides)))
 
 
 def _say(message: str) -> None:

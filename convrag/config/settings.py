@@ -63,3 +63,5 @@ class Settings:
             value: Any = getattr(self, name)
             if isinstance(value, int) and value < least:
                 raise ConfigError(f"{name}={value}: it must be at least {least}")
+        if not self.store.path.strip():
+            raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
