@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from math import isnan, nan
@@ -21,6 +22,7 @@ from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.signals import Terminated, note_kept, watch_signals
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
 from convrag.config.messages import HYDRA_ERRORS, add_place, explain
@@ -41,13 +43,15 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Run the command and exit.
 
-    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted; 1 for all else.
+    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted, 143 and 129 by
+    SIGTERM and SIGHUP; 1 for all else.
     """
     make_streams_printable()
     sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
+    watch = watch_signals()
     jobs = Jobs()
     try:
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
@@ -55,8 +59,9 @@ def main() -> None:
         extend_hydra()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
     except KeyboardInterrupt:
-        _say("interrupted. The same command goes on from what is remembered.")
-        sys.exit(130)
+        watch.leave(signal.SIGINT)
+    except Terminated as terminated:
+        watch.leave(terminated.number)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
@@ -110,6 +115,7 @@ class Jobs:
         make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
         folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
+        note_kept(str(config.store.path))
 
         def execute() -> int:
             check_config(config, Command.read())

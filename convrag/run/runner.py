@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -28,6 +29,7 @@ from convrag.score.measuring import measure
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
 from convrag.score.summary_page import format_markdown
+from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
@@ -116,7 +118,7 @@ class _RecordSource(Protocol):
 
     stopped: str
 
-    def records(self) -> Iterator[TurnRecord]: ...
+    def records(self) -> Generator[TurnRecord]: ...
 
 
 class _FinishedRecords:
@@ -126,8 +128,8 @@ class _FinishedRecords:
         self._records = records
         self.stopped = stopped
 
-    def records(self) -> Iterator[TurnRecord]:
-        return iter(self._records)
+    def records(self) -> Generator[TurnRecord]:
+        yield from self._records
 
 
 def _execute_run(
@@ -135,20 +137,30 @@ def _execute_run(
 ) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:
-        return _write_run(files, run, wiring, source, *own_observers, top_level=top_level)
+        observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
+
+        def tell_of_interruption() -> None:
+            observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+
+        with if_abandoned(tell_of_interruption):
+            try:
+                summary = _write_run(files, run, wiring, source, observers)
+                observers.notify("convrag_run_finished", run=run, summary=summary)
+            except (KeyboardInterrupt, SystemExit):
+                tell_of_interruption()
+                raise
+        return summary
 
 
-def _write_run(
-    files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str
-) -> RunSummary:
-    observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, observers: Observers) -> RunSummary:
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        for record in source.records():
-            records.add(record)
-            observers.notify("convrag_turn_finished", run=run, record=record)
+        with closing(source.records()) as finished:
+            for record in finished:
+                records.add(record)
+                observers.notify("convrag_turn_finished", run=run, record=record)
         measured = measure(wiring.get_all("metrics"), records)
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
@@ -172,13 +184,14 @@ def _write_run(
         described = describe_files(files.unfinished)
         files.publish()
         write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
+    except (KeyboardInterrupt, SystemExit):
+        raise
     except BaseException as error:
-        known = isinstance(error, (ConvragError, KeyboardInterrupt))
-        observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
+        text = repr(error) if isinstance(error, ConvragError) else traceback.format_exc()
+        observers.notify("convrag_run_failed", run=run, error=text, interrupted=False)
         raise
     finally:
         records.close()
-    observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary
 
 

@@ -18,6 +18,8 @@
 * `locks`: locks by key, across threads and processes.
 * `folder_lock`: a folder is written by one process at a time.
 * `forking`: a process and its forked children share neither locks nor connections.
+* `cancellation`: the calls of a thread are ended from another one.
+* `abandonment`: what is cleaned up where a process ends while a thread hangs.
 * `atomic`: files that are written whole or not at all.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.

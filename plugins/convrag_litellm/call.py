@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag import Message
+from convrag.store.cancellation import Cancelled
 from convrag.store.streaming import current_listener
 from convrag_litellm import _litellm
 from convrag_litellm.budget import Budget
@@ -79,6 +80,9 @@ class Call:
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
+                raise
+            except (Cancelled, KeyboardInterrupt):  # the model may have written until then
+                reservation.settle(None)
                 raise
             except Exception as error:
                 if may_have_cost(error):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convrag import RunStopped
+from convrag.cli.signals import resume
 from convrag.store.atomic import write_atomically
 from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
@@ -59,6 +60,7 @@ class ChatLoop:
             try:
                 self._handle_line(line or "")
             except KeyboardInterrupt:
+                resume()
                 self.terminal.print_line("\nInterrupted; this turn is not kept. /quit leaves.", "yellow")
             except RunStopped as error:
                 self.terminal.print_line(str(error), "red")
