@@ -19,6 +19,7 @@
 * `folder_lock`: a folder is written by one process at a time.
 * `forking`: a process and its forked children share neither locks nor connections.
 * `atomic`: files that are written whole or not at all.
+* `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.
 """
