@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
@@ -17,6 +16,7 @@ from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.file_names import encode_name
 from convrag.store.folder_lock import hold_folder
+from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"
 
@@ -99,7 +99,7 @@ def format_beir_line(record: TurnRecord) -> str:
         "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "agent_response": record.answer.text,
     }
-    return json.dumps(line, ensure_ascii=False)
+    return format_json(line)
 
 
 def format_trec_lines(record: TurnRecord) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
+from convrag.store.strict_json import format_json
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters at the beginning and the end of a prompt
@@ -35,7 +36,7 @@ def make_excerpt(prompt: Prompt) -> str:
 def format_reply(prompt: Prompt, completion: Completion) -> str:
     """Format a reply as a line of a recording. Time and cost are left out, so that the line is the same every time."""
     row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
-    return json.dumps(row | {name: getattr(completion, name) for name in _KEPT}, ensure_ascii=False)
+    return format_json(row | {name: getattr(completion, name) for name in _KEPT})
 
 
 def read_recording(path: Path) -> dict[str, Completion]:

@@ -7,6 +7,7 @@
 * `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.
 * `value_classes`: the classes whose objects a remembered method may return.
 * `replies`: replies of language models are kept in any case, since they were paid for.
+* `strict_json`: JSON without NaN and infinities, which are no JSON.
 * `surrogates`: half surrogate pairs in replies.
 * `connection`: the connection of a process to the store's database.
 * `database`: the table of entries in SQLite, each with a checksum.

@@ -60,6 +60,14 @@ class AnswerMetrics(Metrics):
         self.citations: Literal["remove", "keep"] = citations
         self.min_nuggets = min_nuggets
 
+    def list_measures(self) -> list[str]:
+        """ROUGE-L stands for them: MTRAG and RAD-Bench report it of answers that have a reference."""
+        from convrag_metrics.bleu import CORPUS_BLEU
+
+        measures = ["ROUGE-L", "token_precision", "token_recall", "token_F1", CORPUS_BLEU, "sentence_BLEU"]
+        measures += ["K-precision", "words", *(["scored_words"] if self.max_words else [])]
+        return measures + (["few_nuggets"] if self.min_nuggets else [])
+
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn that has a reference answer, and the counts behind the BLEU of all answers."""
         score_answer = self._make_scorer()

@@ -34,7 +34,7 @@ def record() -> TurnRecord:
         answer=Answer("Hot [1].", ("a b",)),
         trace={"rewriter": {"scores": np.array([0.5]), "n": np.int64(3)}},
         timings={"rewriter": 0.25},
-        usage={"rewriter": Usage(1, 2, 3, 4, 0.5, 0.25)},
+        usage={"rewriter": Usage(1, 2, 3, 4, 0, 0.5, 0.25)},
         fallbacks={"reranker": "tired"},
     )
 

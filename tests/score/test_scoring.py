@@ -47,7 +47,8 @@ RECORDS = [
 
 
 def scores(*metrics: Given) -> Scores:
-    return Scores(RECORDS, [(metric, metric.values) for metric in metrics])
+    named = {f"m{number}": metric for number, metric in enumerate(metrics)}
+    return Scores(RECORDS, named, {name: metric.values for name, metric in named.items()})
 
 
 def test_means_are_over_the_turns_that_have_the_measure() -> None:
@@ -75,7 +76,7 @@ def test_slices_are_turn_positions_in_order_and_the_values_of_labels() -> None:
 def test_labels_that_name_every_turn_are_no_slices() -> None:
     records = [record("x", number, name=f"turn {number}", same="yes") for number in range(1, 40)]
     metric = Given({each.turn_id: {"m": 1.0} for each in records})
-    assert list(Scores(records, [(metric, metric.values)]).score_slices()) == ["turn"]
+    assert list(Scores(records, {"m": metric}, {"m": metric.values}).score_slices()) == ["turn"]
 
 
 def test_what_follows_from_means_follows_in_every_slice_and_has_an_interval() -> None:
@@ -108,6 +109,6 @@ def test_a_metric_that_fails_costs_its_own_numbers_alone() -> None:
 
     fine = Given({"x<::>1": {"m": 1.0}})
     measured = measure({"broken": Broken({}), "fine": fine}, RECORDS)
-    assert measured.values == [(fine, fine.values)]
+    assert measured.values == {"fine": fine.values}
     assert measured.failures == {"broken": "the limit of 1 US dollar is reached"}
     assert measured.usage == {"metrics.broken": Usage(calls=1, cost_usd=0.5)}
