@@ -33,13 +33,17 @@ class MetricResults:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
+def measure(
+    metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, by_default: bool = False
+) -> MetricResults:
     """Measure the turns with each metric, in order.
 
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
+        by_default: nobody chose the metrics, and one that has nothing to measure is no news while another has.
     """
+    silent: list[Report] = []
     meter = UsageMeter()
     results = MetricResults()
     for name, metric in metrics.items():
@@ -54,12 +58,14 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             if usage.failed:
                 results.failures[name] = f"{usage.failed} of its {usage.calls + usage.reused} calls failed"
             elif not any(values.values()):
-                results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
+                silent.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
             if isinstance(values, Measurement) and values.report is not None:
                 results.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
             results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
             log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
+    if not by_default or len(silent) == len(metrics):
+        results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results

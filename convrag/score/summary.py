@@ -66,6 +66,7 @@ def summarize(
         slices=scores.score_slices(),
         always_fell_back=fallbacks.find_always(),
         failed_metrics=failed_metrics or {},
+        main_measures=scores.find_main_measures(),
     )
 
 
@@ -100,7 +101,8 @@ def read_summary(path: Path) -> RunSummary:
     try:
         row = json.loads(path.read_text(encoding="utf-8"))
         row.pop("state", None)  # follows from the rest; early versions did not write it
-        row["always_fell_back"] = tuple(row.get("always_fell_back", ()))
+        for name in ("always_fell_back", "main_measures"):
+            row[name] = tuple(row.get(name, ()))
         row["usage"] = {stage: Usage(**usage) for stage, usage in row["usage"].items()}
         row["intervals"] = {measure: (low, high) for measure, (low, high) in row["intervals"].items()}
         row["slices"] = {
