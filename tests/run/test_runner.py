@@ -145,3 +145,11 @@ def test_answers_are_measured_by_default(here: Path) -> None:
     _, summary = run_experiment(compose("limit=1", "tracker=none"), here / "run")
     assert summary.main_measures == ("nDCG@5", "ROUGE-L")
     assert json.loads((here / "run/metrics.json").read_text())["main_measures"] == ["nDCG@5", "ROUGE-L"]
+
+
+@pytest.mark.parametrize(("limit", "told"), [(4, True), (5, False)])
+def test_a_page_says_that_few_conversations_have_no_intervals(limit: int, told: bool, here: Path) -> None:
+    run_experiment(compose("generator=none", "tracker=none", f"limit={limit}"), here / "run")
+    page = (here / "run/summary.md").read_text()
+    assert ("No 95 % intervals: n < 5 conversations." in page) == told
+    assert ("95 % interval |" in page) != told
