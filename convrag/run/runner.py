@@ -18,7 +18,7 @@ from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
-from convrag.config.settings import Settings
+from convrag.config.settings import DEFAULT_METRICS, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
@@ -153,7 +153,7 @@ def _write_run(
             records.add(record)
             observers.notify("convrag_turn_finished", run=run, record=record)
         metrics = wiring.get_all("metrics")
-        measured = measure(metrics, records)
+        measured = measure(metrics, records, by_default=tuple(metrics) == DEFAULT_METRICS)
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
         reports = [*wiring.collect_reports(records), *measured.reports, *reports_of_observers]

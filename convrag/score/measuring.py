@@ -51,7 +51,9 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
                 )
 
 
-def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
+def measure(
+    metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, by_default: bool = False
+) -> MetricResults:
     """Measure the turns with each metric, in order.
 
     Values that are no numbers, or of a measure that an earlier metric has, are left out; `failures` says so.
@@ -59,7 +61,9 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
+        by_default: nobody chose the metrics, and one that has nothing to measure is no news while another has.
     """
+    silent: list[Report] = []
     meter = UsageMeter()
     results = MetricResults()
     turn_ids = {record.turn_id for record in records}
@@ -76,7 +80,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             if usage.failed:
                 problems.append(f"{usage.failed} of its {usage.calls + usage.reused} calls failed")
             elif not problems and not any(values.values()):
-                results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
+                silent.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
             if isinstance(given, Measurement) and given.report is not None:
                 results.reports.append(check_report(given.report))
         except Exception as error:
@@ -86,5 +90,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
             )
         if problems:
             results.failures[name] = "; ".join(problems)
+    if not by_default or len(silent) == len(metrics):
+        results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results

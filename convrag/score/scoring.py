@@ -86,6 +86,14 @@ class Scores:
                     intervals.setdefault(measure, (low, high))
         return intervals
 
+    def find_main_measures(self) -> tuple[str, ...]:
+        """The measure that stands for each metric that scored a turn: the first that it lists, or gives."""
+        every = range(len(self.turns))
+        given = [(table.metric.list_measures(), list(table.score(every))) for table in self._tables.values()]
+        return tuple(
+            next((name for name in listed if name in measures), measures[0]) for listed, measures in given if measures
+        )
+
     def _score_groups(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
         """Score the turns with each value, given the values of each turn. Numbers come sorted, others in order."""
         members: dict[Any, list[int]] = {}

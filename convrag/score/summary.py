@@ -65,6 +65,7 @@ def summarize(
         intervals=scores.compute_intervals(),
         slices=scores.score_slices(),
         always_fell_back=fallbacks.find_always(),
+        main_measures=scores.find_main_measures(),
         failed_metrics={**(failed_metrics or {}), **scores.faults},
     )
 
@@ -105,6 +106,8 @@ def _find_gap(summary: RunSummary) -> str:
         return f"scored lacks {uncounted[0]!r}"
     if unknown := [stage for stage in summary.always_fell_back if stage not in summary.fallbacks]:
         return f"fallbacks lacks {unknown[0]!r}"
+    if missing := [measure for measure in summary.main_measures if measure not in summary.overall]:
+        return f"overall lacks {missing[0]!r}"
     for title, report in summary.reports.items():
         if not isinstance(lines := report.get("lines"), list) or not all(isinstance(line, str) for line in lines):
             return f"reports.{title}.lines must be a list of texts"

@@ -203,3 +203,37 @@ def test_a_metric_with_nothing_to_measure_says_so() -> None:
 
     report = measure({"answers": Silent()}, RECORDS).reports[0]
     assert report.lines[0].startswith("metrics.answers had nothing to measure: no turn has what it compares")
+
+
+class Finding(Metrics):
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self.found = values
+
+    def measure(self, records: Any) -> Any:
+        return {"c<::>1": self.found} if self.found else {}
+
+
+@pytest.mark.parametrize(
+    ("by_default", "found", "told"),
+    [
+        (False, [{"R@5": 1.0}, {}], ["metrics.answers"]),
+        (True, [{"R@5": 1.0}, {}], []),
+        (True, [{}, {"ROUGE-L": 1.0}], []),
+        (True, [{}, {}], ["metrics.ranking", "metrics.answers"]),
+    ],
+)
+def test_what_nobody_asked_for_is_missed_only_where_nothing_is_measured(
+    by_default: bool, found: list[dict[str, float]], told: list[str]
+) -> None:
+    metrics = {name: Finding(values) for name, values in zip(("ranking", "answers"), found, strict=True)}
+    assert [report.title for report in measure(metrics, RECORDS, by_default=by_default).reports] == told
+
+
+def test_a_measure_stands_for_each_metric_that_found_one() -> None:
+    class Listing(Finding):
+        def list_measures(self) -> list[str]:
+            return ["nDCG@5", "R@5", "R@1"]
+
+    given = [Listing({"R@1": 0.5, "R@5": 1.0}), Finding({"words": 3.0, "good": 1.0}), Finding({})]
+    metrics = {str(number): metric for number, metric in enumerate(given)}
+    assert Scores(RECORDS, metrics, measure(metrics, RECORDS).values).find_main_measures() == ("R@5", "words")
