@@ -2,7 +2,7 @@
 
 * `scoring`: scores of sets of turns: all, by domain, by turn position, by label.
 * `measuring`: the metrics measure the turns.
-* `faults`: what a metric did that it must not do, in words.
+* `measured_values`: what a metric returned, checked.
 * `reports`: the reports on a run, checked and joined.
 * `bootstrap`: confidence intervals.
 * `endings`: how a run ended, in words: what a partial one lacks.

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt
-from convrag.score.faults import Values, check_values, describe_fault
+from convrag.score.measured_values import Values, check_values
 from convrag.score.reports import check_report
 from convrag.store.usage import UsageMeter
 
@@ -41,7 +41,7 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
         try:
             declared = list(metric.list_measures())
         except Exception as error:
-            reason = describe_fault(error, metric, "list_measures")
+            reason = describe_fault(error, type(metric), "list_measures")
             raise ConfigError(f"{GROUP}.{name}: {reason}") from error
         for measure in declared:
             if (owner := owners.setdefault(measure, name)) != name:
@@ -84,7 +84,7 @@ def measure(
             if isinstance(given, Measurement) and given.report is not None:
                 results.reports.append(check_report(given.report))
         except Exception as error:
-            problems.append(describe_fault(error, metric, "measure"))
+            problems.append(describe_fault(error, type(metric), "measure"))
             log.warning(
                 "%s failed: %s", place, problems[-1], exc_info=None if isinstance(error, ConvragError) else error
             )

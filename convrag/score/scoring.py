@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convrag.api.errors import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.bootstrap import bootstrap_intervals
-from convrag.score.faults import Values, describe_fault
+from convrag.score.measured_values import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -162,7 +163,7 @@ class _MetricTable:
             concluded = dict(self.metric.conclude(known)) if known else {}
             return {name: float(score) for name, score in concluded.items() if isfinite(score)}
         except Exception as error:
-            self.faults[describe_fault(error, self.metric, "conclude")] = None
+            self.faults[describe_fault(error, type(self.metric), "conclude")] = None
             return {}
 
 

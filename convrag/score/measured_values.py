@@ -1,34 +1,16 @@
-"""What a metric did that it must not do, in words: exceptions with their place, and values of the wrong form."""
+"""What a metric returned, checked: values that cannot be used are left out, and named."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Set
 from math import isfinite
 from numbers import Real
-from pathlib import Path
 from reprlib import repr as brief
-from traceback import FrameSummary, extract_tb
 
 from convrag.api.errors import ConvragError
-from convrag.api.stages import Metrics
 
 Values = Mapping[str, Mapping[str, float]]
 """Turn id -> measure -> value."""
-
-
-def describe_fault(error: Exception, metric: Metrics, method: str) -> str:
-    """Describe an exception that a metric raised: the plugin's class and method, the error, and its file and line.
-
-    A ConvragError is meant for the user, so it is described by its message alone.
-    """
-    if isinstance(error, ConvragError):
-        return str(error)
-    cls = type(metric)
-    frame = _find_frame(error, cls)
-    place = f" ({frame.filename}, line {frame.lineno})" if frame else ""
-    raised = f"{cls.__module__}.{cls.__qualname__}.{method} raised {type(error).__name__}"
-    return f"this should not have happened: {raised}: {error}{place}"
 
 
 def check_values(given: object, turn_ids: Set[str], owners: dict[str, str], name: str) -> tuple[Values, list[str]]:
@@ -71,12 +53,3 @@ def check_values(given: object, turn_ids: Set[str], owners: dict[str, str], name
 def _describe_problem(kind: str, examples: list[str]) -> str:
     distinct = list(dict.fromkeys(examples))
     return f"it gave {len(examples)} {kind}, which were left out ({', '.join(distinct[:3])})"
-
-
-def _find_frame(error: Exception, cls: type) -> FrameSummary | None:
-    """The innermost place in the plugin's own files; where there is none, the innermost place."""
-    frames = extract_tb(error.__traceback__)
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    folder = str(Path(file).parent) if file else ""
-    own = [frame for frame in frames if folder and frame.filename.startswith(folder)]
-    return own[-1] if own else frames[-1] if frames else None
