@@ -144,7 +144,8 @@ class RunSummary:
     the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
     if it did not. `fallbacks` counts, by stage, the turns in which it fell back; `always_fell_back` names the stages
     that did so in every turn in which they had something to do. `failed_metrics` says why a metric has no values, or
-    not all: metric -> reason.
+    not all: metric -> reason. `main_measures` has one measure of `overall` for each metric that measured something: the
+    one that stands for it in a leaderboard (`Metrics.list_measures`).
     """
 
     overall: Mapping[str, float]
@@ -162,6 +163,7 @@ class RunSummary:
     slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
     always_fell_back: tuple[str, ...] = ()
     failed_metrics: Mapping[str, str] = field(default_factory=dict)
+    main_measures: tuple[str, ...] = ()
 
     @property
     def state(self) -> RunState:

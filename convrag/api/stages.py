@@ -179,6 +179,14 @@ class Metrics(Stage):
         """
         return means
 
+    def list_measures(self) -> Sequence[str]:
+        """Return the names of all measures that it may give: first the one that stands for it in a leaderboard.
+
+        Nothing, the default, where they are not known beforehand; its first measure then stands for it. With the names,
+        a grid whose `sweep.metric` none of its metrics gives is refused before it runs.
+        """
+        return ()
+
 
 class Tracker(Stage):
     """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs."""

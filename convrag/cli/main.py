@@ -137,7 +137,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
-        status = USAGE_ERROR
+        status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception:
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
+from convrag.score.bootstrap import TOO_FEW
 from convrag.score.endings import count, describe_ending
 from convrag.score.summary import OVERALL
 from convrag.sdk.markdown import format_line, format_table
@@ -60,6 +61,9 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
+    if without := [measure for measure in summary.overall if measure not in summary.intervals]:
+        of = "" if len(without) == len(summary.overall) else f" of {', '.join(without)}"
+        lines.append(f"No 95 % intervals{of}: {TOO_FEW}.")
     lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
     lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
     lines += list_cut_replies(summary.usage)

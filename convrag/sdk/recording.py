@@ -13,6 +13,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
+from convrag.store.strict_json import format_json
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters at the beginning and the end of a prompt
@@ -38,7 +39,7 @@ def format_reply(prompt: Prompt, completion: Completion) -> str:
     kept = {name: getattr(completion, name) for name in _KEPT}
     if completion.finish_reason not in ("", "stop"):
         kept["finish_reason"] = completion.finish_reason
-    return json.dumps(row | kept, ensure_ascii=False)
+    return format_json(row | kept)
 
 
 def read_recording(path: Path) -> dict[str, Completion]:

@@ -124,7 +124,7 @@ def compare_pair(
         values.append(
             {
                 (name, turn): value
-                for _, by_turn in results.values
+                for by_turn in results.values.values()
                 for turn, measures in by_turn.items()
                 for name, value in measures.items()
             }

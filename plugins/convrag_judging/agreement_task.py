@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +9,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
 from convrag.store.atomic import write_atomically
+from convrag.store.strict_json import format_json
 
 
 class AgreementTask(Task):
@@ -65,7 +65,7 @@ class AgreementTask(Task):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "agreement.json"
         numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
-        write_atomically(path, json.dumps(numbers, indent=2) + "\n")
+        write_atomically(path, format_json(numbers, indent=2) + "\n")
         console = make_console()
         for name, agreement in agreements.items():
             console.print(agreement.describe(name), soft_wrap=True)

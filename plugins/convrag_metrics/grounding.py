@@ -89,6 +89,9 @@ class GroundingMetrics(Metrics):
         """A hash of the model's files, or its commit on the hub."""
         return identify_model(str(self.model)) if self.model else ""
 
+    def list_measures(self) -> Sequence[str]:
+        return (*_SHARES, "unjudged_sentences")
+
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""
         turns = [_CitingTurn.from_record(record) for record in records if _is_measured(record)]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ir_measures import Measure
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
+_MAIN = "nDCG@5"
 _BATCH = 1000  # turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible
 
 
@@ -40,6 +41,10 @@ class RankingMetrics(Metrics):
                 _parse_measure(name)
             except ConfigError as error:
                 yield str(error)
+
+    def list_measures(self) -> list[str]:
+        """Those that were asked for, nDCG@5 first where it is among them."""
+        return sorted((str(_parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN)
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         measures = [_parse_measure(name) for name in self.measures]
