@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
@@ -159,6 +159,9 @@ class Summarizer(Stage):
 
 class Metrics(Stage):
     """Measures the turns of a run. Several metrics can be chosen at once, each as `metrics.<name>`."""
+
+    reads: ClassVar[Sequence[Literal["ranking", "answer"]]] = ("ranking", "answer")
+    """What it measures of a turn. Remarks about the other part do not concern a reader of its scores."""
 
     @abstractmethod
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:

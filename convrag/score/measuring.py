@@ -17,7 +17,7 @@ from convrag.store.usage import UsageMeter
 log = logging.getLogger(__name__)
 
 GROUP = "metrics"
-_NOTHING = "no turn has what it compares, such as an answer and a reference to compare it with, or qrels."
+_NEEDED = {"ranking": "a ranking and qrels", "answer": "an answer and what it is compared with, such as a reference"}
 
 
 @dataclass
@@ -80,7 +80,7 @@ def measure(
             if usage.failed:
                 problems.append(f"{usage.failed} of its {usage.calls + usage.reused} calls failed")
             elif not problems and not any(values.values()):
-                silent.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
+                silent.append(Report(place, (_describe_silence(place, metric),)))
             if isinstance(given, Measurement) and given.report is not None:
                 results.reports.append(check_report(given.report))
         except Exception as error:
@@ -94,3 +94,8 @@ def measure(
         results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results
+
+
+def _describe_silence(place: str, metric: Metrics) -> str:
+    needed = ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED) or "what it measures"
+    return f"{place} had nothing to measure: no turn has {needed}."

@@ -54,6 +54,7 @@ class JudgeMetrics(Metrics):
     """
 
     libraries = ("numpy", "omegaconf", "pydantic", "PyYAML", "scipy")
+    reads = ("answer",)
 
     def __init__(
         self,

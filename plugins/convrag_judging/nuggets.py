@@ -69,6 +69,7 @@ class NuggetMetrics(Metrics):
     """
 
     libraries = ("pydantic",)
+    reads = ("answer",)
 
     def __init__(
         self,

@@ -41,6 +41,7 @@ class AnswerabilityMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz",)
+    reads = ("answer",)
 
     def __init__(self, *, dataset: Dataset) -> None:
         self.references = References(dataset)

@@ -43,6 +43,7 @@ class AnswerMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz", "rouge-score", "sacrebleu")
+    reads = ("answer",)
 
     def __init__(
         self,

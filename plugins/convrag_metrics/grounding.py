@@ -54,6 +54,7 @@ class GroundingMetrics(Metrics):
     """
 
     libraries = ("bm25s", "pydantic", "torch", "transformers")
+    reads = ("answer",)
 
     def __init__(
         self,

@@ -31,6 +31,7 @@ class RewriteMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz",)
+    reads = ()
 
     def __init__(self, *, embedder: Embedder, reference: Path | None = None) -> None:
         self.embedder = embedder

@@ -201,8 +201,12 @@ def test_a_metric_with_nothing_to_measure_says_so() -> None:
         def measure(self, records: Any) -> Any:
             return {"c<::>1": {}}
 
-    report = measure({"answers": Silent()}, RECORDS).reports[0]
-    assert report.lines[0].startswith("metrics.answers had nothing to measure: no turn has what it compares")
+    class SilentRanking(Silent):
+        reads = ("ranking",)
+
+    lines = [report.lines[0] for report in measure({"answers": Silent(), "mine": SilentRanking()}, RECORDS).reports]
+    assert lines[0].startswith("metrics.answers had nothing to measure: no turn has a ranking and qrels, or an answer")
+    assert lines[1] == "metrics.mine had nothing to measure: no turn has a ranking and qrels."
 
 
 class Finding(Metrics):
