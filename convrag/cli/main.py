@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from math import isnan, nan
@@ -21,7 +22,9 @@ from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
 from convrag.cli.arguments import is_multirun, prepare_arguments
 from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.signals import Terminated, note_kept, watch_signals
 from convrag.config.citing import cite_key
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
@@ -44,8 +47,10 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Run the command and exit.
 
-    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted; 1 for all else.
+    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted, 143 and 129 by
+    SIGTERM and SIGHUP; 1 for all else.
     """
+    make_streams_printable()
     if "--version" in sys.argv[1:]:
         sys.stdout.write(f"convrag {__version__}\n")
         sys.exit(0)
@@ -53,6 +58,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
+    watch = watch_signals()
     jobs = Jobs()
     try:
         sys.argv[1:] = prepare_arguments(sys.argv[1:])
@@ -62,8 +68,9 @@ def main() -> None:
         extend_hydra()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
     except KeyboardInterrupt:
-        _say("interrupted. The same command goes on from what is remembered.")
-        sys.exit(130)
+        watch.leave(signal.SIGINT)
+    except Terminated as terminated:
+        watch.leave(terminated.number)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
@@ -104,8 +111,10 @@ class Jobs:
         Raises:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
+        make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
         folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
+        note_kept(str(config.store.path))
 
         def execute() -> int:
             check_config(config, Command.read())
@@ -127,7 +136,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
-        status = USAGE_ERROR
+        status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception:
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1

@@ -7,6 +7,9 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
 
+DEFAULT_METRICS = ("ranking", "answers")
+"""The metrics of conf/config.yaml. Where one of them finds nothing to measure, nobody asked for it: nothing is said."""
+
 HISTORIES = ("generated", "gold", "none")
 
 PRESETS = {

@@ -78,7 +78,7 @@ class UserFiles(FileConfigSource):
     """Folders, such as that of --config-dir."""
 
     def is_config(self, config_path: str) -> bool:
-        """Whether there is such a file. Called by Hydra. Raises ConfigError for a folder or a dead link in its place."""
+        """Whether there is such a file. Called by Hydra. Raises ConfigError where a folder or a dead link is there."""
         path = Path(self.path, self._normalize_file_name(config_path))
         if not path.is_file() and os.path.lexists(path) and not config_path.endswith(".yaml"):  # it lists with suffixes
             raise ConfigError(f"{path}: this is no file that can be read, but a folder, a link to nothing or the like")

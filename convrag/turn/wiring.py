@@ -119,6 +119,8 @@ class Wiring:
         for place, stage in self._list_distinct():
             try:
                 report = stage.report(records)
+                if report is not None and not isinstance(report, Report):
+                    raise TypeError(f"it gave {report!r:.80}, and no convrag.Report")
             except Exception as error:
                 log.warning(
                     "%s failed to report: %s: %s",

@@ -6,12 +6,13 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.config.compose import compose, settings_of
+from convrag.config.settings import DEFAULT_METRICS
 
 
 def test_defaults_compose() -> None:
     config = compose()
     assert config.rewriter._option_ == "full_history"
-    assert config.metrics.ranking._option_ == "ranking"
+    assert tuple(config.metrics) == DEFAULT_METRICS
     assert settings_of(config).top_k == 10
     assert "hydra" not in config
 
