@@ -82,8 +82,12 @@ class Experiment:
             self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id, "FAILED" if summary.state == "failed" else "FINISHED")
 
-    def fail_run(self, run_id: str, error: str) -> None:
-        """End a run as failed, with the error."""
+    def fail_run(self, run_id: str, error: str, *, killed: bool = False) -> None:
+        """End a run as failed, or as killed, with the error."""
+        if killed:
+            self.client.set_terminated(run_id, "KILLED")  # first: there may be no time for more
+            self.client.set_tag(run_id, "convrag.error", clip_text(error, 5000))
+            return
         self.client.set_tag(run_id, "convrag.error", clip_text(error, 5000))
         self.client.set_tag(run_id, STATE, "failed")
         self.client.log_text(run_id, error, "error.txt")

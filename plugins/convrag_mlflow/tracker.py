@@ -55,13 +55,14 @@ class MlflowTracker(Tracker):
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
         """Log scores and files, and end the run."""
         if experiment := self._connect():
-            experiment.finish_run(self._runs.pop(run.folder), run.folder, summary, files=self.files)
+            experiment.finish_run(self._runs[run.folder], run.folder, summary, files=self.files)
+            del self._runs[run.folder]  # not before: it may be interrupted meanwhile
 
     @hookimpl
-    def convrag_run_failed(self, run: Run, error: str) -> None:
-        """End the run as failed."""
+    def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
+        """End the run as failed, or as killed where it was interrupted."""
         if (experiment := self._connect()) and (run_id := self._runs.pop(run.folder, None)):
-            experiment.fail_run(run_id, error)
+            experiment.fail_run(run_id, error, killed=interrupted)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
