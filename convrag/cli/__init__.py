@@ -1,6 +1,7 @@
 """The command.
 
 * `main`: from the command line to an exit status.
+* `arguments`: what is typed before Hydra reads it: flags stand first.
 * `signals`: how a signal ends the command.
 * `run_folder`: the folder of a run is held while it is written.
 * `help`: the text of `--help`.

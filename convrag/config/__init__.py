@@ -8,6 +8,7 @@
 * `named_files`: plugin files that a command names itself.
 * `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra and OmegaConf in our words.
+* `citing`: the file and the line of YAML that an error is about.
 * `grammar`: arguments that are no overrides, and what to type instead.
 * `known_keys`: keys that nothing reads.
 * `yaml_files`: YAML is read so that an error names the file and the line.

@@ -54,7 +54,9 @@ class Wiring:
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
-                raise ConfigError(f"no {group} is chosen: {group}=... ({', '.join(self.registry.options(group))})")
+                raise ConfigError(
+                    f"{group}: no {group} is chosen; {group}=... ({', '.join(self.registry.options(group))})"
+                )
             self._build(node, group, group)
         return self.stages[group]
 
@@ -63,7 +65,7 @@ class Wiring:
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
             raise ConfigError(
-                f"{group}.{unplaced[0]} is no option: a YAML file in the group {group} begins with the line "
+                f"{group}.{unplaced[0]}: this is no option; a YAML file in the group {group} begins with the line "
                 f"'# @package {group}.<name>', since several may be chosen"
             )
         places = {name: f"{group}.{name}" for name in chosen}
