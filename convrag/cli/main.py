@@ -18,11 +18,14 @@ from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
+from convrag.api.secrets import redact
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.secret_guard import guard_configurations
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.sweep.cells import CellsFailed
@@ -47,6 +50,7 @@ def main() -> None:
         logging.lastResort.setFormatter(TerminalFormatter())
     jobs = Jobs()
     try:
+        refuse_secrets_in_command(sys.argv[1:])
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
         sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
         extend_hydra()
@@ -68,6 +72,7 @@ def extend_hydra() -> None:
     register_help()
     list_groups_late()
     hold_run_folders()
+    guard_configurations(sys.argv[1:])
     register_folder_names()
     known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
@@ -161,4 +166,4 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"convrag: {message}\n")
+    sys.stderr.write(f"convrag: {redact(message)}\n")

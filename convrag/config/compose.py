@@ -20,6 +20,7 @@ from convrag.api.groups import GROUPS, options_group
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
+from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
@@ -91,12 +92,14 @@ def compose(*overrides: str) -> DictConfig:
 
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
+    refuse_secrets_in_command(overrides)
     configure(files_in_overrides(overrides))
     overrides = tuple(translate_overrides(overrides, plugins.load().registry))
     with _composing, explained(plugins.load().registry):
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
         check_choices(config.hydra.runtime.choices)
+        refuse_secrets(config)
         with open_dict(config):
             del config["hydra"]
         return config

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from convrag.api.errors import ConvragError
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
+from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt
 from convrag.score.scoring import Values
@@ -59,7 +60,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> Me
                 results.reports.append(values.report)
         except Exception as error:
             known = isinstance(error, ConvragError)
-            results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
+            results.failures[name] = redact(str(error) if known else f"{type(error).__name__}: {error}")
             log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
     results.usage, results.replies = meter.usage, meter.replies
     return results

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
+from convrag.api.secrets import redact
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,15 @@ class TerminalFormatter(logging.Formatter):
         line = f"convrag: {record.getMessage()}"
         if record.levelno >= logging.CRITICAL and record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return line
+        return redact(line)
+
+
+class FileFormatter(logging.Formatter):
+    """Formats a log record for the log file of a run, tracebacks included, without keys and passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format the message as the format string says."""
+        return redact(super().format(record))
 
 
 class FailureLog:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from convrag import LLMError
+from convrag.api.secrets import redact
 from convrag_litellm import _litellm
 from convrag_litellm.call import Call
 from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
 from convrag_litellm.http_errors import read_retry_after, read_status
 from convrag_litellm.providers import KEY_VARIABLES
-from convrag_litellm.redaction import redact
 from convrag_litellm.reply import EmptyReply
 
 

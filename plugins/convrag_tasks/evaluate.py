@@ -69,8 +69,7 @@ class EvaluateTask(Task):
         else:
             records, notes = self._read_files(dataset, settings.limit, settings.top_n)
         stopped = find_reason_of_stop(self.records) if self.records is not None else ""
-        run, summary = evaluate_records(config, folder, records, notes, stopped=stopped)
-        print_summary(run, summary)
+        _, summary = evaluate_records(config, folder, records, notes, stopped=stopped, show=print_summary)
         return summary.exit_status
 
     def _read_files(self, dataset: Dataset, limit: int | None, top_n: int) -> tuple[list[TurnRecord], list[str]]:

@@ -11,17 +11,12 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import LLMError
+from convrag.api.secrets import is_public_address, redact, redact_address
 from convrag.api.types import Message, Prompt
 from convrag_litellm import retrying
 from convrag_litellm.context_window import parse_token_counts
 from convrag_litellm.llm import LiteLLM
-from convrag_litellm.redaction import (
-    RedactingFilter,
-    find_secret_parameters,
-    is_public_address,
-    redact,
-    redact_address,
-)
+from convrag_litellm.redaction import RedactingFilter, find_secret_parameters
 from llm_server import Server, Step, make_error, make_reply
 
 KEY = "sk-planted-0123456789"
