@@ -18,6 +18,7 @@ from convrag.registry import plugins
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
 """Keys below `hydra` that repeat what stands elsewhere, or are Hydra's own texts."""
 
+_VALUE_OF = "holds the value of "
 _NOT_A_VALUE = (None, "", "???")
 
 
@@ -26,11 +27,11 @@ class SecretInConfig(ConfigError):
 
     def __init__(self, key: str, what: str) -> None:
         name = MASK if describe_secret(key) else key.lstrip("+~")
-        variable = what.removeprefix("the value of ") if what.startswith("the value of ") else "MY_VARIABLE"
+        variable = what.removeprefix(_VALUE_OF) if what.startswith(_VALUE_OF) else "MY_VARIABLE"
         taker = _find_name_parameter(name)
         way = f"name it: {taker}={variable}" if taker else f"refer to it: {name}='${{oc.env:{variable}}}'"
         first = "" if variable in what else "put it into an environment variable, and "
-        super().__init__(f"{name} holds {what}, and a run writes its configuration into files: {first}{way}")
+        super().__init__(f"{name} {what}, and a run writes its configuration into files: {first}{way}")
 
 
 def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
@@ -39,7 +40,7 @@ def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if what := describe_secret(value if equals else argument, held) or describe_secret(key, held):
-            raise SecretInConfig(key if equals else MASK, what)
+            raise SecretInConfig(key if equals else MASK, f"holds {what}")
         if equals:
             _refuse(key.lstrip("+~"), list(_read_values(argument)), held)
 
@@ -82,14 +83,14 @@ def _refuse(key: str, value: Any, held: Mapping[str, str], *, loose: bool = Fals
         text = str(value)
         what = describe_secret(text, held)
         if not what and is_secret_name(name, loose=loose) and "${" not in text:
-            what = "what its name calls secret"
+            raise SecretInConfig(key, "is named like a secret")
         if what or (what := describe_secret(name, held)):
-            raise SecretInConfig(key, what)
+            raise SecretInConfig(key, f"holds {what}")
 
 
 def _find_name_parameter(key: str) -> str:
     """The parameter that takes a variable's name in place of this one (llm.api_base_env); empty where there is none."""
-    group, _, name = key.partition(".")
+    group, name = key.partition(".")[0], key.rpartition(".")[2]
     wanted = name if name.endswith("_env") else f"{name}_env"
     options = plugins.load().registry.options(group).values() if group in GROUPS else ()
     return f"{group}.{wanted}" if any(wanted in option.list_parameters() for option in options) else ""

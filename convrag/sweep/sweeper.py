@@ -127,13 +127,13 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     if settings.sample is not None:
         cells = draw_cells(cells, settings.sample, settings.seed)
     cells = name_cells(cells)
+    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        refuse_secrets(each)
     wiring = Wiring(config)
     tracker = wiring.get("tracker")
     wiring.check()
     observers = Observers(tracker)
-    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
-    for each in composed:
-        refuse_secrets(each)
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))

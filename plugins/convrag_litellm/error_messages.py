@@ -9,6 +9,7 @@ from convrag_litellm.call import Call
 from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
 from convrag_litellm.http_errors import read_retry_after, read_status
 from convrag_litellm.providers import KEY_VARIABLES
+from convrag_litellm.redaction import find_secret_values
 from convrag_litellm.reply import EmptyReply
 
 
@@ -23,7 +24,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     original = " ".join(str(error).split()).rstrip(".")
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
-        redact(message, endpoint.api_key(), address=endpoint.address()),
+        redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address()),
         provider=str(getattr(error, "llm_provider", "") or endpoint.provider),
         model=endpoint.model,
         status=status,

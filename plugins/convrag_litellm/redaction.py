@@ -1,4 +1,4 @@
-"""Redacts keys and passwords in the log lines of libraries, and finds parameters that are named like a secret."""
+"""Redacts keys and passwords in the log lines of libraries, and finds the values of parameters that are named like a secret."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from convrag.api.secrets import is_secret_name, redact
 
 
-def find_secret_parameters(parameters: Mapping[str, Any]) -> Iterator[str]:
-    """The names of those parameters, at any depth, that are named like a secret."""
+def find_secret_values(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """The values of those parameters, at any depth, that are named like a secret; of "Bearer KEY" the key too."""
     for name, value in parameters.items():
-        if is_secret_name(str(name), loose=True):
-            yield str(name)
-        elif isinstance(value, Mapping):
-            yield from find_secret_parameters(value)
+        if isinstance(value, Mapping):
+            yield from find_secret_values(value)
+        elif is_secret_name(str(name), loose=True):
+            yield from (str(value), str(value).rpartition(" ")[2])
 
 
 class RedactingFilter(logging.Filter):
