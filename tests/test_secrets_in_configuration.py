@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 
 from commands import run_convrag
+from mlflow_database import LIBRARIES
 from secret_search import find_secrets
 
 PASSWORD = "S3cretPassw0rd"
@@ -131,21 +133,45 @@ def test_a_secret_in_a_command_or_a_file_is_refused_and_nothing_is_written(
     assert [path.name for path in tmp_path.iterdir()] == ["conf_of_mine"]
 
 
+PLUGIN = """
+from typing import Any
+from convrag import Rewrite, Rewriter, hookimpl
+
+class Noting(Rewriter):
+    "Takes anything, and keeps the question."
+    def __init__(self, *, word: str = "", words: dict[str, Any] = {}, number: int = 1, raises: bool = False) -> None:
+        self.word = word
+        self.raises = raises
+    def rewrite(self, question):
+        if self.raises:
+            raise ValueError(f"this is no word: {self.word}")
+        return Rewrite.of(question.text)
+
+@hookimpl
+def convrag_register(register):
+    register("rewriter", "noting", Noting)
+"""
+NOTING = ("plugins=[noting.py]", "rewriter=noting", "limit=1", "generator=none")
 REFERENCES: list[tuple[int, tuple[str, ...]]] = [
-    (0, ("+note=${oc.env:PLAIN}", *QUICK)),
-    (0, ("+note={deep: ['${oc.env:OPENAI_API_KEY}']}", *QUICK, "tracker=none")),
-    (0, ("+note=${oc.env:OPENAI_API_KEY}", "+again=${note}", *QUICK)),
-    (0, ("-m", "+note=${oc.env:PLAIN}", "top_n=1,2", *QUICK)),
-    (0, ("-m", "+note=a,${oc.env:MY_SERVER}", *QUICK)),
-    (0, ("--cfg", "job", "--resolve", "+note=${oc.env:MY_SERVER}", "+other=${oc.env:OPENAI_API_KEY}")),
-    (0, ("task=doctor", "+note=${oc.env:PLAIN}")),
-    (2, ("top_k=${oc.env:OPENAI_API_KEY}", *QUICK)),
-    (2, ("rewriter=last_n", "rewriter.n=${oc.env:OPENAI_API_KEY}")),
-    (2, ("history=${oc.env:OPENAI_API_KEY}", *QUICK)),
-    (2, ("-m", "rewriter=last_n,none", "history=${oc.env:OPENAI_API_KEY}", "limit=1")),
-    (2, ("tracker=mlflow", "tracker.uri=${oc.env:MY_SERVER}", *QUICK)),
+    (0, (*NOTING, "rewriter.word=${oc.env:PLAIN}")),
+    (0, (*NOTING, "rewriter.words={deep: ['${oc.env:OPENAI_API_KEY}']}", "tracker=none")),
+    (0, (*NOTING, "rewriter.word=${oc.env:OPENAI_API_KEY}", "+rewriter.words.again=${rewriter.word}")),
+    (0, ("-m", "top_n=1,2", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
+    (0, ("-m", *NOTING, "rewriter.word=a,${oc.env:MY_SERVER}")),
+    (3, (*NOTING, "rewriter.raises=true", "rewriter.word=${oc.env:OPENAI_API_KEY}")),
+    (3, ("-m", "top_n=1,2", *NOTING, "rewriter.raises=true", "rewriter.word=${oc.env:OPENAI_API_KEY}")),
+    (0, ("--cfg", "job", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
+    (0, ("--cfg", "job", "--resolve", *NOTING, "rewriter.word=${oc.env:OPENAI_API_KEY}")),
+    (0, ("--cfg", "job", "--resolve", *NOTING, "rewriter.word=${oc.env:MY_SERVER}")),
+    (0, ("task=doctor", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
+    (0, ("task=plugins", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
+    (2, (*NOTING, "rewriter.number=${oc.env:OPENAI_API_KEY}")),
+    (2, (*NOTING, "top_k=${oc.env:OPENAI_API_KEY}")),
+    (2, (*NOTING, "history=${oc.env:OPENAI_API_KEY}")),
+    (2, ("-m", "top_n=1,2", *NOTING, "history=${oc.env:OPENAI_API_KEY}")),
+    (2, (*NOTING, "tracker=mlflow", "tracker.uri=${oc.env:MY_SERVER}")),
+    (2, ("-m", "top_n=1,2", *NOTING, "tracker=mlflow", "tracker.uri=${oc.env:MY_SERVER}")),
     (2, (*SERVER, "llm.api_base=${oc.env:MY_SERVER}")),
-    (2, ("-m", "top_n=1,2", "tracker=mlflow", "tracker.uri=${oc.env:MY_SERVER}", *QUICK)),
 ]
 
 
@@ -153,8 +179,82 @@ REFERENCES: list[tuple[int, tuple[str, ...]]] = [
 def test_a_reference_to_the_environment_is_never_resolved_in_what_is_written(
     status: int, arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    pytest.importorskip("mlflow")
-    libraries = ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite")
-    done = run_convrag(arguments, tmp_path, environment=ENVIRONMENT, libraries=libraries)
+    (tmp_path / "noting.py").write_text(PLUGIN)
+    done = run_convrag(arguments, tmp_path, environment=ENVIRONMENT, libraries=LIBRARIES)
     assert find_secrets(tmp_path, done, SECRETS) == []
     assert (done.returncode, "Traceback" in done.stderr) == (status, False), done.stdout + done.stderr
+
+
+def test_mlflow_has_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "noting.py").write_text(PLUGIN)
+    arguments = (*NOTING, "rewriter.word=${oc.env:PLAIN}", "limit=${oc.decode:${oc.env:LIMIT}}")
+    done = run_convrag(arguments, tmp_path, environment={**ENVIRONMENT, "LIMIT": "1"}, libraries=LIBRARIES)
+    assert done.returncode == 0, done.stderr
+    (logged,) = tmp_path.glob("outputs/mlflow/*/artifacts/config.yaml")
+    config = yaml.safe_load(logged.read_text())
+    assert config["rewriter"]["word"] == "${oc.env:PLAIN}"
+    assert config["limit"] == 1, "settings are resolved: observers use them"
+
+
+def test_python_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    for overrides in ([f"llm.api_base={URL}", *SERVER], [f"tracker.uri=postgresql://bob:{PASSWORD}@h/db"]):
+        for make in (compose, Pipeline.compose):
+            with pytest.raises(ConfigError, match="holds a password") as raised:
+                make(*overrides)
+            assert PASSWORD not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("http://bob:pw@h/", "a password"),
+        ("http://token@h/", "a password"),
+        ("postgresql+psycopg://bob:p/w#x@h/db", "a password"),
+        ("postgresql://bob@h/db", ""),
+        ("bob:pw@h:9/v1", "a password"),
+        ("see http://bob:my pw@h", "a password"),
+        ("http://h:8000/path@x", ""),
+        ("http://h:8000/v1?api-version=2", ""),
+        ("http://h/?api_key=abc", "a key"),
+        ("http://h/?a=1&sig=abc", "a key"),
+        ("http://h/?monkey=abc", ""),
+        ("http://bob:${oc.env:PW}@h/", ""),
+        ("http://${oc.env:WHO}@h/?key=${oc.env:K}", ""),
+        ("http://bob:pw@${oc.env:HOST}/", "a password"),
+        ("${oc.env:OPENAI_API_KEY}", ""),
+        ("sk-ant-api03-0123456789abcdef", "a key"),
+        ("sk-learn", ""),
+        ("Bearer abcdef0123456789", "a key"),
+        ("basic english", ""),
+        ("AKIAIOSFODNN7EXAMPLE", "a key"),
+        ("sqlite:////tmp/a@b/mlflow.db", ""),
+        ("git+ssh://git@h/repository", ""),
+        ("s3://bucket/key=1/x", ""),
+        ("clusterer@rewriter.clusterer", ""),
+        ("rewriter=none+ranker=bm25", ""),
+    ],
+)
+def test_what_is_secret_in_a_text(text: str, what: str) -> None:
+    assert describe_secret(text, {}) == what
+
+
+def test_the_value_of_a_variable_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "only-this-one-knows")
+    monkeypatch.setenv("KEY_PATH", "long-enough-text")
+    monkeypatch.setenv("SSH_KEY", "/home/me/.ssh/key")
+    monkeypatch.setenv("SHORT_KEY", "model")
+    assert describe_secret("x only-this-one-knows y") == "the value of MY_TOKEN"
+    assert describe_secret("long-enough-text /home/me/.ssh/key model") == ""
+    assert redact("at only-this-one-knows, /home/me/.ssh/key") == "at ***, /home/me/.ssh/key"
+
+
+@pytest.mark.parametrize(
+    "name", ["api_key", "apiKey", "X-API-Key", "password", "Authorization", "client_secret", "token"]
+)
+def test_names_of_secrets(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "pad_token", "sort_key", "keys", "key", "input_cost_per_token", "env"])
+def test_names_of_others(name: str) -> None:
+    assert not is_secret_name(name)

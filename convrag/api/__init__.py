@@ -10,4 +10,5 @@
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
+* `printable`: text for terminals and logs, without control characters.
 """

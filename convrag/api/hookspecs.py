@@ -109,12 +109,16 @@ def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
 
 
 @hookspec
-def convrag_run_failed(run: Run, error: str) -> None:
+def convrag_run_failed(run: Run, error: str, interrupted: bool) -> None:
     """Called once when a run ended by an error or an interruption, and so without a summary.
+
+    An interruption that comes while the observers are told of a finished run leads here, too.
 
     Args:
         run: the run.
         error: what ended it, with a traceback where it was not to be expected.
+        interrupted: whether that was an interruption: Ctrl-C, or a signal that ends the process. Be quick then: a
+            process that is interrupted ends within two seconds or so.
     """
 
 

@@ -8,5 +8,10 @@
 * `named_files`: plugin files that a command names itself.
 * `references`: the configuration as it may be written down.
 * `secret_checks`: refuses a password or a key in a configuration.
+* `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra and OmegaConf in our words.
+* `grammar`: arguments that are no overrides, and what to type instead.
+* `known_keys`: keys that nothing reads.
+* `yaml_files`: YAML is read so that an error names the file and the line.
+* `yaml_places`: where in a YAML file a key stands, or a choice.
 """

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -20,16 +21,18 @@ from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
-from convrag.config.settings import Settings
+from convrag.config.settings import DEFAULT_METRICS, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers, open_run_folder
-from convrag.score.measuring import measure
+from convrag.score.measuring import check_measures_differ, measure
+from convrag.score.reports import join_reports, keep_sound
 from convrag.score.scoring import Scores
-from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
+from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
+from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
@@ -66,9 +69,10 @@ def run_experiment(
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
     pipeline = Pipeline.from_wiring(wiring, settings)
-    wiring.get_all("metrics")
+    metrics = wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
+    check_measures_differ(metrics)
     conversations = _read_conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
@@ -103,9 +107,10 @@ def evaluate_records(
     """
     wiring = Wiring(config)
     wiring.get("dataset")
-    wiring.get_all("metrics")
+    metrics = wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
+    check_measures_differ(metrics)
     wiring.prepare()
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
@@ -135,7 +140,7 @@ class _RecordSource(Protocol):
 
     stopped: str
 
-    def records(self) -> Iterator[TurnRecord]: ...
+    def records(self) -> Generator[TurnRecord]: ...
 
 
 class _FinishedRecords:
@@ -145,8 +150,8 @@ class _FinishedRecords:
         self._records = records
         self.stopped = stopped
 
-    def records(self) -> Iterator[TurnRecord]:
-        return iter(self._records)
+    def records(self) -> Generator[TurnRecord]:
+        yield from self._records
 
 
 def _execute_run(
@@ -160,12 +165,21 @@ def _execute_run(
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:
         observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
-        summary = _write_run(files, run, wiring, source, observers)
+
+        def tell_of_interruption() -> None:
+            observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+
+        with if_abandoned(tell_of_interruption):
+            try:
+                summary = _write_run(files, run, wiring, source, observers)
+                if show:
+                    show(run, summary)
+                lines = observers.collect("convrag_run_finished", run=run, summary=summary)
+            except (KeyboardInterrupt, SystemExit):
+                tell_of_interruption()
+                raise
         if show:
-            show(run, summary)
-        for line in observers.collect("convrag_run_finished", run=run, summary=summary):
-            if show:
-                sys.stdout.write(f"{line}\n")
+            sys.stdout.writelines(f"{line}\n" for line in lines)
         return summary
 
 
@@ -174,14 +188,17 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        for record in source.records():
-            records.add(record)
-            observers.notify("convrag_turn_finished", run=run, record=record)
-        measured = measure(wiring.get_all("metrics"), records)
+        with closing(source.records()) as finished:
+            for record in finished:
+                records.add(record)
+                observers.notify("convrag_turn_finished", run=run, record=record)
+        metrics = wiring.get_all("metrics")
+        measured = measure(metrics, records, by_default=tuple(metrics) == DEFAULT_METRICS)
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
-        reports = join_reports([*wiring.collect_reports(records), *measured.reports, *reports_of_observers])
-        scores = Scores(records, measured.values)
+        reports = [*wiring.collect_reports(records), *measured.reports, *reports_of_observers]
+        reports = join_reports(keep_sound(reports))
+        scores = Scores(records, metrics, measured.values)
         summary = summarize(
             records,
             scores,
@@ -200,10 +217,11 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
         described = describe_files(files.unfinished)
         files.publish()
         write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
+    except (KeyboardInterrupt, SystemExit):
+        raise
     except BaseException as error:
-        known = isinstance(error, (ConvragError, KeyboardInterrupt))
-        text = repr(error) if known else traceback.format_exc()
-        observers.notify("convrag_run_failed", run=run, error=redact(text))
+        text = repr(error) if isinstance(error, ConvragError) else traceback.format_exc()
+        observers.notify("convrag_run_failed", run=run, error=redact(text), interrupted=False)
         raise
     finally:
         records.close()

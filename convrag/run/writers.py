@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 
@@ -15,7 +14,10 @@ from convrag.api.records import Run, TurnRecord
 from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
-from convrag.store.folder_lock import hold_folder
+from convrag.store.abandonment import if_abandoned
+from convrag.store.file_names import encode_name
+from convrag.store.folder_lock import FolderInUse, hold_folder
+from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"
 
@@ -46,6 +48,10 @@ class RunFolder:
             path.replace(place)
         self.unfinished.rmdir()
 
+    def discard(self) -> None:
+        """Remove every file that is not published."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+
 
 @contextmanager
 def open_run_folder(folder: Path) -> Iterator[RunFolder]:
@@ -56,12 +62,21 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     """
     files = RunFolder(folder)
     with hold_folder(folder):
-        shutil.rmtree(files.unfinished, ignore_errors=True)  # of a process that was killed
+        files.discard()  # those of a process that was killed
         files.unfinished.mkdir()
-        try:
-            yield files
-        finally:
-            shutil.rmtree(files.unfinished, ignore_errors=True)
+        with if_abandoned(files.discard):
+            try:
+                yield files
+            finally:
+                files.discard()
+
+
+def discard_unfinished(folder: Path) -> None:
+    """Remove the files that a killed process did not publish; nothing where another process writes there."""
+    files = RunFolder(folder)
+    if files.unfinished.exists():
+        with suppress(FolderInUse), hold_folder(folder):
+            files.discard()
 
 
 class Writers:
@@ -79,23 +94,26 @@ class Writers:
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Append a turn to the files of its domain and to the TREC run."""
-        self.folder.append(f"datasets/{record.domain}.jsonl", [format_beir_line(record)])
-        self.folder.append(f"intermediate/{record.domain}.jsonl", [to_json(record, top_level=self.top_level)])
+        file = f"{encode_name(record.domain)}.jsonl"
+        self.folder.append(f"datasets/{file}", [format_beir_line(record)])
+        self.folder.append(f"intermediate/{file}", [to_json(record, top_level=self.top_level)])
         self.folder.append("run.trec", format_trec_lines(record))
 
 
 def format_beir_line(record: TurnRecord) -> str:
     """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `.
 
-    `queries` holds all queries with their weights, so that rewriter=replay can search for the same.
+    `queries` holds all queries with their weights, so that rewriter=replay can search for the same. `domain` is there
+    because the file's name may be a shortened one (see `encode_name`).
     """
     line = {
         "_id": record.turn_id,
+        "domain": record.domain,
         "text": f"{USER}{record.rewritten_query}",
         "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "agent_response": record.answer.text,
     }
-    return json.dumps(line, ensure_ascii=False)
+    return format_json(line)
 
 
 def format_trec_lines(record: TurnRecord) -> list[str]:

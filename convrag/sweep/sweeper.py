@@ -19,12 +19,15 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import NotReady
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
-from convrag.config.compose import settings_of
+from convrag.config.command import Command
+from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.run.observers import Observers
+from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
+from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.cells import (
@@ -87,15 +90,20 @@ def run_grid(grid: Grid) -> list[float]:
         OmegaConf.save(grid.config, sweep.folder / HYDRA_FILE)
         for note in sweep.notes:
             _say(note)
-        try:
-            observers.notify("convrag_sweep_started", sweep=sweep)
-            values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
-        except BaseException:
+
+        def close_interrupted() -> None:
+            finish_sweep(replace(sweep, interrupted=True), started, observers)
+
+        with if_abandoned(close_interrupted):
             try:
-                finish_sweep(replace(sweep, interrupted=True), started, observers)
-            except Exception:
-                log.warning("the grid could not be closed", exc_info=True)
-            raise
+                observers.notify("convrag_sweep_started", sweep=sweep)
+                values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
+            except BaseException:
+                try:
+                    close_interrupted()
+                except Exception:
+                    log.warning("the grid could not be closed", exc_info=True)
+                raise
         sweep = finish_sweep(sweep, started, observers)
     _raise_what_went_wrong(sweep, len(values))
     return values
@@ -134,6 +142,8 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     tracker = wiring.get("tracker")
     wiring.check()
     observers = Observers(tracker)
+    for each in composed:
+        check_config(_without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
@@ -157,6 +167,9 @@ def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     """Gather how the cells ended, report on them unless the grid was interrupted, and tell the observers."""
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
+    for cell in sweep.cells:
+        if sweep.interrupted and not cell.state:
+            discard_unfinished(cell.folder)
     if any(cell.folder.exists() for cell in sweep.cells):
         write_sweep(sweep, started)
     else:

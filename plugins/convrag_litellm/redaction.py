@@ -1,4 +1,4 @@
-"""Redacts keys and passwords in the log lines of libraries, and finds the values of parameters that are named like a secret."""
+"""Redacts keys and passwords in the log lines of libraries, and finds the secrets among parameters."""
 
 from __future__ import annotations
 

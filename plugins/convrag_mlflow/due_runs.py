@@ -42,7 +42,7 @@ def _log_entry(experiment: Experiment, entry: Entry) -> None:
     if not entry.has_ended:
         close_killed_run(experiment.client, run_id, mark_process(), of=row["process"])
     elif row["error"]:
-        experiment.fail_run(run_id, row["error"], row["ended"])
+        experiment.fail_run(run_id, row["error"], row["ended"], killed=row["interrupted"])
     else:
         folder = Path(row["folder"])
         summary = read_summary(folder / METRICS_FILE)

@@ -85,8 +85,12 @@ class Experiment:
             self.client.log_artifacts(run_id, str(folder))
         self.client.set_terminated(run_id, "FAILED" if summary.state == "failed" else "FINISHED", ended)
 
-    def fail_run(self, run_id: str, error: str, ended: int | None = None) -> None:
-        """End a run as failed, with the error (in milliseconds; now)."""
+    def fail_run(self, run_id: str, error: str, ended: int | None = None, *, killed: bool = False) -> None:
+        """End a run as failed, or as killed, with the error (in milliseconds; now)."""
+        if killed:
+            self.client.set_terminated(run_id, "KILLED", ended)  # first: there may be no time for more
+            self.client.set_tag(run_id, ERROR, clip_text(error, 5000))
+            return
         self.client.set_tag(run_id, ERROR, clip_text(error, 5000))
         self.client.set_tag(run_id, STATE, "failed")
         self.client.log_text(run_id, error, "error.txt")

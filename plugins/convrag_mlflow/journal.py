@@ -27,7 +27,8 @@ class Entry:
     Args:
         path: the file.
         row: what it says: "process" (its mark), "started" (milliseconds since 1970), what was to be logged at the
-            start, and once the run has ended "ended" (milliseconds) and "error" (empty where it ended well).
+            start, and once the run has ended "ended" (milliseconds), "error" (empty where all went well) and
+            "interrupted".
     """
 
     path: Path
@@ -43,9 +44,9 @@ class Entry:
         """Whether nothing more will happen to the run: it has ended, or its process is gone."""
         return self.has_ended or is_gone(str(self.row["process"]))
 
-    def end(self, error: str = "") -> None:
-        """Note that the run has ended, and the error that ended it."""
-        self.row.update(ended=_now(), error=error)
+    def end(self, error: str = "", *, interrupted: bool = False) -> None:
+        """Note that the run has ended, and the error or the interruption that ended it."""
+        self.row.update(ended=_now(), error=error, interrupted=interrupted)
         write_atomically(self.path, json.dumps(self.row))
 
 

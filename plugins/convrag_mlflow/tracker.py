@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -81,24 +80,27 @@ class MlflowTracker(Tracker):
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
         """Log scores and files, and end the run."""
         try:
-            if run_id := self._runs.pop(run.folder, None):
+            if run_id := self._runs.get(run.folder):
                 self._connect().finish_run(run_id, run.folder, summary, files=self.files)
-            elif entry := self._entries.pop(run.folder, None):
+                del self._runs[run.folder]  # not before: it may be interrupted meanwhile
+            elif entry := self._entries.get(run.folder):
                 entry.end()
                 self._log_due_runs()
+                del self._entries[run.folder]
         except Exception as error:
             return self._explain(error, "The next command tries again.")
         return None if run.sweep else describe_viewing(self.uri, self.experiment)
 
     @hookimpl
-    def convrag_run_failed(self, run: Run, error: str) -> None:
-        """End the run as failed. One that was interrupted must end at once: the next command logs it."""
+    def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
+        """End the run as failed, or as killed where it was interrupted: one that is only noted waits for a command."""
         try:
             if run_id := self._runs.pop(run.folder, None):
-                self._connect().fail_run(run_id, error)
+                self._connect().fail_run(run_id, error, killed=interrupted)
             elif entry := self._entries.pop(run.folder, None):
-                entry.end(error)
-                if isinstance(sys.exception(), Exception | None):
+                if not entry.has_ended:  # else it was interrupted while it was logged
+                    entry.end(error, interrupted=interrupted)
+                if not interrupted:  # importing MLflow takes too long
                     self._log_due_runs()
         except Exception as problem:
             log.warning(self._explain(problem))

@@ -165,13 +165,11 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     if not mode:
         assert runs(here) == [], "it ends at once, and the next command logs it"
         assert convrag(*QUICK, folder=here).returncode == 0
-        assert [(run["tags"]["convrag.error"], run["status"]) for run in runs(here)[:1]] == [
-            ("KeyboardInterrupt()", "FAILED")
-        ]
+        assert [(run["tags"]["convrag.error"], run["status"]) for run in runs(here)[:1]] == [("interrupted", "KILLED")]
         assert not list(here.glob("outputs/mlflow/unlogged/*.json"))
         return
     states = {run["tags"]["convrag.kind"]: run["status"] for run in runs(here)}
-    assert states == {"run": "FAILED", "sweep": "KILLED"}
+    assert states == {"run": "KILLED", "sweep": "KILLED"}
 
 
 def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
