@@ -10,6 +10,7 @@ from convrag_litellm.context_window import exceeds_context_window, parse_token_c
 from convrag_litellm.error_text import shorten_error
 from convrag_litellm.http_errors import read_message, read_retry_after, read_status
 from convrag_litellm.providers import KEY_VARIABLES
+from convrag_litellm.redaction import find_secret_values
 from convrag_litellm.reply import EmptyReply
 from convrag_litellm.reply_limit import ReplyTooLong
 
