@@ -20,16 +20,19 @@ from omegaconf.errors import OmegaConfBaseException
 from convrag import __version__
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
+from convrag.api.secrets import redact
 from convrag.cli.arguments import is_multirun, prepare_arguments
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.secret_guard import guard_configurations
 from convrag.cli.signals import Terminated, note_kept, watch_signals
 from convrag.config.citing import cite_key
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
@@ -62,6 +65,7 @@ def main() -> None:
     jobs = Jobs()
     try:
         sys.argv[1:] = prepare_arguments(sys.argv[1:])
+        refuse_secrets_in_command(sys.argv[1:])
         files_read.clear()
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
         sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
@@ -85,6 +89,7 @@ def extend_hydra() -> None:
     register_help()
     list_groups_late()
     hold_run_folders()
+    guard_configurations(sys.argv[1:])
     register_folder_names()
     known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
@@ -172,4 +177,4 @@ def _message(error: Exception) -> str:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"convrag: {message}\n")
+    sys.stderr.write(f"convrag: {redact(message)}\n")

@@ -6,6 +6,8 @@
 * `stage_choices`: a stage for a stage by its plain name.
 * `variants`: YAML files that extend an option.
 * `named_files`: plugin files that a command names itself.
+* `references`: the configuration as it may be written down.
+* `secret_checks`: refuses a password or a key in a configuration.
 * `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra and OmegaConf in our words.
 * `citing`: the file and the line of YAML that an error is about.

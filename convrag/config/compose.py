@@ -25,6 +25,7 @@ from convrag.config.known_keys import check_keys
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
+from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
@@ -103,6 +104,7 @@ def compose(*overrides: str) -> DictConfig:
 
 def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
     """Like `compose`, with what messages need to speak of the choices as they were typed."""
+    refuse_secrets_in_command(overrides)
     configure(files_in_overrides(overrides))
     overrides = tuple(translate_overrides(overrides, plugins.load().registry))
     with _composing, explained(plugins.load().registry, overrides):
@@ -110,6 +112,7 @@ def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
         command = Command(overrides, {**config.hydra.runtime.choices})
+        refuse_secrets(config)
         with open_dict(config):
             del config["hydra"]
         check_config(config, command)

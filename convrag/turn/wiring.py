@@ -14,6 +14,7 @@ from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
 from convrag.config.command import Command
 from convrag.config.messages import explained
+from convrag.config.references import keep_references
 from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
@@ -40,6 +41,8 @@ class Wiring:
         assert isinstance(plain, dict)
         self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
+        self.logged_config: dict[str, Any] = keep_references(config, self.config)
+        """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
         self.store = get_store(self.config["store"]["path"])
         self.stages: dict[str, Stage] = {}
