@@ -11,6 +11,8 @@ from convrag.api.errors import ConfigError
 
 BASELINE = "sweep.baseline"
 
+EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
+
 
 def prepare_arguments(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra reads them.
@@ -19,11 +21,13 @@ def prepare_arguments(arguments: Sequence[str]) -> list[str]:
     the value of sweep.baseline are put in quotation marks, of which a user need not know.
 
     Raises:
-        ConfigError: a flag is unknown.
+        ConfigError: a flag is unknown, or the run's folder has no name.
     """
     known, rest = get_args_parser().parse_known_args(list(arguments))
     if unknown := [argument for argument in rest if argument.startswith("-")]:
         raise ConfigError(_explain_flag(unknown[0]))
+    if empty := [argument for argument in arguments if argument in EMPTY_FOLDERS]:
+        raise ConfigError(f"{empty[0]}: name a folder. The one that you are in would be filled with the run's files.")
     overrides = {*known.overrides, *rest}
     flags = [argument for argument in arguments if argument not in overrides]
     return [*flags, *(_quote_baseline(argument) for argument in arguments if argument in overrides)]

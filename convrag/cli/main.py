@@ -14,7 +14,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
@@ -118,8 +118,8 @@ class Jobs:
         """
         make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
-        folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
-        note_kept(str(config.store.path))
+        folder, metric = Path(chosen.runtime.output_dir), str(OmegaConf.select(config, "sweep.metric"))
+        note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
             check_config(config, Command.read())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,5 +67,7 @@ class Settings:
             value: Any = getattr(self, name)
             if isinstance(value, int) and value < least:
                 raise ConfigError(f"{name}={value}: it must be at least {least}")
+            if isinstance(value, int) and value > sys.maxsize:
+                raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")

@@ -23,6 +23,7 @@ from convrag.config.command import Command
 from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets
 from convrag.config.stage_choices import translate_overrides
+from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
@@ -147,7 +148,9 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
-    notes = tuple(explain_same(cells, experiments))
+    used = [(each, known.groups) for each, known in zip(composed, experiments, strict=True) if known]
+    unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
+    notes = (*explain_same(cells, experiments), *unused)
     sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
     if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
         raise NotReady(problems)
