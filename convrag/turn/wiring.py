@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -100,10 +101,15 @@ class Wiring:
         missing = missing_extra(stage.requires, "it")
         return [str(missing)] if missing else list(stage.check())
 
-    def prepare(self) -> None:
-        """Prepare every built stage: load models, build indexes."""
-        for _, stage in self._list_distinct():
-            pool.prepare(stage)
+    def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
+        """Prepare every built stage: load models, build indexes.
+
+        Args:
+            watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
+        """
+        for place, stage in self._list_distinct():
+            with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
+                pool.prepare(stage)
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
