@@ -23,8 +23,9 @@ class UnknownName(ConfigError):
     def __init__(self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
         self.name = name
         self.choices = sorted(choices)
-        similar = get_close_matches(name, self.choices, n=1)
-        guess = f" Did you mean {similar[0]!r}?" if similar else ""
+        lower = {choice.casefold(): choice for choice in reversed(self.choices)}
+        similar = get_close_matches(name.casefold(), lower, n=1)
+        guess = f" Did you mean {lower[similar[0]]!r}?" if similar else ""
         offer = f" Choose from: {', '.join(self.choices)}." if self.choices else " There is none."
         super().__init__("\n".join([f"{what} {name!r} does not exist.{guess}{offer}", *hints]))
 

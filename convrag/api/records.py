@@ -25,6 +25,7 @@ class Usage:
     are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
     what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
     waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
+    `cut` and `filtered` count the replies that ended at max_tokens and by the provider's content filter.
     """
 
     calls: int = 0
@@ -39,6 +40,8 @@ class Usage:
     retries: int = 0
     reused_seconds: float = 0.0
     failed: int = 0
+    cut: int = 0
+    filtered: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -80,6 +83,7 @@ class TurnRecord:
 class Run:
     """A run as its observers see it: its folder, its configuration and its size.
 
+    In `config`, references such as ${oc.env:MY_KEY} are not resolved, since observers write it down.
     `notes` are the notes of its stages for a reader of the scores; `prompts` holds the prompt templates by place and
     task ("rewriter.rewrite"). `sweep` is the id of the sweep that the run belongs to; it is empty for a single run.
     `reused` says that an earlier run of the same command has left these results; its observers hear nothing.

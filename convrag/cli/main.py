@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
 from math import isnan, nan
@@ -13,17 +14,28 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from convrag import __version__
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
+from convrag.api.secrets import redact
+from convrag.cli.arguments import is_multirun, prepare_arguments
 from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
+from convrag.cli.secret_guard import guard_configurations
+from convrag.cli.signals import Terminated, note_kept, watch_signals
+from convrag.config.citing import cite_key
+from convrag.config.command import Command
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.secret_checks import refuse_secrets_in_command
+from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
+from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
@@ -39,21 +51,31 @@ log = logging.getLogger(__name__)
 def main() -> None:
     """Run the command and exit.
 
-    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted; 1 for all else.
+    With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted, 143 and 129 by
+    SIGTERM and SIGHUP; 1 for all else.
     """
-    sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
+    make_streams_printable()
+    if "--version" in sys.argv[1:]:
+        sys.stdout.write(f"convrag {__version__}\n")
+        sys.exit(0)
+    sys.argv[0] = "convrag"  # usage messages name it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
+    watch = watch_signals()
     jobs = Jobs()
     try:
+        sys.argv[1:] = prepare_arguments(sys.argv[1:])
+        refuse_secrets_in_command(sys.argv[1:])
+        files_read.clear()
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
-        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
+        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
         extend_hydra()
         hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
     except KeyboardInterrupt:
-        _say("interrupted. The same command goes on from what is remembered.")
-        sys.exit(130)
+        watch.leave(signal.SIGINT)
+    except Terminated as terminated:
+        watch.leave(terminated.number)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
@@ -68,21 +90,12 @@ def extend_hydra() -> None:
     register_help()
     list_groups_late()
     hold_run_folders()
+    guard_configurations(sys.argv[1:])
     register_folder_names()
     known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
-
-
-def _quote_baseline(argument: str) -> str:
-    """Overrides as a value stand in quotes for Hydra; a user need not know."""
-    key, _, value = argument.partition("=")
-    return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
-
-
-def _is_multirun(arguments: list[str]) -> bool:
-    return any(argument in ("-m", "--multirun") for argument in arguments)
 
 
 class Jobs:
@@ -104,22 +117,24 @@ class Jobs:
         Raises:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
+        make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
-        folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
+        folder, metrics = Path(chosen.runtime.output_dir), read_metric_names(OmegaConf.select(config, "sweep.metric"))
+        note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
-            check_choices(chosen.runtime.choices)
+            check_config(config, Command.read())
             return int(Wiring(config).get("task").execute(config, folder))
 
         if chosen.mode is not RunMode.MULTIRUN:
             self.status = _run_alone(folder, execute)
         elif find_sweep_id(folder):
-            return _run_cell(list(chosen.overrides.task), folder, execute, metric)
+            return _run_cell(list(chosen.overrides.task), folder, execute, metrics)
         else:
-            status, value = _run_for_sweeper(folder, execute, metric)
+            status, value = _run_for_sweeper(folder, execute, metrics)
             self.status = max(self.status, status)
             return value
-        return nan if self.status else read_metric(folder, metric)
+        return nan if self.status else read_metric(folder, metrics)
 
 
 def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
@@ -135,13 +150,13 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     return status
 
 
-def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metric: str) -> float:
+def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> float:
     from convrag.sweep.cell import run_cell
 
-    return run_cell(overrides, folder, execute, metric)
+    return run_cell(overrides, folder, execute, metrics)
 
 
-def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> tuple[int, float]:
+def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
     """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
     try:
         status = execute()
@@ -151,14 +166,17 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> t
         log.warning("the sweeper gets the value of a partial run: see %s", folder / "summary.md")
     elif status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
-    if isnan(value := read_metric(folder, metric)):
-        log.warning("sweep.metric=%s was not measured: the sweeper gets no value of %s", metric, folder)
+    if isnan(value := read_metric(folder, metrics)):
+        what = f"sweep.metric={metrics[0]}" if metrics else "nothing"
+        log.warning("%s was not measured: the sweeper gets no value of %s", what, folder)
     return status, value
 
 
 def _message(error: Exception) -> str:
-    return str(error if isinstance(error, ConvragError) else explain(error, plugins.load().registry))
+    overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
+    return str(cite_key(known, Command.of(overrides)))
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"convrag: {message}\n")
+    sys.stderr.write(f"convrag: {redact(message)}\n")

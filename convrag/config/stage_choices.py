@@ -48,9 +48,9 @@ def _translate(argument: str, registry: Registry) -> str:
         return argument
     _, at, place = override.key.partition("@")
     if at:
-        known = _stage_at(place, registry) is not None
+        known = stage_at(place, registry) is not None
         return str(override._replace(sign="")) if known else argument
-    wanted = _stage_at(override.key, registry)
+    wanted = stage_at(override.key, registry)
     if wanted is None or not _names_options(override.value or "", wanted, registry):
         return argument
     return f"{wanted}@{override.key}={override.value}"
@@ -63,7 +63,7 @@ def _parse(argument: str) -> Override | None:
     return Override(match["sign"] or "", match["key"], match["value"])
 
 
-def _stage_at(place: str, registry: Registry) -> str | None:
+def stage_at(place: str, registry: Registry) -> str | None:
     """The group of the stage that is injected at a place ("rewriter.clusterer"); None where there is none."""
     group, *path = place.split(".")
     if group in SEVERAL:
@@ -86,7 +86,7 @@ def _names_options(value: str, group: str, registry: Registry) -> bool:
 
 def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
     parsed = [_parse(override) for override in overrides]
-    swept = {each.key for each in parsed if each and each.value and _is_sweep(each.value)}
+    swept = {each.key for each in parsed if each and each.value and is_sweep(each.value)}
     return [
         str(each._replace(value=f"choice({each.value})")) if each and _belongs_to(each, swept) else override
         for each, override in zip(parsed, overrides, strict=True)
@@ -95,14 +95,14 @@ def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
 
 def _belongs_to(override: Override, swept: set[str]) -> bool:
     """Whether an override sets something of a stage that is swept over, and is no sweep itself."""
-    if override.sign or not override.value or _is_sweep(override.value) or "${" in override.value:
+    if override.sign or not override.value or is_sweep(override.value) or "${" in override.value:
         return False
     place = override.key.partition("@")[2] or override.key
     stages = {key.partition("@")[2] or key for key in swept}
     return any(place.startswith(f"{stage}.") for stage in stages)
 
 
-def _is_sweep(value: str) -> bool:
+def is_sweep(value: str) -> bool:
     """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`, `interval(...)`, `glob(...)`."""
     if re.match(r"(choice|range|interval|glob|shuffle|sort|tag)\(", value):
         return True

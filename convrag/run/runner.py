@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -15,6 +17,7 @@ from omegaconf import DictConfig
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
@@ -29,14 +32,24 @@ from convrag.score.reports import join_reports, keep_sound
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
+from convrag.sdk.progress import show_preparation
+from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
+Show = Callable[[Run, RunSummary], None]
+
 
 def run_experiment(
-    config: DictConfig, folder: Path, *observers: object, sweep: str = "", reuse: bool = False, top_level: str = ""
+    config: DictConfig,
+    folder: Path,
+    *observers: object,
+    sweep: str = "",
+    reuse: bool = False,
+    top_level: str = "",
+    show: Show | None = None,
 ) -> tuple[Run, RunSummary]:
     """Run a configuration over its data set and write the results below `folder`.
 
@@ -47,6 +60,8 @@ def run_experiment(
         sweep: the id of the sweep that this run belongs to; empty for a single run.
         reuse: whether to return the results that a finished run with the same stages and settings left in `folder`.
         top_level: a stage whose trace's entries stand at the top level of the lines of intermediate/ too.
+        show: prints the results when the files are written, before the tracker logs them, which may take seconds; what
+            observers have to say of where the run is kept is then printed too. Not called for a reused run.
 
     Raises:
         ConvragError: the configuration or the data are not valid; raised before the first turn.
@@ -64,13 +79,19 @@ def run_experiment(
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
-    wiring.prepare()
+    wiring.prepare(show_preparation)
     source = ConversationWorkers(pipeline, conversations, settings)
-    return run, _execute_run(run, wiring, source, *observers, top_level=top_level)
+    return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 
 def evaluate_records(
-    config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = (), *, stopped: str = ""
+    config: DictConfig,
+    folder: Path,
+    records: Sequence[TurnRecord],
+    notes: Sequence[str] = (),
+    *,
+    stopped: str = "",
+    show: Show | None = None,
 ) -> tuple[Run, RunSummary]:
     """Measure the records of finished turns, and write the same files as a run does below `folder`.
 
@@ -80,6 +101,7 @@ def evaluate_records(
         records: the records, conversation by conversation.
         notes: notes on the records for readers of the summary.
         stopped: why the run that made them ended early; empty if it did not.
+        show: prints the results, as for `run_experiment`.
 
     Raises:
         ConvragError: the configuration or the data are not valid.
@@ -90,21 +112,21 @@ def evaluate_records(
     wiring.get("tracker")
     wiring.check()
     check_measures_differ(metrics)
-    wiring.prepare()
+    wiring.prepare(show_preparation)
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
     run = replace(
         _make_run(wiring, folder, conversations, len(records)),
-        config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
+        config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped))
+    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped), show=show)
 
 
 def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
     return Run(
         folder=folder,
-        config=wiring.config,
+        config=wiring.logged_config,
         conversations=conversations,
         turns=turns,
         fingerprints=wiring.collect_fingerprints(),
@@ -119,7 +141,7 @@ class _RecordSource(Protocol):
 
     stopped: str
 
-    def records(self) -> Iterator[TurnRecord]: ...
+    def records(self) -> Generator[TurnRecord]: ...
 
 
 class _FinishedRecords:
@@ -129,29 +151,48 @@ class _FinishedRecords:
         self._records = records
         self.stopped = stopped
 
-    def records(self) -> Iterator[TurnRecord]:
-        return iter(self._records)
+    def records(self) -> Generator[TurnRecord]:
+        yield from self._records
 
 
 def _execute_run(
-    run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str = ""
+    run: Run,
+    wiring: Wiring,
+    source: _RecordSource,
+    *own_observers: object,
+    top_level: str = "",
+    show: Show | None = None,
 ) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:
-        return _write_run(files, run, wiring, source, *own_observers, top_level=top_level)
+        observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
+
+        def tell_of_interruption() -> None:
+            observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+
+        with if_abandoned(tell_of_interruption):
+            try:
+                summary = _write_run(files, run, wiring, source, observers)
+                if show:
+                    show(run, summary)
+                lines = observers.collect("convrag_run_finished", run=run, summary=summary)
+            except (KeyboardInterrupt, SystemExit):
+                tell_of_interruption()
+                raise
+        if show:
+            sys.stdout.writelines(f"{line}\n" for line in lines)
+        return summary
 
 
-def _write_run(
-    files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str
-) -> RunSummary:
-    observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, observers: Observers) -> RunSummary:
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        for record in source.records():
-            records.add(record)
-            observers.notify("convrag_turn_finished", run=run, record=record)
+        with closing(source.records()) as finished:
+            for record in finished:
+                records.add(record)
+                observers.notify("convrag_turn_finished", run=run, record=record)
         metrics = wiring.get_all("metrics")
         measured = measure(metrics, records, by_default=tuple(metrics) == DEFAULT_METRICS)
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
@@ -177,13 +218,14 @@ def _write_run(
         described = describe_files(files.unfinished)
         files.publish()
         write_atomically(run.folder / MANIFEST, f"{format_manifest(run, described)}\n")
+    except (KeyboardInterrupt, SystemExit):
+        raise
     except BaseException as error:
-        known = isinstance(error, (ConvragError, KeyboardInterrupt))
-        observers.notify("convrag_run_failed", run=run, error=repr(error) if known else traceback.format_exc())
+        text = repr(error) if isinstance(error, ConvragError) else traceback.format_exc()
+        observers.notify("convrag_run_failed", run=run, error=redact(text), interrupted=False)
         raise
     finally:
         records.close()
-    observers.notify("convrag_run_finished", run=run, summary=summary)
     return summary
 
 

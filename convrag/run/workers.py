@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 
 from convrag.api.errors import RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation
 from convrag.config.settings import Settings
+from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session, to_turn
@@ -30,21 +29,20 @@ class ConversationWorkers:
         self.stopped = ""
         self._stop = threading.Event()
 
-    def records(self) -> Iterator[TurnRecord]:
+    def records(self) -> Generator[TurnRecord]:
         """Yield the records of all turns, conversation by conversation in the data set's order."""
-        waiting: deque[Future[list[TurnRecord]]] = deque()
-        pool = ThreadPoolExecutor(self.settings.workers, thread_name_prefix="conversation")
-        try:
-            with turn_progress(sum(len(conversation.turns) for conversation in self.conversations)) as advance:
-                for conversation in self.conversations:
-                    waiting.append(pool.submit(self._run_conversation, conversation, advance))
-                    if len(waiting) > 2 * self.settings.workers:
-                        yield from waiting.popleft().result()
-                while waiting:
-                    yield from waiting.popleft().result()
-        finally:
-            self._stop.set()
-            pool.shutdown(cancel_futures=True)
+        total = sum(len(conversation.turns) for conversation in self.conversations)
+        with turn_progress(total) as advance:
+
+            def run(conversation: Conversation) -> list[TurnRecord]:
+                return self._run_conversation(conversation, advance)
+
+            with call_in_threads(run, self.conversations, self.settings.workers, "conversation") as results:
+                try:
+                    for records in results:
+                        yield from records
+                finally:
+                    self._stop.set()
 
     def _run_conversation(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
         """Ask the questions of one conversation in order, each with the history that the settings say."""

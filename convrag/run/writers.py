@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from convrag.api.records import Run, TurnRecord
 from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
+from convrag.store.abandonment import if_abandoned
 from convrag.store.file_names import encode_name
-from convrag.store.folder_lock import hold_folder
+from convrag.store.folder_lock import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"
@@ -47,6 +48,10 @@ class RunFolder:
             path.replace(place)
         self.unfinished.rmdir()
 
+    def discard(self) -> None:
+        """Remove every file that is not published."""
+        shutil.rmtree(self.unfinished, ignore_errors=True)
+
 
 @contextmanager
 def open_run_folder(folder: Path) -> Iterator[RunFolder]:
@@ -57,12 +62,21 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     """
     files = RunFolder(folder)
     with hold_folder(folder):
-        shutil.rmtree(files.unfinished, ignore_errors=True)  # of a process that was killed
+        files.discard()  # those of a process that was killed
         files.unfinished.mkdir()
-        try:
-            yield files
-        finally:
-            shutil.rmtree(files.unfinished, ignore_errors=True)
+        with if_abandoned(files.discard):
+            try:
+                yield files
+            finally:
+                files.discard()
+
+
+def discard_unfinished(folder: Path) -> None:
+    """Remove the files that a killed process did not publish; nothing where another process writes there."""
+    files = RunFolder(folder)
+    if files.unfinished.exists():
+        with suppress(FolderInUse), hold_folder(folder):
+            files.discard()
 
 
 class Writers:

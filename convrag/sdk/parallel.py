@@ -1,20 +1,32 @@
-"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM calls do."""
+"""Calls a function for many items in parallel threads, for functions that wait for a server, as LLM calls do.
+
+The threads are daemons, not those of `concurrent.futures`: the latter keep an interrupted process alive until every
+server has answered.
+"""
 
 from __future__ import annotations
 
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import copy_context
-from typing import TypeVar
+from queue import SimpleQueue
+from typing import Generic, TypeVar
 
 from convrag.sdk.progress import track
+from convrag.store.cancellation import Cancellation, Cancelled, when_cancelled
 from convrag.store.usage import UsageMeter, current_meter
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 WORKERS = 32
+
+PATIENCE = 1.0
+"""Seconds that cancelled calls have to end; threads that still hang then are left behind."""
 
 
 def map_parallel(
@@ -23,8 +35,7 @@ def map_parallel(
     """Yield `call(item)` for each item, in the order of the items, with a progress bar.
 
     The usage of the calls counts for the stage that calls this function (see `convrag.store.usage`). Replies are added
-    in the order of the items, so that a recording is the same every time. After the first error no more calls begin; it
-    is raised when the calls in progress have ended.
+    in the order of the items, so that a recording is the same every time. How it ends early: see `call_in_threads`.
 
     Args:
         call: the function, which is called from several threads.
@@ -33,11 +44,16 @@ def map_parallel(
         total: the number of items, if known.
         workers: the number of calls at a time; the llm may have a lower limit of its own.
     """
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="side")
-    waiting: deque[tuple[Future[R], UsageMeter]] = deque()
+    meters: deque[UsageMeter] = deque()
     caller = current_meter()
 
-    def call_measured(item: T, meter: UsageMeter) -> R:
+    def add_meters() -> Iterator[tuple[T, UsageMeter]]:
+        for item in track(items, description, total):
+            meters.append(UsageMeter())
+            yield item, meters[-1]
+
+    def call_measured(task: tuple[T, UsageMeter]) -> R:
+        item, meter = task
         with meter.measure_stage("call"):
             return call(item)
 
@@ -45,22 +61,104 @@ def map_parallel(
         if caller:
             caller[0].merge(caller[1], meter)
 
-    def finish_oldest() -> R:
-        future, meter = waiting.popleft()
-        try:
-            return future.result()
-        finally:
+    try:
+        with call_in_threads(call_measured, add_meters(), workers, "side") as results:
+            for result in results:
+                add_to_caller(meters.popleft())
+                yield result
+    finally:
+        for meter in meters:
             add_to_caller(meter)
 
-    try:
-        for item in track(items, description, total):
-            meter = UsageMeter()
-            waiting.append((pool.submit(copy_context().run, call_measured, item, meter), meter))
+
+@contextmanager
+def call_in_threads(call: Callable[[T], R], items: Iterable[T], workers: int, name: str) -> Iterator[Iterator[R]]:
+    """Call a function for each item in threads; the block gets the results in the order of the items.
+
+    Where the block ends early, no further call begins. After an error, of a call as well, those in progress go on to
+    their end first: what is paid for is kept. After an interruption, or where the block is a generator's that nobody
+    goes on with, they are cancelled (see `convrag.store.cancellation`), and left behind if they do not end.
+
+    Args:
+        call: the function; a context is copied for each of its calls.
+        items: the items; at most twice as many as `workers` are taken ahead.
+        workers: the number of calls at a time.
+        name: of the threads.
+    """
+    threads: _Threads[R] = _Threads(workers, name)
+
+    def iterate() -> Iterator[R]:
+        waiting: deque[Future[R]] = deque()
+        for item in items:
+            waiting.append(threads.submit(call, item))
             if len(waiting) >= 2 * workers:
-                yield finish_oldest()
+                yield waiting.popleft().result()
         while waiting:
-            yield finish_oldest()
-    finally:
-        pool.shutdown(cancel_futures=True)
-        for _, meter in waiting:
-            add_to_caller(meter)
+            yield waiting.popleft().result()
+
+    with when_cancelled(threads.cancellation.cancel):
+        try:
+            try:
+                yield iterate()
+            except Exception:
+                threads.join()
+                raise
+            else:
+                threads.join()
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                threads.cancellation.cancel()
+                threads.join(PATIENCE)
+            raise
+
+
+class _Threads(Generic[R]):
+    """Daemon threads, each started when there is a call for it. Calls that begin after `join` was called are not made.
+
+    Args:
+        workers: the number of threads.
+        name: of the threads.
+    """
+
+    def __init__(self, workers: int, name: str) -> None:
+        self.cancellation = Cancellation()
+        self._workers = workers
+        self._name = name
+        self._threads: list[threading.Thread] = []
+        self._tasks: SimpleQueue[tuple[Future[R], Callable[[], R]] | None] = SimpleQueue()
+        self._closed = False
+
+    def submit(self, call: Callable[[T], R], item: T) -> Future[R]:
+        """Let a thread call the function with this item."""
+        future: Future[R] = Future()
+        context = copy_context()
+        self._tasks.put((future, lambda: context.run(self._call, call, item)))
+        if len(self._threads) < self._workers:
+            name = f"{self._name}_{len(self._threads)}"
+            self._threads.append(threading.Thread(target=self._work, name=name, daemon=True))
+            self._threads[-1].start()
+        return future
+
+    def join(self, seconds: float | None = None) -> None:
+        """Begin no further call, and wait until those in progress have ended, at most so many seconds."""
+        self._closed = True
+        for _ in self._threads:
+            self._tasks.put(None)
+        end = None if seconds is None else time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(None if end is None else max(0.0, end - time.monotonic()))
+
+    def _call(self, call: Callable[[T], R], item: T) -> R:
+        with self.cancellation.apply():
+            return call(item)
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            future, call = task
+            try:
+                if self._closed or self.cancellation.cancelled:
+                    raise Cancelled
+                future.set_result(call())
+            except BaseException as error:
+                future.set_exception(error)
+            del task, future, call  # a thread that waits holds no results

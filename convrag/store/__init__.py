@@ -19,6 +19,8 @@
 * `locks`: locks by key, across threads and processes.
 * `folder_lock`: a folder is written by one process at a time.
 * `forking`: a process and its forked children share neither locks nor connections.
+* `cancellation`: the calls of a thread are ended from another one.
+* `abandonment`: what is cleaned up where a process ends while a thread hangs.
 * `atomic`: files that are written whole or not at all.
 * `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.

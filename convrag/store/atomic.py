@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from convrag.store.abandonment import if_abandoned
+
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file in UTF-8, replacing an existing one.
@@ -35,12 +37,17 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
         OSError: the folder is missing, or cannot be written to; an existing file stays as it was.
     """
     unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
-    try:  # open(), because only the owner can read the files of tempfile
-        with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
-            yield file
-        unfinished.replace(path)
-    finally:
+
+    def discard() -> None:
         unfinished.unlink(missing_ok=True)
+
+    with if_abandoned(discard):
+        try:  # open(), because only the owner can read the files of tempfile
+            with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
+                yield file
+            unfinished.replace(path)
+        finally:
+            discard()
 
 
 def _open_text(path: Path) -> IO[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError
+from convrag.store.abandonment import if_abandoned
 from convrag.store.locks import warn_without_locks
 
 FOLDER_LOCK = ".convrag.lock"
@@ -61,13 +62,18 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         _acquire(lock, folder, wait)
     except OSError as error:
         warn_without_locks(folder, error)
-    try:
-        yield
-    finally:
+
+    def remove() -> None:
         if lock.is_locked and lock.lock_counter == 1:
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()
-        lock.release()
+
+    with if_abandoned(remove):
+        try:
+            yield
+        finally:
+            remove()
+            lock.release()
 
 
 def _acquire(lock: Any, folder: Path, wait: bool) -> None:

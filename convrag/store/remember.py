@@ -13,6 +13,7 @@ from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
+from convrag.store.cancellation import check_cancelled
 from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest
 from convrag.store.marked_json import CannotBeKept
@@ -54,6 +55,7 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
         key = compute_call_key(stage, method.__name__, arguments)
         if (entry := results.find([key]).get(key)) is None:
             with results.store.lock([key]):
+                check_cancelled()
                 if (entry := results.find([key]).get(key)) is None:
                     start = time.perf_counter()
                     with count_failure():
@@ -85,6 +87,7 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodRes
         computed: dict[str, Any] = {}
         if missing:
             with results.store.lock(missing):
+                check_cancelled()
                 found |= results.find(missing)
                 missing = {key: item for key, item in missing.items() if key not in found}
                 if missing:
@@ -153,6 +156,8 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
         seconds=0.0 if reused else reply.seconds,
         retries=0 if reused else reply.retries,
         reused_seconds=reply.seconds if reused else 0.0,
+        cut=int(reply.finish_reason == "length"),
+        filtered=int(reply.finish_reason == "content_filter"),
     )
 
 

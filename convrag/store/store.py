@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from convrag.store.abandonment import if_abandoned
 from convrag.store.connection import FILE, DatabaseConnection
 from convrag.store.database import COLUMNS, compute_checksum, is_damaged
 from convrag.store.forking import making
@@ -142,12 +143,17 @@ class Store(DatabaseConnection):
             for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
                 shutil.rmtree(left, ignore_errors=True)
             unfinished.mkdir(parents=True)
-            try:
-                build(unfinished)
-                write_manifest(unfinished)
-            except BaseException:
+
+            def discard() -> None:
                 shutil.rmtree(unfinished, ignore_errors=True)
-                raise
+
+            with if_abandoned(discard):
+                try:
+                    build(unfinished)
+                    write_manifest(unfinished)
+                except BaseException:
+                    discard()
+                    raise
             if damage:
                 folder.rename(damaged)
             unfinished.rename(folder)

@@ -16,14 +16,20 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.errors import NotReady
+from convrag.api.errors import ConfigError, NotReady
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
-from convrag.config.compose import settings_of
+from convrag.config.command import Command
+from convrag.config.compose import check_config, settings_of
+from convrag.config.secret_checks import refuse_secrets
+from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
+from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.observers import Observers
+from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
+from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.cells import (
@@ -37,6 +43,7 @@ from convrag.sweep.cells import (
 )
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
+from convrag.sweep.metric_checks import check_metrics_were_measured, find_missing_metrics
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
 from convrag.turn.wiring import Wiring
 
@@ -86,17 +93,23 @@ def run_grid(grid: Grid) -> list[float]:
         OmegaConf.save(grid.config, sweep.folder / HYDRA_FILE)
         for note in sweep.notes:
             _say(note)
-        try:
-            observers.notify("convrag_sweep_started", sweep=sweep)
-            values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
-        except BaseException:
+
+        def close_interrupted() -> None:
+            finish_sweep(replace(sweep, interrupted=True), started, observers)
+
+        with if_abandoned(close_interrupted):
             try:
-                finish_sweep(replace(sweep, interrupted=True), started, observers)
-            except Exception:
-                log.warning("the grid could not be closed", exc_info=True)
-            raise
+                observers.notify("convrag_sweep_started", sweep=sweep)
+                values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
+            except BaseException:
+                try:
+                    close_interrupted()
+                except Exception:
+                    log.warning("the grid could not be closed", exc_info=True)
+                raise
         sweep = finish_sweep(sweep, started, observers)
     _raise_what_went_wrong(sweep, len(values))
+    check_metrics_were_measured(sweep, read_metric_names(settings_of(_without_hydra(grid.config)).sweep.metric))
     return values
 
 
@@ -126,16 +139,25 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     if settings.sample is not None:
         cells = draw_cells(cells, settings.sample, settings.seed)
     cells = name_cells(cells)
+    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        refuse_secrets(each)
     wiring = Wiring(config)
     tracker = wiring.get("tracker")
     wiring.check()
     observers = Observers(tracker)
-    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        check_config(_without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
-    notes = tuple(explain_same(cells, experiments))
-    sweep = Sweep(identifier, folder, tuple(cells), wiring.config, notes=notes)
+    used = [(each, known.groups) for each, known in zip(composed, experiments, strict=True) if known]
+    unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
+    notes = (*explain_same(cells, experiments), *unused)
+    sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
+    metrics = read_metric_names(settings.metric)
+    if missing := find_missing_metrics(metrics, experiments):
+        raise ConfigError(missing)
     if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
         raise NotReady(problems)
     return sweep, observers
@@ -154,6 +176,9 @@ def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     """Gather how the cells ended, report on them unless the grid was interrupted, and tell the observers."""
     sweep = replace(sweep, cells=tuple(read_ending(cell, started) for cell in sweep.cells))
+    for cell in sweep.cells:
+        if sweep.interrupted and not cell.state:
+            discard_unfinished(cell.folder)
     if any(cell.folder.exists() for cell in sweep.cells):
         write_sweep(sweep, started)
     else:
@@ -162,9 +187,12 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     try:
         if not sweep.interrupted:
             reports = observers.collect("convrag_sweep_report", sweep=sweep)
-            _publish(sweep.folder, reports)
+            for name, text in (file for report in reports for file in report.files.items()):
+                write_atomically(sweep.folder / name, text)
     finally:
-        observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+        ends = observers.collect("convrag_sweep_finished", sweep=sweep, reports=reports)
+    for line in [*(line for report in reports for line in report.lines), *ends]:
+        _say(line)
     return sweep
 
 
@@ -178,14 +206,6 @@ def _remove_own_files(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
-
-
-def _publish(folder: Path, reports: Sequence[Report]) -> None:
-    for report in reports:
-        for name, text in report.files.items():
-            write_atomically(folder / name, text)
-        for line in report.lines:
-            _say(line)
 
 
 def _say(line: str) -> None:

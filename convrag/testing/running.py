@@ -139,7 +139,7 @@ class TrackerContract(StageContract):
         with make_run_folder() as folder:
             run, hook = Run(folder, {}, 1, 2), self._make_manager(self.make()).hook
             hook.convrag_run_started(run=run)
-            hook.convrag_run_failed(run=run, error="the disk is full")
+            hook.convrag_run_failed(run=run, error="the disk is full", interrupted=False)
 
     def _make_manager(self, stage: Any) -> pluggy.PluginManager:
         """Make a plugin manager with which the tracker is registered."""

@@ -7,6 +7,8 @@ import threading
 from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
+from convrag.api.printable import make_printable
+from convrag.api.secrets import redact
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +24,18 @@ class TerminalFormatter(logging.Formatter):
         line = f"convrag: {record.getMessage()}"
         if record.levelno >= logging.CRITICAL and record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return line
+        return make_printable(redact(line))
+
+
+class FileFormatter(logging.Formatter):
+    """Formats a log record for convrag.log, with its traceback; `cat convrag.log` is safe whatever it quotes."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format time, level, logger, message and traceback, without keys and passwords."""
+        return make_printable(redact(super().format(record)))
 
 
 class FailureLog:

@@ -9,7 +9,7 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.config.compose import compose, settings_of
+from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
 from convrag.store.streaming import Stream
 from convrag.turn.logs import FailureLog
@@ -65,8 +65,8 @@ class Pipeline:
             ConfigError: an override is not valid.
             NotReady: a key, a file or an extra is missing.
         """
-        config = compose(*overrides)
-        wiring = Wiring(config)
+        config, command = compose_command(*overrides)
+        wiring = Wiring(config, command)
         pipeline = cls.from_wiring(wiring, settings_of(config), conversations)
         wiring.check()
         wiring.prepare()

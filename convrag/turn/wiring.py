@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -12,9 +13,14 @@ from convrag.api.errors import ConfigError, NotReady
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
+from convrag.config.command import Command
+from convrag.config.messages import explained
+from convrag.config.references import keep_references
+from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
+from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.store import get_store
 from convrag.turn.stage_pool import pool
@@ -27,12 +33,17 @@ class Wiring:
 
     Args:
         config: the configuration (see convrag.config.compose).
+        command: by which it was composed; by default the one that Hydra is carrying out.
     """
 
-    def __init__(self, config: DictConfig) -> None:
-        plain = OmegaConf.to_container(config, resolve=True)
+    def __init__(self, config: DictConfig, command: Command | None = None) -> None:
+        with explained(plugins.load().registry):
+            plain = OmegaConf.to_container(config, resolve=True)
         assert isinstance(plain, dict)
+        self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
+        self.logged_config: dict[str, Any] = keep_references(config, self.config)
+        """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
         self.store = get_store(self.config["store"]["path"])
         self.stages: dict[str, Stage] = {}
@@ -48,7 +59,9 @@ class Wiring:
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
-                raise ConfigError(f"no {group} is chosen: {group}=... ({', '.join(self.registry.options(group))})")
+                raise ConfigError(
+                    f"{group}: no {group} is chosen; {group}=... ({', '.join(self.registry.options(group))})"
+                )
             self._build(node, group, group)
         return self.stages[group]
 
@@ -57,7 +70,7 @@ class Wiring:
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
             raise ConfigError(
-                f"{group}.{unplaced[0]} is no option: a YAML file in the group {group} begins with the line "
+                f"{group}.{unplaced[0]}: this is no option; a YAML file in the group {group} begins with the line "
                 f"'# @package {group}.<name>', since several may be chosen"
             )
         places = {name: f"{group}.{name}" for name in chosen}
@@ -66,12 +79,21 @@ class Wiring:
         }
 
     def check(self) -> None:
-        """Open the store and check every built stage. Raises NotReady with all problems; ConfigError for the store."""
+        """Open the store, check every built stage, and say which typed choices none of them uses.
+
+        Raises:
+            NotReady: with all problems.
+            ConfigError: the store cannot be opened.
+        """
         self.store.open()
         problems = [(place, problem) for place, _ in self._list_distinct() for problem in self.find_problems(place)]
         if problems:
             first = {problem: place for place, problem in reversed(problems)}  # the same message appears once
             raise NotReady([f"{self.describe_choice(place)}: {problem}" for problem, place in reversed(first.items())])
+        if not self.command.in_grid:
+            used = {place.partition(".")[0] for place in self.stages}
+            for sentence in find_unused(self.config, self.command, used, self.registry):
+                log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
         """Return messages about missing libraries of the stage at a place, or else those of its own check."""
@@ -79,10 +101,15 @@ class Wiring:
         missing = missing_extra(stage.requires, "it")
         return [str(missing)] if missing else list(stage.check())
 
-    def prepare(self) -> None:
-        """Prepare every built stage: load models, build indexes."""
-        for _, stage in self._list_distinct():
-            pool.prepare(stage)
+    def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
+        """Prepare every built stage: load models, build indexes.
+
+        Args:
+            watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
+        """
+        for place, stage in self._list_distinct():
+            with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
+                pool.prepare(stage)
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
@@ -138,7 +165,7 @@ class Wiring:
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
-        values = option.values(node, place)
+        values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
             injected = {
@@ -148,9 +175,14 @@ class Wiring:
             }
         finally:
             self._building.pop()
-        self._options[place] = option.name
+        self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
+
+    def _name_typed(self, place: str, option: Option) -> str:
+        """Return the name by which the option at a place was chosen: "claude", where that is litellm with a model."""
+        typed = self.command.names.get(place, "")
+        return typed if typed and typed not in self.registry.options(option.group) else option.name
 
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's."""

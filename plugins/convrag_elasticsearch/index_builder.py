@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from convrag import Passage
+from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import track
+from convrag.store.cancellation import when_cancelled
 from convrag_elasticsearch.aliases import META, CompleteIndex, build_index_name, find_index, parse_generation
 from convrag_elasticsearch.bulk import BulkActions, FieldBuilder
 from convrag_elasticsearch.cluster import Cluster
@@ -135,18 +135,15 @@ class IndexBuilder:
         """Send all actions, from a thread of its own.
 
         So an interruption of this thread stops it after the passage at hand; the bulk helper by itself would go on to
-        the end of the corpus.
+        the end of the corpus. A request in progress is left behind (see `call_in_threads`).
         """
-        done = threading.Event()
-        with ThreadPoolExecutor(1) as pool:
-            sending = pool.submit(self._record_results, actions, index, title)
-            sending.add_done_callback(lambda _: done.set())
-            try:
-                done.wait()
-            except BaseException:
-                actions.stop()
-                raise
-        sending.result()
+
+        def send(_: str) -> None:
+            with when_cancelled(actions.stop):
+                self._record_results(actions, index, title)
+
+        with call_in_threads(send, [index], 1, "bulk") as results:
+            list(results)
 
     def _record_results(self, actions: BulkActions, index: str, title: str) -> None:
         for succeeded, item in track(self._stream_results(actions, index), title):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from convrag.sdk.retry_after import parse_retry_after
+from convrag.store.cancellation import sleep
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -58,6 +59,7 @@ def call_with_retries(call: Callable[[], T], policy: RetryPolicy, *, is_transien
         wait=_wait_seconds,
         retry=retry_if_exception(is_transient) | retry_if_result(is_transient),
         retry_error_callback=last_outcome,
+        sleep=sleep,
     )
     result: T = retrying(call)
     return result

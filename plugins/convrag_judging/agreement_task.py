@@ -45,8 +45,7 @@ class AgreementTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the files, write the figures to agreement.json and print them."""
-        from rich.console import Console
-
+        from convrag.sdk.console import make_console
         from convrag_judging.agreement import measure_agreements
         from convrag_judging.ratings import group_ratings, read_ratings
 
@@ -67,8 +66,8 @@ class AgreementTask(Task):
         path = folder / "agreement.json"
         numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
         write_atomically(path, format_json(numbers, indent=2) + "\n")
-        console = Console()
+        console = make_console()
         for name, agreement in agreements.items():
-            console.print(agreement.describe(name), highlight=False, markup=False, soft_wrap=True)
-        console.print(f"Results: {path}", highlight=False, markup=False, soft_wrap=True)
+            console.print(agreement.describe(name), soft_wrap=True)
+        console.print(f"Results: {path}", soft_wrap=True)
         return 0

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag import Message
+from convrag.store.cancellation import Cancelled
 from convrag.store.streaming import current_listener
 from convrag_litellm import _litellm
 from convrag_litellm.budget import Budget
 from convrag_litellm.deadline import deadline
 from convrag_litellm.endpoint import Endpoint
-from convrag_litellm.http_errors import read_status
 from convrag_litellm.prices import ModelPrices
 from convrag_litellm.rate_limiter import RateLimiter
-from convrag_litellm.reply import EmptyReply, Reply, read_response, read_stream
+from convrag_litellm.reply import EmptyReply, Reply, may_have_cost, read_response, read_stream
 from convrag_litellm.retrying import call_with_retries
 
 
@@ -59,6 +59,7 @@ class Call:
 
     def run(self) -> Reply:
         """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
+        _litellm.load_library()  # which takes seconds the first time, and they are not the server's
         return call_with_retries(
             self._try,
             retries=self.limits.retries,
@@ -80,8 +81,11 @@ class Call:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
                 raise
+            except (Cancelled, KeyboardInterrupt):  # the model may have written until then
+                reservation.settle(None)
+                raise
             except Exception as error:
-                if read_status(error) == 408:  # the model may have written until the timeout
+                if may_have_cost(error):
                     reservation.settle(None)
                 raise
             reservation.settle(reply.cost)

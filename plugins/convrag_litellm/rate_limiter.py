@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
+from convrag.store.cancellation import check_cancelled, sleep
+
 WINDOW_SECONDS = 60.0
 """The length of the sliding window in which requests are counted."""
 
@@ -27,10 +29,11 @@ class RateLimiter:
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait until a request may begin, and hold a slot while it is in flight."""
+        """Wait until a request may begin, and hold a slot while it is in flight. Raises Cancelled."""
         if self._starts is not None:
-            time.sleep(self._schedule_start(self._starts))
+            sleep(self._schedule_start(self._starts))
         with self._slots:
+            check_cancelled()
             yield
 
     def _schedule_start(self, starts: deque[float]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from convrag.store.cancellation import sleep
 from convrag_litellm.context_window import exceeds_context_window
 from convrag_litellm.http_errors import read_retry_after, read_status
 from convrag_litellm.reply import EmptyReply
@@ -22,7 +23,7 @@ LONGEST_WAIT = 60.0
 
 
 def call_with_retries(call: Callable[[], T], *, retries: int, max_wait: float, may_repeat: Callable[[], bool]) -> T:
-    """Call, and repeat a call that failed in a way that may pass; raises the last error as it is.
+    """Call, and repeat a call that failed in a way that may pass; raises the last error as it is, and Cancelled.
 
     Args:
         call: makes one request.
@@ -40,6 +41,7 @@ def call_with_retries(call: Callable[[], T], *, retries: int, max_wait: float, m
         stop=stop_after_attempt(retries + 1) | exceeds_max_wait,
         wait=_compute_wait,
         retry=retry_if_exception(lambda error: _is_transient(error) and may_repeat()),
+        sleep=sleep,
         reraise=True,
     )
     result: T = retrying(call)

@@ -11,11 +11,32 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from convrag import RunSummary, Sweep, Usage
+from convrag import Run, RunSummary, Sweep, Usage
 from convrag.api.groups import GROUPS
+from convrag.api.printable import make_printable
+from convrag.sweep.sweep_file import find_cell_name
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
-_LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
+_LIBRARIES = (
+    "convrag",
+    "bm25s",
+    "hydra-core",
+    "litellm",
+    "mlflow-skinny",
+    "numpy",
+    "scikit-learn",
+    "torch",
+    "transformers",
+)
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    """What is logged of a run when it starts, as plain data: folder, name, tags, configuration and prompts."""
+    tags = {**version_tags(), "convrag.folder": str(run.folder)}
+    tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
+    name = shorten_name(find_cell_name(run.folder)) or run.folder.name
+    described = {"folder": str(run.folder), "name": name, "tags": tags}
+    return {**described, "config": dict(run.config), "prompts": dict(run.prompts)}
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
@@ -80,7 +101,8 @@ def version_tags() -> dict[str, str]:
 
 
 def clip_text(text: str, length: int) -> str:
-    """At most so many characters of a text; an ellipsis ends one that is cut off."""
+    """At most so many characters of a text, without control characters; an ellipsis ends one that is cut off."""
+    text = make_printable(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

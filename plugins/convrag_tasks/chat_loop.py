@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from convrag import RunStopped
+from convrag.cli.signals import resume
 from convrag.store.atomic import write_atomically
 from convrag.store.file_names import encode_name
 from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
@@ -60,10 +61,13 @@ class ChatLoop:
             try:
                 self._handle_line(line or "")
             except KeyboardInterrupt:
+                resume()
                 self.terminal.print_line("\nInterrupted; this turn is not kept. /quit leaves.", "yellow")
             except RunStopped as error:
                 self.terminal.print_line(str(error), "red")
                 return 1
+            except OSError as error:
+                self.terminal.print_line(f"This turn could not be written to disk: {error}", "red")
         if self.chat.conversation.history:
             self.terminal.print_line(f"To go on: task=chat task.conversation={self.chat.conversation.id}", "dim")
         return 0

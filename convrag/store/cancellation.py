@@ -1,0 +1,105 @@
+"""Cancellation: the calls that a thread makes can be ended from another thread.
+
+    cancellation = Cancellation()
+    with cancellation.apply():  # in a worker's thread
+        ask_the_server()        # its waits end with `Cancelled` ...
+    cancellation.cancel()       # ... when another thread says so
+
+Whatever waits here for long uses these functions: a pause is `sleep`, a connection is closed by `when_cancelled`. A
+thread without a cancellation, as in a program that uses convrag as a library, waits as it would without them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+
+class Cancelled(BaseException):
+    """The call was cancelled. It is no Exception, so that no stage takes it for a failure and falls back."""
+
+
+class Cancellation:
+    """Cancels the calls of the threads to which it applies.
+
+    One that is made where another applies is cancelled with that one, while `follow` lasts.
+    """
+
+    def __init__(self) -> None:
+        self._cancelled = threading.Event()
+        self._callbacks: dict[object, Callable[[], None]] = {}
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the calls are cancelled."""
+        return self._cancelled.is_set()
+
+    def cancel(self) -> None:
+        """End the waits of all threads to which it applies; further ones end at once."""
+        self._cancelled.set()
+        for callback in list(self._callbacks.values()):
+            callback()
+
+    @contextmanager
+    def apply(self) -> Iterator[None]:
+        """Let it apply to this thread during the block."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+    @contextmanager
+    def call_when_cancelled(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Call a function, from the thread that cancels, where that happens during the block or has happened before.
+
+        The function may be called twice.
+        """
+        key = object()
+        self._callbacks[key] = callback  # a single operation, as pop and list() are: no lock that a fork would copy
+        try:
+            if self.cancelled:
+                callback()
+            yield
+        finally:
+            self._callbacks.pop(key)
+
+    def sleep(self, seconds: float) -> None:
+        """Sleep. Raises Cancelled as soon as it is cancelled."""
+        if self._cancelled.wait(seconds):
+            raise Cancelled
+
+    def check(self) -> None:
+        """Raise Cancelled if it is cancelled."""
+        if self.cancelled:
+            raise Cancelled
+
+
+_current: ContextVar[Cancellation | None] = ContextVar("convrag_cancellation", default=None)
+
+
+def check_cancelled() -> None:
+    """Raise Cancelled if the calls of this thread are cancelled. Called before anything that costs time or money."""
+    if current := _current.get():
+        current.check()
+
+
+def sleep(seconds: float) -> None:
+    """Sleep. Raises Cancelled as soon as the calls of this thread are cancelled."""
+    if current := _current.get():
+        current.sleep(seconds)
+    else:
+        time.sleep(seconds)
+
+
+@contextmanager
+def when_cancelled(callback: Callable[[], None]) -> Iterator[None]:
+    """Call a function where the calls of this thread are cancelled during the block, or were before."""
+    if current := _current.get():
+        with current.call_when_cancelled(callback):
+            yield
+    else:
+        yield
