@@ -35,7 +35,7 @@ class Step:
     `body` is JSON (a dict) or raw bytes. `sent_bytes` is how much of it is sent before the connection closes;
     `byte_delay` and `header_byte_delay` are the seconds before each byte of the body and of the headers. With `reset`
     the connection is reset. A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the
-    connection closes without the end of the stream.
+    connection closes without the end of the stream. `silence` is the seconds before it answers at all.
     """
 
     status: int = 200
@@ -47,6 +47,7 @@ class Step:
     reset: bool = False
     pieces: int | None = None
     chunked: bool = True
+    silence: float = 0.0
 
 
 def make_error(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: str) -> Step:
@@ -115,7 +116,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             key = self.headers["authorization"] or self.headers["x-api-key"] or self.headers["api-key"] or ""
             step = server.begin_request(body, self.path, key)
             try:
-                time.sleep(server.delay)
+                time.sleep(server.delay + step.silence)
                 self.send_reply(step, body)
             except OSError:
                 self.close_connection = True  # the client went away

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -27,6 +28,7 @@ from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
+from convrag.store.disk import describe_disk_error
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
@@ -49,6 +51,7 @@ def main() -> None:
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
     watch = watch_signals()
+    logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
     try:
         configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
@@ -62,7 +65,10 @@ def main() -> None:
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
-    except OSError as error:  # Hydra makes the folder before our part begins
+    except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
+            _say(message)
+            sys.exit(EXIT_STATUS["failed"])
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
     sys.exit(jobs.status)
@@ -133,8 +139,11 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
-        status = USAGE_ERROR
-    except Exception:
+        status = getattr(error, "exit_status", USAGE_ERROR)
+    except Exception as error:
+        if message := describe_disk_error(error):
+            log.error(message, exc_info=True)  # the traceback is for the log alone
+            return EXIT_STATUS["failed"]
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1
     remove_if_empty(folder)
