@@ -900,6 +900,14 @@ class Deviating(SoundMetrics):
         return measured
 
 
+@breaks("test_the_measures_that_it_declares_are_all_that_it_has")
+class Undeclared(SoundMetrics):
+    """Declares a measure of another name."""
+
+    def list_measures(self) -> Any:
+        return ("pasages",)
+
+
 @breaks("test_its_hooks_are_hooks")
 class Misspelt(SoundTracker):
     """Listens to what nobody says."""

@@ -35,7 +35,9 @@ class Step:
     `body` is JSON (a dict) or raw bytes. `sent_bytes` is how much of it is sent before the connection closes;
     `byte_delay` and `header_byte_delay` are the seconds before each byte of the body and of the headers. With `reset`
     the connection is reset. A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the
-    connection closes without the end of the stream. `silence` is the seconds before it answers at all.
+    connection closes without the end of the stream. `events` is a streamed reply as its raw bytes, in parts that
+    are sent one by one; of an endless one, the last part is sent until the client goes away. `silence` is the
+    seconds before it answers at all.
     """
 
     status: int = 200
@@ -48,6 +50,8 @@ class Step:
     pieces: int | None = None
     chunked: bool = True
     silence: float = 0.0
+    events: tuple[bytes, ...] | None = None
+    endless: bool = False
 
 
 def make_error(status: int, message: str = "no", headers: dict[str, str] | None = None, **error: str) -> Step:
@@ -59,6 +63,9 @@ class _HttpServer(ThreadingHTTPServer):
     """A server with a long queue of connections; the default refuses the sixth."""
 
     request_queue_size = 256
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of clients that go away in mid-reply."""
 
 
 class Server:
@@ -128,6 +135,8 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 self.connection.close()
                 self.close_connection = True
+            elif step.events is not None:
+                self.send_events(step.events, step)
             elif body.get("stream") and step.status == 200 and isinstance(step.body, dict):
                 self.send_stream(step)
             else:
@@ -155,6 +164,17 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
                 time.sleep(delay)
                 self.wfile.write(bytes([byte]))
 
+        def send_events(self, events: tuple[bytes, ...], step: Step) -> None:
+            lines = ["HTTP/1.1 200 OK", "content-type: text/event-stream", "connection: close", "", ""]
+            self.wfile.write("\r\n".join(lines).encode())
+            for event in events:
+                time.sleep(step.byte_delay)
+                self.wfile.write(event)
+            while step.endless:
+                time.sleep(step.byte_delay)
+                self.wfile.write(events[-1])
+            self.close_connection = True
+
         def send_stream(self, step: Step) -> None:
             text = step.body["choices"][0]["message"]["content"] or ""
             words = [f"{word} " for word in text.split(" ")]
@@ -178,6 +198,15 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             pass
 
     return Handler
+
+
+def make_event(delta: dict[str, Any] | None = None, finish: str | None = None, **fields: Any) -> bytes:
+    """A piece of a streamed reply as it is sent."""
+    return b"data: " + json.dumps({**_make_chunk(delta or {}, finish), **fields}).encode() + b"\n\n"
+
+
+DONE = b"data: [DONE]\n\n"
+"""The end of a streamed reply."""
 
 
 def _make_chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:

@@ -9,4 +9,5 @@
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `errors`: the exceptions.
+* `printable`: text for terminals and logs, without control characters.
 """

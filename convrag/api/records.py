@@ -25,6 +25,7 @@ class Usage:
     are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
     what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
     waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
+    `cut` and `filtered` count the replies that ended at max_tokens and by the provider's content filter.
     """
 
     calls: int = 0
@@ -39,6 +40,8 @@ class Usage:
     retries: int = 0
     reused_seconds: float = 0.0
     failed: int = 0
+    cut: int = 0
+    filtered: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
@@ -141,7 +144,8 @@ class RunSummary:
     the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
     if it did not. `fallbacks` counts, by stage, the turns in which it fell back; `always_fell_back` names the stages
     that did so in every turn in which they had something to do. `failed_metrics` says why a metric has no values, or
-    not all: metric -> reason.
+    not all: metric -> reason. `main_measures` has one measure of `overall` for each metric that measured something: the
+    one that stands for it in a leaderboard (`Metrics.list_measures`).
     """
 
     overall: Mapping[str, float]
@@ -159,6 +163,7 @@ class RunSummary:
     slices: Mapping[str, Mapping[str, Slice]] = field(default_factory=dict)
     always_fell_back: tuple[str, ...] = ()
     failed_metrics: Mapping[str, str] = field(default_factory=dict)
+    main_measures: tuple[str, ...] = ()
 
     @property
     def state(self) -> RunState:

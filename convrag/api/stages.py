@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
@@ -160,6 +160,9 @@ class Summarizer(Stage):
 class Metrics(Stage):
     """Measures the turns of a run. Several metrics can be chosen at once, each as `metrics.<name>`."""
 
+    reads: ClassVar[Sequence[Literal["ranking", "answer"]]] = ("ranking", "answer")
+    """What it measures of a turn. Remarks about the other part do not concern a reader of its scores."""
+
     @abstractmethod
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Return turn id -> measure -> value. Leave out turns to which a measure does not apply.
@@ -178,6 +181,14 @@ class Metrics(Stage):
         position and label. A measure that no turn of the set has is absent from `means`.
         """
         return means
+
+    def list_measures(self) -> Sequence[str]:
+        """Return the names of all measures that it may give: first the one that stands for it in a leaderboard.
+
+        Nothing, the default, where they are not known beforehand; its first measure then stands for it. With the names,
+        a grid whose `sweep.metric` none of its metrics gives is refused before it runs.
+        """
+        return ()
 
 
 class Tracker(Stage):

@@ -179,7 +179,11 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. `cost_usd` is None if the price is not known; `seconds` is the time of the original call."""
+    """A model's reply. `cost_usd` is None if the price is not known; `seconds` is the time of the original call.
+
+    `finish_reason` is why the model ended it, as OpenAI names it: stop, length (cut at max_tokens), content_filter;
+    empty if that is not known.
+    """
 
     text: str
     prompt_tokens: int = 0
@@ -189,3 +193,4 @@ class Completion:
     seconds: float = 0.0
     retries: int = 0
     model: str = ""
+    finish_reason: str = ""

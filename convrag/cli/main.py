@@ -21,10 +21,12 @@ from omegaconf.errors import OmegaConfBaseException
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
 from convrag.cli.signals import Terminated, note_kept, watch_signals
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_choices, configure
-from convrag.config.messages import HYDRA_ERRORS, explain
+from convrag.config.command import Command
+from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
+from convrag.config.messages import HYDRA_ERRORS, add_place, explain
 from convrag.config.named_files import files_in_command
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
@@ -46,6 +48,7 @@ def main() -> None:
     With 0; 3 where part of the work is missing; 2 for a mistake of the user's; 130 when interrupted, 143 and 129 by
     SIGTERM and SIGHUP; 1 for all else.
     """
+    make_streams_printable()
     sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
@@ -115,12 +118,13 @@ class Jobs:
         Raises:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
+        make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
         folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
         note_kept(str(config.store.path))
 
         def execute() -> int:
-            check_choices(chosen.runtime.choices)
+            check_config(config, Command.read())
             return int(Wiring(config).get("task").execute(config, folder))
 
         if chosen.mode is not RunMode.MULTIRUN:
@@ -172,7 +176,9 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> t
 
 
 def _message(error: Exception) -> str:
-    return str(error if isinstance(error, ConvragError) else explain(error, plugins.load().registry))
+    overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
+    return str(add_place(known, Command.of(overrides)))
 
 
 def _say(message: str) -> None:

@@ -6,5 +6,10 @@
 * `stage_choices`: a stage for a stage by its plain name.
 * `variants`: YAML files that extend an option.
 * `named_files`: plugin files that a command names itself.
+* `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra and OmegaConf in our words.
+* `grammar`: arguments that are no overrides, and what to type instead.
+* `known_keys`: keys that nothing reads.
+* `yaml_files`: YAML is read so that an error names the file and the line.
+* `yaml_places`: where in a YAML file a key stands, or a choice.
 """

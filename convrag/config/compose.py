@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,14 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, OmegaConf, open_dict
+from omegaconf import DictConfig, open_dict
 
+from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
-from convrag.config.messages import explained
+from convrag.config.command import Command
+from convrag.config.grammar import explain_choice
+from convrag.config.known_keys import check_keys
+from convrag.config.messages import add_place, explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
 from convrag.config.settings import Settings
@@ -25,6 +29,7 @@ from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
 from convrag.config.variants import offered_files, yaml_files, yaml_packages
 from convrag.config.variants import variants as variants
+from convrag.config.yaml_files import files_read, tell_hydra_how_to_read
 from convrag.registry import plugins
 
 VERSION_BASE = "1.3"
@@ -78,6 +83,7 @@ def _tell_hydra(loaded: plugins.Plugins, *, for_help: bool) -> None:
     # copies, and load() copies each node that it hands out, so the store may as well be its own copy.
     ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
     HydraPlugins.instance().register(ConvragSearchPath)
+    tell_hydra_how_to_read()
     store = ConfigStore.instance()
     store.store(name="settings", node=_root_schema(), provider=plugins.FIRST_PARTY)
     for group in GROUPS:
@@ -91,32 +97,49 @@ def compose(*overrides: str) -> DictConfig:
 
     Raises ConfigError for what cannot be chosen or set. Callable from any thread.
     """
+    return compose_command(*overrides)[0]
+
+
+def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
+    """Like `compose`, with what messages need to speak of the choices as they were typed."""
     configure(files_in_overrides(overrides))
     overrides = tuple(translate_overrides(overrides, plugins.load().registry))
-    with _composing, explained(plugins.load().registry):
+    with _composing, explained(plugins.load().registry, overrides):
+        files_read.clear()
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
-        check_choices(config.hydra.runtime.choices)
+        command = Command(overrides, {**config.hydra.runtime.choices})
         with open_dict(config):
             del config["hydra"]
-        return config
+        check_config(config, command)
+        return config, command
 
 
-def check_choices(choices: Mapping[str, Any]) -> None:
-    """Raise PluginError where a chosen name is claimed by two distributions.
+def check_config(config: DictConfig, command: Command) -> None:
+    """Check what Hydra has composed: keys that nothing reads, and names that two distributions claim.
 
     Args:
-        choices: Hydra's `runtime.choices`: group, or group@place, to name.
+        config: composed, with or without Hydra's own part.
+        command: by which it was.
+
+    Raises:
+        PluginError: a chosen name is claimed by two distributions.
+        ConfigError: nothing reads a key; the message names the file where a file set it.
     """
-    for group, name in choices.items():
+    for key, name in command.chosen.items():
         if isinstance(name, str):
-            plugins.load().registry.check_name(group.partition("@")[0], name)
+            plugins.load().registry.check_name(key.partition("@")[0], name)
+    if chosen := explain_choice(command.overrides, plugins.load().registry):
+        raise chosen
+    try:
+        check_keys(config, plugins.load().registry, command.names)
+    except ConfigError as error:
+        raise add_place(error, command) from None
 
 
 def settings_of(config: DictConfig) -> Settings:
     """The checked top-level settings of a configuration. Raises ConfigError."""
-    given = OmegaConf.masked_copy(config, [item.name for item in fields(Settings)])
-    return Settings(**{str(name): value for name, value in given.items()})
+    return Settings(**{each.name: config[each.name] for each in fields(Settings) if each.name in config})
 
 
 def _root_schema() -> type:

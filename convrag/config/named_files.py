@@ -11,9 +11,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
-from yaml import YAMLError
 
 from convrag.api.errors import ConfigError
+from convrag.config.yaml_files import read_yaml
 
 KEY = "plugins"
 
@@ -33,11 +33,8 @@ def files_in_command(arguments: Sequence[str]) -> list[Path]:
 
 def files_in_overrides(overrides: Sequence[str]) -> list[Path]:
     """The plugin files that overrides name. Raises ConfigError for what is no list."""
-    return [path for override in overrides if _key(override) == KEY for path in _files(_value(override), Path())]
-
-
-def _key(override: str) -> str:
-    return override.partition("=")[0].lstrip("+")
+    given = [override for override in overrides if override.lstrip("+").startswith(f"{KEY}=")]
+    return [path for override in given for path in _files(_value(override), Path())]
 
 
 def _value(override: str) -> Any:
@@ -56,11 +53,11 @@ def _users_config(folder: str | None, name: str | None) -> Path | None:
 
 
 def _in_config(path: Path) -> list[Path]:
+    config, _ = read_yaml(path)
     try:
-        config = OmegaConf.load(path)
         named = OmegaConf.select(config, KEY)
-    except (OmegaConfBaseException, YAMLError, OSError) as error:
-        raise ConfigError(f"{path}: {error}") from error
+    except OmegaConfBaseException as error:
+        raise ConfigError(f"{path}: {KEY}: {' '.join(str(error).split())}") from error
     return list(_files(OmegaConf.to_container(named) if OmegaConf.is_config(named) else named, path.parent))
 
 

@@ -7,6 +7,9 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
 
+DEFAULT_METRICS = ("ranking", "answers")
+"""The metrics of conf/config.yaml. Where one of them finds nothing to measure, nobody asked for it: nothing is said."""
+
 HISTORIES = ("generated", "gold", "none")
 
 PRESETS = {
@@ -63,3 +66,5 @@ class Settings:
             value: Any = getattr(self, name)
             if isinstance(value, int) and value < least:
                 raise ConfigError(f"{name}={value}: it must be at least {least}")
+        if not self.store.path.strip():
+            raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")

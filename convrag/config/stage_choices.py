@@ -48,9 +48,9 @@ def _translate(argument: str, registry: Registry) -> str:
         return argument
     _, at, place = override.key.partition("@")
     if at:
-        known = _stage_at(place, registry) is not None
+        known = stage_at(place, registry) is not None
         return str(override._replace(sign="")) if known else argument
-    wanted = _stage_at(override.key, registry)
+    wanted = stage_at(override.key, registry)
     if wanted is None or not _names_options(override.value or "", wanted, registry):
         return argument
     return f"{wanted}@{override.key}={override.value}"
@@ -63,7 +63,7 @@ def _parse(argument: str) -> Override | None:
     return Override(match["sign"] or "", match["key"], match["value"])
 
 
-def _stage_at(place: str, registry: Registry) -> str | None:
+def stage_at(place: str, registry: Registry) -> str | None:
     """The group of the stage that is injected at a place ("rewriter.clusterer"); None where there is none."""
     group, *path = place.split(".")
     if group in SEVERAL:

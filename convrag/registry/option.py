@@ -134,18 +134,19 @@ class Option:
         """A dataclass for Hydra's ConfigStore: typed and defaulted as in the signature."""
         return make_schema(f"{self.cls.__name__}Options", self.name, self.parameters.values())
 
-    def values(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
+    def values(self, config: Mapping[str, Any], place: str, typed: str = "") -> dict[str, Any]:
         """Check configured values and turn them into what the constructor takes; injected stages are left out.
 
         Args:
             config: parameter -> plain value.
             place: where they stand ("rewriter"), for messages.
+            typed: the name by which the option was chosen ("claude"), if another than its own.
 
         Raises:
             ConfigError: an unknown parameter, a missing or an impossible value.
         """
         if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
-            raise UnknownName(f"{place}={self.name}: parameter", unknown[0], self.configurable)
+            raise UnknownName(f"{place}={typed or self.name}: parameter", unknown[0], self.configurable)
         values = {}
         for name in self.configurable:
             parameter = self.parameters[name]
@@ -153,7 +154,7 @@ class Option:
                 continue
             value = config.get(name, "???" if parameter.required else parameter.default)
             if value == "???":
-                raise ConfigError(f"{place}={self.name} needs a value: {place}.{name}=...")
+                raise ConfigError(f"{place}={typed or self.name} needs {place}.{name}=...{self._tell_about(name)}")
             values[name] = check_value(value, parameter.type, f"{place}.{name}")
         return values
 
@@ -161,6 +162,13 @@ class Option:
     def configurable(self) -> list[str]:
         """The names of the parameters that can be given in a configuration."""
         return [name for name, parameter in self.parameters.items() if not parameter.injects_store]
+
+    def _tell_about(self, name: str) -> str:
+        """What the docstring says of a parameter, and of the class: where its data comes from stands there."""
+        from convrag.registry.description import parse_argument_texts
+
+        said = parse_argument_texts(self.cls).get(name, "")
+        return f", {said} ({(inspect.getdoc(self.cls) or '').partition(chr(10))[0]})" if said else ""
 
     def refusal(self, reason: str) -> PluginError:
         """The error that says why this cannot be an option."""

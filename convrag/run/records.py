@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -10,10 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from convrag.api.records import TurnRecord, Usage
+from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag.run.record_rows import EvidenceRow, PassageRow, parse_row
 from convrag.sdk.jsonl import read_lines
 from convrag.store.disk import DiskError, writing
+from convrag.store.strict_json import format_json
 
 _TEXTS = ("text", "title", "url")
 
@@ -97,7 +98,7 @@ def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -
         fields["replies"] = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
     entries = record.trace.get(top_level, {})
     fields |= {name: entry for name, entry in entries.items() if name not in fields}
-    return json.dumps(fields, ensure_ascii=False, default=_to_plain)
+    return format_json(fields)
 
 
 def read_records(folder: Path) -> Iterator[TurnRecord]:
@@ -106,36 +107,37 @@ def read_records(folder: Path) -> Iterator[TurnRecord]:
         for line in read_lines(path):
             try:
                 yield from_json(line.text)
-            except (ValueError, KeyError, TypeError) as error:
-                raise line.error(f"this is no record of a turn ({error!r})") from error
+            except (ValueError, TypeError) as error:
+                raise line.error(f"this is no record of a turn ({error})") from error
 
 
 def from_json(line: str) -> TurnRecord:
-    """Parse a line that `to_json` made. Lines of early versions have no texts of hints, and no metadata."""
-    row = json.loads(line)
-    hits = tuple(Hit(_parse_passage(context), context["score"]) for context in row["contexts"])
+    """Parse a line that `to_json` made. Raises ValueError where it has another form."""
+    row = parse_row(line)
+    hits = tuple(Hit(_make_passage(context, context.metadata), context.score) for context in row.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
     items = []
-    for item in row["evidence"]:
-        passage = passages.get(item["id"]) or _parse_passage(item)
-        items.append(EvidenceItem(item["number"], passage, item.get("shown", passage.text), item["hint"]))
+    for item in row.evidence:
+        passage = passages.get(item.id) or _make_passage(item)
+        shown = passage.text if item.shown is None else item.shown
+        items.append(EvidenceItem(item.number, passage, shown, item.hint))
     return TurnRecord(
-        conversation_id=row["conversation_id"],
-        turn_id=row["turn_id"],
-        domain=row["domain"],
-        number=row["turn"],
-        original_query=row["original_query"],
-        queries=tuple(Query(q["text"], q["weight"], row["turn_id"], row["domain"]) for q in row["queries"]),
+        conversation_id=row.conversation_id,
+        turn_id=row.turn_id,
+        domain=row.domain,
+        number=row.turn,
+        original_query=row.original_query,
+        queries=tuple(Query(query.text, query.weight, row.turn_id, row.domain) for query in row.queries),
         hits=hits,
         evidence=Evidence(tuple(items)),
-        answer=Answer(row["agent_response"], tuple(row["citations"])),
-        trace=row["trace"],
-        timings=row["timings"],
-        usage={stage: Usage(**usage) for stage, usage in row["usage"].items()},
-        fallbacks=row["fallbacks"],
-        error=row["error"],
-        labels=row["labels"],
-        replies=tuple((_parse_prompt(prompt), Completion(**reply)) for prompt, reply in row.get("replies", ())),
+        answer=Answer(row.agent_response, row.citations),
+        trace=row.trace,
+        timings=row.timings,
+        usage=row.usage,
+        fallbacks=row.fallbacks,
+        error=row.error,
+        labels=row.labels,
+        replies=tuple((_parse_prompt(prompt), Completion(**reply)) for prompt, reply in row.replies),
     )
 
 
@@ -161,21 +163,9 @@ def _format_hit(hit: Hit) -> dict[str, Any]:
     } | ({"metadata": dict(passage.metadata)} if passage.metadata else {})
 
 
-def _parse_passage(row: Mapping[str, Any]) -> Passage:
-    texts = {name: row.get(name, "") for name in _TEXTS}
-    return Passage(row["id"], **texts, metadata=row.get("metadata", {}))
+def _make_passage(row: PassageRow | EvidenceRow, metadata: Mapping[str, Any] | None = None) -> Passage:
+    return Passage(row.id, row.text, row.title, row.url, metadata or {})
 
 
 def _parse_prompt(row: Mapping[str, Any]) -> Prompt:
     return Prompt(**{**row, "messages": tuple(Message(*message) for message in row["messages"])})
-
-
-def _to_plain(value: Any) -> Any:
-    """Convert what `json` cannot write, but a trace may hold: numpy values, mappings, dataclasses, paths."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return dict(value)
-    if hasattr(value, "__dataclass_fields__"):
-        return asdict(value)
-    return str(value)

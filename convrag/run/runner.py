@@ -19,15 +19,16 @@ from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
-from convrag.config.settings import Settings
+from convrag.config.settings import DEFAULT_METRICS, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers, open_run_folder
-from convrag.score.measuring import measure
+from convrag.score.measuring import check_measures_differ, measure
+from convrag.score.reports import join_reports, keep_sound
 from convrag.score.scoring import Scores
-from convrag.score.summary import format_score_lines, format_summary, join_reports, summarize
+from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
@@ -56,9 +57,10 @@ def run_experiment(
     wiring = Wiring(config)
     dataset: Dataset = wiring.get("dataset")
     pipeline = Pipeline.from_wiring(wiring, settings)
-    wiring.get_all("metrics")
+    metrics = wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
+    check_measures_differ(metrics)
     conversations = _read_conversations(dataset, settings)
     turns = sum(len(conversation.turns) for conversation in conversations)
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
@@ -86,9 +88,10 @@ def evaluate_records(
     """
     wiring = Wiring(config)
     wiring.get("dataset")
-    wiring.get_all("metrics")
+    metrics = wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
+    check_measures_differ(metrics)
     wiring.prepare()
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
@@ -161,11 +164,13 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
             for record in finished:
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)
-        measured = measure(wiring.get_all("metrics"), records)
+        metrics = wiring.get_all("metrics")
+        measured = measure(metrics, records, by_default=tuple(metrics) == DEFAULT_METRICS)
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
-        reports = join_reports([*wiring.collect_reports(records), *measured.reports, *reports_of_observers])
-        scores = Scores(records, measured.values)
+        reports = [*wiring.collect_reports(records), *measured.reports, *reports_of_observers]
+        reports = join_reports(keep_sound(reports))
+        scores = Scores(records, metrics, measured.values)
         summary = summarize(
             records,
             scores,

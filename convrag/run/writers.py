@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import struct
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,9 @@ from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.abandonment import if_abandoned
 from convrag.store.disk import DiskError, writing
+from convrag.store.file_names import encode_name
 from convrag.store.folder_lock import FolderInUse, hold_folder
+from convrag.store.strict_json import format_json
 
 UNFINISHED = ".unfinished"
 
@@ -106,23 +107,26 @@ class Writers:
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Append a turn to the files of its domain and to the TREC run."""
-        self.folder.append(f"datasets/{record.domain}.jsonl", [format_beir_line(record)])
-        self.folder.append(f"intermediate/{record.domain}.jsonl", [to_json(record, top_level=self.top_level)])
+        file = f"{encode_name(record.domain)}.jsonl"
+        self.folder.append(f"datasets/{file}", [format_beir_line(record)])
+        self.folder.append(f"intermediate/{file}", [to_json(record, top_level=self.top_level)])
         self.folder.append("run.trec", format_trec_lines(record))
 
 
 def format_beir_line(record: TurnRecord) -> str:
     """Format the first query and the answer as a line of BEIR's queries.jsonl, with MTRAG's prefix `|user|: `.
 
-    `queries` holds all queries with their weights, so that rewriter=replay can search for the same.
+    `queries` holds all queries with their weights, so that rewriter=replay can search for the same. `domain` is there
+    because the file's name may be a shortened one (see `encode_name`).
     """
     line = {
         "_id": record.turn_id,
+        "domain": record.domain,
         "text": f"{USER}{record.rewritten_query}",
         "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
         "agent_response": record.answer.text,
     }
-    return json.dumps(line, ensure_ascii=False)
+    return format_json(line)
 
 
 def format_trec_lines(record: TurnRecord) -> list[str]:

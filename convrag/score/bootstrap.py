@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RESAMPLES = 10_000
+
+LEAST = 5
+"""With fewer conversations there is no interval: four can be drawn in 35 ways only, and most draws repeat one."""
+
+TOO_FEW = f"n < {LEAST} conversations"
+"""What is said in its place."""
+
 _CHUNK = 500
 _SEED = 0
 
@@ -30,10 +37,10 @@ def bootstrap_intervals(
         conclude: computes j scores from the k means of each resample; without it, the scores are the means.
 
     Returns:
-        (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than two conversations have turns.
+        (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than five conversations have turns.
     """
     means = _resample_means(sums, sizes)
-    too_few = (sizes > 0).sum(axis=0) < 2
+    too_few = (sizes > 0).sum(axis=0) < LEAST
     means[:, too_few] = nan
     scores = conclude(means) if conclude else means
     intervals = np.full((scores.shape[1], 2), nan)

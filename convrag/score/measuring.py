@@ -6,60 +6,96 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt
-from convrag.score.scoring import Values
+from convrag.score.measured_values import Values, check_values
+from convrag.score.reports import check_report
 from convrag.store.usage import UsageMeter
 
 log = logging.getLogger(__name__)
 
 GROUP = "metrics"
-_NOTHING = "no turn has what it compares, such as an answer and a reference to compare it with, or qrels."
+_NEEDED = {"ranking": "a ranking and qrels", "answer": "an answer and what it is compared with, such as a reference"}
 
 
 @dataclass
 class MetricResults:
-    """The values and reports of all metrics, and their calls of language models.
+    """The values (by metric) and reports of all metrics, and their calls of language models.
 
     `failures` says why a metric has no values, or not all: metric -> reason.
     """
 
-    values: list[tuple[Metrics, Values]] = field(default_factory=list)
+    values: dict[str, Values] = field(default_factory=dict)
     reports: list[Report] = field(default_factory=list)
     usage: Mapping[str, Usage] = field(default_factory=dict)
     replies: Sequence[tuple[Prompt, Completion]] = ()
     failures: dict[str, str] = field(default_factory=dict)
 
 
-def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord]) -> MetricResults:
+def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
+    """Raise ConfigError where two metrics declare the same measure, so that one's values would hide the other's."""
+    owners: dict[str, str] = {}
+    for name, metric in metrics.items():
+        try:
+            declared = list(metric.list_measures())
+        except Exception as error:
+            reason = describe_fault(error, type(metric), "list_measures")
+            raise ConfigError(f"{GROUP}.{name}: {reason}") from error
+        for measure in declared:
+            if (owner := owners.setdefault(measure, name)) != name:
+                raise ConfigError(
+                    f"{GROUP}.{owner} and {GROUP}.{name} both measure {measure!r}: leave one of them out, or give its "
+                    "measure another name"
+                )
+
+
+def measure(
+    metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, by_default: bool = False
+) -> MetricResults:
     """Measure the turns with each metric, in order.
+
+    Values that are no numbers, or of a measure that an earlier metric has, are left out; `failures` says so.
 
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
+        by_default: nobody chose the metrics, and one that has nothing to measure is no news while another has.
     """
+    silent: list[Report] = []
     meter = UsageMeter()
     results = MetricResults()
+    turn_ids = {record.turn_id for record in records}
+    owners: dict[str, str] = {}
     for name, metric in metrics.items():
         place = f"{GROUP}.{name}"
+        problems: list[str] = []
         try:
             with meter.measure_stage(place):
-                values = metric.measure(records)
-            if not isinstance(values, Mapping):
-                raise ConvragError(f"it gave {type(values).__name__}, and no mapping of turns to measures")
-            results.values.append((metric, values))
+                given = metric.measure(records)
+            values, problems = check_values(given, turn_ids, owners, name)
+            results.values[name] = values
             usage = meter.usage.get(place, Usage())
             if usage.failed:
-                results.failures[name] = f"{usage.failed} of its {usage.calls + usage.reused} calls failed"
-            elif not any(values.values()):
-                results.reports.append(Report(place, (f"{place} had nothing to measure: {_NOTHING}",)))
-            if isinstance(values, Measurement) and values.report is not None:
-                results.reports.append(values.report)
+                problems.append(f"{usage.failed} of its {usage.calls + usage.reused} calls failed")
+            elif not problems and not any(values.values()):
+                silent.append(Report(place, (_describe_silence(place, metric),)))
+            if isinstance(given, Measurement) and given.report is not None:
+                results.reports.append(check_report(given.report))
         except Exception as error:
-            known = isinstance(error, ConvragError)
-            results.failures[name] = str(error) if known else f"{type(error).__name__}: {error}"
-            log.warning("%s failed: %s", place, results.failures[name], exc_info=None if known else error)
+            problems.append(describe_fault(error, type(metric), "measure"))
+            log.warning(
+                "%s failed: %s", place, problems[-1], exc_info=None if isinstance(error, ConvragError) else error
+            )
+        if problems:
+            results.failures[name] = "; ".join(problems)
+    if not by_default or len(silent) == len(metrics):
+        results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results
+
+
+def _describe_silence(place: str, metric: Metrics) -> str:
+    needed = ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED) or "what it measures"
+    return f"{place} had nothing to measure: no turn has {needed}."

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from convrag.api.errors import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.bootstrap import bootstrap_intervals
+from convrag.score.measured_values import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-Values = Mapping[str, Mapping[str, float]]
-"""Turn id -> measure -> value."""
 
 TURN = "turn"
 _DISTINCT = 30  # a label with more values identifies turns instead of grouping them
@@ -40,13 +39,21 @@ class Scores:
 
     Args:
         records: the records of the run.
-        measured: each metric with its values.
+        metrics: the metrics by name.
+        values: metric -> the values that it measured. No two metrics have a measure in common.
     """
 
-    def __init__(self, records: Iterable[TurnRecord], measured: Sequence[tuple[Metrics, Values]]) -> None:
-        values_of_metrics = [values for _, values in measured]
-        self.turns = [turn for record in records if (turn := _score_turn(record, values_of_metrics)).scores]
-        self._tables = [_MetricTable(metric, values, self.turns) for metric, values in measured]
+    def __init__(
+        self, records: Iterable[TurnRecord], metrics: Mapping[str, Metrics], values: Mapping[str, Values]
+    ) -> None:
+        self.turns = [turn for record in records if (turn := _score_turn(record, values.values())).scores]
+        self._tables = {name: _MetricTable(metrics[name], values[name], self.turns) for name in values}
+        self._owners: dict[str, str] = {}
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """Metric -> what went wrong when it concluded from means, so that scores of its are missing."""
+        return {name: "; ".join(table.faults) for name, table in self._tables.items() if table.faults}
 
     def score_all(self) -> Slice:
         """Score all turns."""
@@ -73,8 +80,20 @@ class Scores:
         """Compute measure -> 95 % interval by a bootstrap over conversations. Measures without one are absent."""
         rows = {name: row for row, name in enumerate(dict.fromkeys(turn.conversation_id for turn in self.turns))}
         conversations = np.array([rows[turn.conversation_id] for turn in self.turns], dtype=np.int64)
-        intervals = [pair for table in self._tables for pair in table.compute_intervals(conversations, len(rows))]
-        return {measure: (low, high) for measure, (low, high) in intervals if not isnan(low)}
+        intervals: dict[str, tuple[float, float]] = {}
+        for table in self._tables.values():
+            for measure, (low, high) in table.compute_intervals(conversations, len(rows)):
+                if not isnan(low):
+                    intervals.setdefault(measure, (low, high))
+        return intervals
+
+    def find_main_measures(self) -> tuple[str, ...]:
+        """The measure that stands for each metric that scored a turn: the first that it lists, or gives."""
+        every = range(len(self.turns))
+        given = [(table.metric.list_measures(), list(table.score(every))) for table in self._tables.values()]
+        return tuple(
+            next((name for name in listed if name in measures), measures[0]) for listed, measures in given if measures
+        )
 
     def _score_groups(self, values: Sequence[Sequence[Any]]) -> dict[str, Slice]:
         """Score the turns with each value, given the values of each turn. Numbers come sorted, others in order."""
@@ -87,8 +106,12 @@ class Scores:
 
     def _score(self, turns: Sequence[int]) -> Slice:
         scores: dict[str, float] = {}
-        for table in self._tables:
-            scores |= table.score(turns)
+        for name, table in self._tables.items():
+            for measure, score in table.score(turns).items():
+                if (owner := self._owners.setdefault(measure, name)) == name:
+                    scores[measure] = score
+                else:
+                    table.faults[f"its {measure} is left out: metrics.{owner} has one, too"] = None
         return Slice(len(turns), scores)
 
 
@@ -97,6 +120,7 @@ class _MetricTable:
 
     def __init__(self, metric: Metrics, values: Values, turns: Sequence[ScoredTurn]) -> None:
         self.metric = metric
+        self.faults: dict[str, None] = {}  # in order, each once
         scores_by_turn = [values.get(turn.turn_id, {}) for turn in turns]
         self.measures = list(dict.fromkeys(name for scores in scores_by_turn for name in scores))
         rows = [[float(scores.get(name, nan)) for name in self.measures] for scores in scores_by_turn]
@@ -133,12 +157,17 @@ class _MetricTable:
         yield from zip(measures, map(tuple, intervals.tolist()), strict=True)
 
     def _conclude(self, means: Iterable[float]) -> dict[str, float]:
-        """Let the metric compute its scores from the means of its measures; NaN is no mean."""
+        """Let the metric compute its scores from the means of its measures; NaN is no mean and no score."""
         known = {name: mean for name, mean in zip(self.measures, means, strict=True) if not isnan(mean)}
-        return dict(self.metric.conclude(known)) if known else {}
+        try:
+            concluded = dict(self.metric.conclude(known)) if known else {}
+            return {name: float(score) for name, score in concluded.items() if isfinite(score)}
+        except Exception as error:
+            self.faults[describe_fault(error, type(self.metric), "conclude")] = None
+            return {}
 
 
-def _score_turn(record: TurnRecord, values_of_metrics: Sequence[Values]) -> ScoredTurn:
+def _score_turn(record: TurnRecord, values_of_metrics: Iterable[Values]) -> ScoredTurn:
     """Collect the scores that all metrics gave to a turn."""
     scores = {name: value for values in values_of_metrics for name, value in values.get(record.turn_id, {}).items()}
     return ScoredTurn(record.turn_id, record.conversation_id, record.domain, record.number, record.labels, scores)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from convrag.api.errors import DataError
-from convrag.api.records import Report, RunSummary, Slice, TurnRecord, Usage
+from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.score.endings import FallbackCounter
 from convrag.score.scoring import Scores
+from convrag.store.strict_json import describe_first_problem, format_json, parse_json
 
 OVERALL = "overall"
 
@@ -65,47 +65,50 @@ def summarize(
         intervals=scores.compute_intervals(),
         slices=scores.score_slices(),
         always_fell_back=fallbacks.find_always(),
-        failed_metrics=failed_metrics or {},
+        main_measures=scores.find_main_measures(),
+        failed_metrics={**(failed_metrics or {}), **scores.faults},
     )
-
-
-def join_reports(reports: Iterable[Report]) -> list[Report]:
-    """Join reports with the same title: their lines (each once), numbers and files, in order."""
-    joined: dict[str, Report] = {}
-    for report in reports:
-        before = joined.get(report.title, Report(report.title))
-        joined[report.title] = Report(
-            report.title,
-            tuple(dict.fromkeys([*before.lines, *report.lines])),
-            {**before.numbers, **report.numbers},
-            {**before.files, **report.files},
-        )
-    return list(joined.values())
 
 
 def format_score_lines(scores: Scores) -> Iterator[str]:
     """Yield a line of JSON for each scored turn: its ids, domain and position, and its `scores` by measure."""
     for turn in scores.turns:
         ids = {"turn_id": turn.turn_id, "conversation_id": turn.conversation_id, "domain": turn.domain}
-        yield json.dumps({**ids, "turn": turn.number, "scores": turn.scores})
+        yield format_json({**ids, "turn": turn.number, "scores": turn.scores})
 
 
 def format_summary(summary: RunSummary) -> str:
     """Format a summary as metrics.json, with its state."""
-    return json.dumps({"state": summary.state, **asdict(summary)}, indent=2)
+    return format_json({"state": summary.state, **asdict(summary)}, indent=2)
 
 
 def read_summary(path: Path) -> RunSummary:
-    """Read a run's metrics.json. Raises DataError if it is not valid."""
+    """Read a run's metrics.json. Raises DataError, which names the field that is missing or has another form."""
+    from pydantic import TypeAdapter, ValidationError
+
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
-        row.pop("state", None)  # follows from the rest; early versions did not write it
-        row["always_fell_back"] = tuple(row.get("always_fell_back", ()))
-        row["usage"] = {stage: Usage(**usage) for stage, usage in row["usage"].items()}
-        row["intervals"] = {measure: (low, high) for measure, (low, high) in row["intervals"].items()}
-        row["slices"] = {
-            name: {value: Slice(**part) for value, part in parts.items()} for name, parts in row["slices"].items()
-        }
-        return RunSummary(**row)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise DataError(f"these are no metrics of a run ({error!r})", path=path) from error
+        row = parse_json(path.read_text(encoding="utf-8"))
+        if isinstance(row, dict):
+            row.pop("state", None)  # follows from the rest; early versions did not write it
+        summary = TypeAdapter(RunSummary).validate_python(row)
+        if problem := _find_gap(summary):
+            raise ValueError(problem)
+    except ValidationError as error:
+        raise DataError(f"these are no metrics of a run ({describe_first_problem(error)})", path=path) from error
+    except (OSError, ValueError) as error:
+        raise DataError(f"these are no metrics of a run ({error})", path=path) from error
+    return summary
+
+
+def _find_gap(summary: RunSummary) -> str:
+    """What is missing in one place of a summary that another place names; empty where nothing is."""
+    if uncounted := [place for place in (OVERALL, *summary.domains) if place not in summary.scored]:
+        return f"scored lacks {uncounted[0]!r}"
+    if unknown := [stage for stage in summary.always_fell_back if stage not in summary.fallbacks]:
+        return f"fallbacks lacks {unknown[0]!r}"
+    if missing := [measure for measure in summary.main_measures if measure not in summary.overall]:
+        return f"overall lacks {missing[0]!r}"
+    for title, report in summary.reports.items():
+        if not isinstance(lines := report.get("lines"), list) or not all(isinstance(line, str) for line in lines):
+            return f"reports.{title}.lines must be a list of texts"
+    return ""

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Run, RunSummary, Slice, Usage
+from convrag.score.bootstrap import TOO_FEW
 from convrag.score.endings import count, describe_ending
 from convrag.score.summary import OVERALL
+from convrag.sdk.markdown import format_line, format_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -59,8 +61,12 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
     if summary.fallbacks:
         counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
         lines.append(f"Turns in which a stage fell back: {counts}.")
+    if without := [measure for measure in summary.overall if measure not in summary.intervals]:
+        of = "" if len(without) == len(summary.overall) else f" of {', '.join(without)}"
+        lines.append(f"No 95 % intervals{of}: {TOO_FEW}.")
     lines += [f"metrics.{name}: {reason}." for name, reason in summary.failed_metrics.items()]
     lines.append(_describe_usage(sum(summary.usage.values(), Usage())))
+    lines += list_cut_replies(summary.usage)
     reported = [line for report in summary.reports.values() for line in report["lines"]]
     return [*lines, *reported, *run.notes]
 
@@ -80,6 +86,20 @@ def _describe_usage(total: Usage) -> str:
     return f"{'; '.join(part for part in parts if part)}."
 
 
+def list_cut_replies(usage: Mapping[str, Usage]) -> list[str]:
+    """List, in sentences, how many replies were cut at max_tokens or by a content filter, and what to do."""
+    lines = []
+    for counter, end, advice in (
+        ("cut", "cut at max_tokens", "raise llm.max_tokens, or the stage's own"),
+        ("filtered", "ended by the provider's content filter", "try another model"),
+    ):
+        counts = {stage: number for stage, spent in usage.items() if (number := getattr(spent, counter))}
+        if total := sum(counts.values()):
+            stages = ", ".join(f"{stage} {number}" for stage, number in counts.items())
+            lines.append(f"{total} {'reply was' if total == 1 else 'replies were'} {end} ({stages}): {advice}.")
+    return lines
+
+
 def make_usage_rows(summary: RunSummary) -> list[list[str]]:
     """Make the table of LLM usage: a heading, then a row for each stage that called one; an unknown price is "?"."""
     heading = ["stage", "calls", "reused", "prompt tokens", "cached", "completion tokens", "cost USD", "spent USD"]
@@ -96,18 +116,18 @@ def make_usage_rows(summary: RunSummary) -> list[list[str]]:
 def format_markdown(run: Run, summary: RunSummary) -> str:
     """Format the summary as a page: the scores, the remarks, the usage, the chosen stages with their times, slices."""
     heading, body = make_score_rows(summary)
-    scores = _format_table([heading, *body]) if body else []
+    scores = format_table([heading, *body]) if body else []
     chosen = [
-        f"* {group}: {node[OPTION_KEY]}{_format_time(group, summary)}"
+        f"* {group}: {format_line(str(node[OPTION_KEY]))}{_format_time(group, summary)}"
         for group, node in run.config.items()
         if isinstance(node, Mapping) and OPTION_KEY in node
     ]
-    usage = _format_table(make_usage_rows(summary))
+    usage = format_table(make_usage_rows(summary))
     ending = [describe_ending(summary)] if summary.state != "ok" else []
-    remarks = [f"* {line}" for line in [*ending, *list_remarks(run, summary)]]
+    remarks = [f"* {format_line(line)}" for line in [*ending, *list_remarks(run, summary)]]
     parts = [["# Summary of a run"], scores, remarks, usage, ["Stages:", "", *chosen]]
     for name, slices in summary.slices.items():
-        parts += [[f"## By {name.replace('_', ' ')}"], _format_table(make_slice_rows(slices))]
+        parts += [[f"## By {name.replace('_', ' ')}"], format_table(make_slice_rows(slices))]
     return "\n\n".join("\n".join(part) for part in parts if part)
 
 
@@ -125,12 +145,6 @@ def _format_cost(value: float, unpriced: int) -> str:
     return " + ".join(filter(None, [known, "?" if unpriced else ""]))
 
 
-def _format_table(rows: list[list[str]]) -> list[str]:
-    """Format rows, of which the first is the heading, as lines of a Markdown table; no rows give no lines."""
-    ruled = [*rows[:1], ["---"] * len(rows[0]), *rows[1:]] if rows else []
-    return [f"| {' | '.join(row)} |" for row in ruled]
-
-
 def _format_time(stage: str, summary: RunSummary) -> str:
     seconds = summary.timings.get(stage)
     return f" ({1000 * seconds / max(summary.turns, 1):.1f} ms a turn)" if seconds is not None else ""
@@ -138,17 +152,15 @@ def _format_time(stage: str, summary: RunSummary) -> str:
 
 def print_summary(run: Run, summary: RunSummary, *lines: str, table: bool = True, advice: str = "") -> None:
     """Print the scores, the remarks, further lines, and at the end how the run ended if not well, with advice."""
-    from rich.console import Console
+    from convrag.sdk.console import make_console
 
-    console = Console()
+    console = make_console()
     if table and summary.overall:
         console.print(make_table(summary))
     for line in [*list_remarks(run, summary), f"Results: {run.folder}", *lines]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
     if ending := describe_ending(summary):
-        console.print(
-            f"{ending} {advice}".rstrip(), style=STYLES[summary.state], highlight=False, markup=False, soft_wrap=True
-        )
+        console.print(f"{ending} {advice}".rstrip(), style=STYLES[summary.state], soft_wrap=True)
 
 
 def make_table(summary: RunSummary) -> Table:

@@ -17,5 +17,7 @@
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.
 * `progress`: progress bars.
+* `console`: the console that everything is printed on.
+* `markdown`: text of others in Markdown, and tables.
 * `retry_after`: the HTTP header Retry-After.
 """

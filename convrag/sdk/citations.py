@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 # Code is matched first and stays unchanged: `items[0]` is no citation.
 _CODE_OR_CITATION = re.compile(
-    r"```.*?```|`[^`\n]*`|(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]", re.DOTALL
+    r"```.*?```|`[^`\n]*`|(?<![^\S\n])(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]", re.DOTALL
 )
 
 
@@ -34,7 +34,7 @@ def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
         nonlocal removed
         if match["numbers"] is None:
             return match[0]
-        cited_numbers = [int(number) for number in re.findall(r"\d+", match["numbers"])]
+        cited_numbers = _find_numbers(match["numbers"])
         known = [number for number in cited_numbers if number in passages]
         cited.update((passages[number], None) for number in known)
         removed += len(cited_numbers) - len(known)
@@ -42,4 +42,13 @@ def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
             return match[0]
         return f"{match['gap']}[{', '.join(map(str, known))}]" if known else ""
 
-    return CheckedCitations(_CODE_OR_CITATION.sub(keep_known, text).strip(), tuple(cited), removed)
+    found = -1
+    while removed > found:  # without its inner mark, "[1[9]]" is a citation
+        found = removed
+        text = _CODE_OR_CITATION.sub(keep_known, text)
+    return CheckedCitations(text.strip(), tuple(cited), removed)
+
+
+def _find_numbers(marks: str) -> list[int]:
+    """The numbers in "1, 2; 3". One of ten digits or more is -1: Python refuses to convert thousands of digits."""
+    return [int(number) if len(number) < 10 else -1 for number in re.findall(r"\d+", marks)]

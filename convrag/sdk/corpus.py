@@ -60,6 +60,16 @@ class Corpus:
         """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
 
+    def list_missing(self, ids: Iterable[str]) -> list[str]:
+        """Return those of the ids that no passage has, sorted."""
+        wanted = sorted(set(ids))
+        known: set[str] = set()
+        for start in range(0, len(wanted), BATCH):
+            batch = wanted[start : start + BATCH]
+            rows = self._select(f"SELECT id, 1 FROM passages WHERE id IN ({','.join('?' * len(batch))})", batch)
+            known.update(name for name, _ in rows)
+        return [name for name in wanted if name not in known]
+
     def _find(self, column: str, keys: Sequence[int] | Sequence[str]) -> list[Passage]:
         """Find passages by the values of a column, in their order."""
         found: dict[int | str, Passage] = {}

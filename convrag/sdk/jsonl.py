@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile
 
 from convrag.api.errors import DataError
+from convrag.store.strict_json import parse_json
 
 # zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
 _UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
@@ -37,12 +38,12 @@ class Line(NamedTuple):
     def json(self) -> dict[str, Any]:
         """Parse the line as a JSON object. Raises DataError."""
         try:
-            data = json.loads(self.text)
+            data = parse_json(self.text)
             if _SURROGATE.search(self.text):
                 json.dumps(data, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             raise self.error("half of a surrogate pair is no character") from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise self.error(f"this is not JSON: {error}") from error
         if not isinstance(data, dict):
             raise self.error(f"this must be a JSON object, not {json_type(data)}")

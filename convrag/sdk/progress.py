@@ -39,11 +39,12 @@ def make_progress() -> Progress | None:
     """Make a progress display on standard error, not yet started; None if that is not a terminal or bars are hidden."""
     if _hidden or not sys.stderr.isatty():
         return None
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=Console(stderr=True), transient=True)
+    from convrag.sdk.console import make_console
+
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    return Progress(*columns, console=make_console(stderr=True), transient=True)
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from hashlib import blake2b
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from traceback import walk_tb
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from convrag.api.errors import DataError
 from convrag.api.types import Message, Prompt, Role
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
+
+
+class MessageTemplate(NamedTuple):
+    """The template of one message; `line` counts the lines of the file before it."""
+
+    role: Role
+    template: Template
+    line: int
 
 
 class PromptTemplate:
@@ -44,12 +54,23 @@ class PromptTemplate:
         return blake2b(self.source.encode(), digest_size=8).hexdigest()
 
     def render(self, sampling: dict[str, Any] | None = None, **inputs: Any) -> Prompt:
-        """Fill in the inputs. Messages are divided in the template, so no input can begin a new message."""
-        messages = tuple(Message(role, template.render(**inputs).strip()) for role, template in self.messages)
+        """Fill in the inputs. Messages are divided in the template, so no input can begin a new message.
+
+        Raises DataError, naming the line, where the template fails: it uses an input that is not given, say.
+        """
+        messages = tuple(Message(role, self._fill(template, line, inputs)) for role, template, line in self.messages)
         sampling = {name: value for name, value in (sampling or {}).items() if value is not None}
         return Prompt(self.task, messages, inputs, sampling)
 
-    def _compile(self) -> list[tuple[Role, Template]]:
+    def _fill(self, template: Template, line: int, inputs: Mapping[str, Any]) -> str:
+        try:
+            return template.render(**inputs).strip()
+        except Exception as error:
+            within = [at for frame, at in walk_tb(error.__traceback__) if frame.f_code.co_filename == "<template>"]
+            at = line + within[-1] if within else None
+            raise DataError(f"this prompt cannot be filled in: {error}", path=self.path, line=at) from error
+
+    def _compile(self) -> list[MessageTemplate]:
         """Divide the template into messages and compile each. Raises DataError, naming the line."""
         from jinja2 import StrictUndefined, TemplateSyntaxError
         from jinja2.sandbox import SandboxedEnvironment
@@ -57,11 +78,11 @@ class PromptTemplate:
         divided = bool(_DIVIDER.match(self.source))
         parts = _DIVIDER.split(self.source if divided else f"<|user|>\n{self.source}")
         environment = SandboxedEnvironment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-        messages: list[tuple[Role, Template]] = []
+        messages: list[MessageTemplate] = []
         line = 1 if divided else 0
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
             try:
-                messages.append((cast(Role, role), environment.from_string(text)))
+                messages.append(MessageTemplate(cast(Role, role), environment.from_string(text), line))
             except TemplateSyntaxError as error:
                 raise DataError(
                     f"this is no template: {error.message}", path=self.path, line=line + error.lineno

@@ -13,6 +13,7 @@ from pathlib import Path
 from convrag.api.errors import DataError
 from convrag.api.types import Completion, Prompt
 from convrag.sdk.jsonl import Line, read_lines
+from convrag.store.strict_json import format_json
 
 _KEPT = ("text", "prompt_tokens", "completion_tokens", "cached_tokens", "model")
 _SHOWN = 60  # characters at the beginning and the end of a prompt
@@ -35,7 +36,10 @@ def make_excerpt(prompt: Prompt) -> str:
 def format_reply(prompt: Prompt, completion: Completion) -> str:
     """Format a reply as a line of a recording. Time and cost are left out, so that the line is the same every time."""
     row = {"key": compute_prompt_key(prompt), "task": prompt.task, "prompt": make_excerpt(prompt)}
-    return json.dumps(row | {name: getattr(completion, name) for name in _KEPT}, ensure_ascii=False)
+    kept = {name: getattr(completion, name) for name in _KEPT}
+    if completion.finish_reason not in ("", "stop"):
+        kept["finish_reason"] = completion.finish_reason
+    return format_json(row | kept)
 
 
 def read_recording(path: Path) -> dict[str, Completion]:
@@ -55,7 +59,7 @@ def _parse_reply(line: Line) -> tuple[str, Completion]:
     row = line.json()
     try:
         key = row["key"]
-        completion = Completion(**{name: row[name] for name in _KEPT if name in row}, cost_usd=0.0)
+        completion = Completion(**{name: row[name] for name in (*_KEPT, "finish_reason") if name in row}, cost_usd=0.0)
     except (KeyError, TypeError) as error:
         raise line.error(f"this is no recorded reply ({error!r})") from error
     if not isinstance(key, str) or not isinstance(completion.text, str):

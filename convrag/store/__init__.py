@@ -7,6 +7,7 @@
 * `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.
 * `value_classes`: the classes whose objects a remembered method may return.
 * `replies`: replies of language models are kept in any case, since they were paid for.
+* `strict_json`: JSON without NaN and infinities, which are no JSON.
 * `surrogates`: half surrogate pairs in replies.
 * `connection`: the connection of a process to the store's database.
 * `database`: the table of entries in SQLite, each with a checksum.
@@ -22,6 +23,7 @@
 * `abandonment`: what is cleaned up where a process ends while a thread hangs.
 * `disk`: what is said where files cannot be written.
 * `atomic`: files that are written whole or not at all.
+* `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.
 """

@@ -156,6 +156,8 @@ def _compute_usage(reply: Completion, *, reused: bool) -> Usage:
         seconds=0.0 if reused else reply.seconds,
         retries=0 if reused else reply.retries,
         reused_seconds=reply.seconds if reused else 0.0,
+        cut=int(reply.finish_reason == "length"),
+        filtered=int(reply.finish_reason == "content_filter"),
     )
 
 

@@ -20,7 +20,8 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import ConvragError, NotReady
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
-from convrag.config.compose import settings_of
+from convrag.config.command import Command
+from convrag.config.compose import check_config, settings_of
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.run.observers import Observers
@@ -139,6 +140,8 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     wiring.check()
     observers = Observers(tracker)
     composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        check_config(_without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))

@@ -100,6 +100,16 @@ class MetricsContract(CallContract):
         for record in [*self.records(), *_make_odd_records()]:
             assert set(self.make().measure([record])) <= {record.turn_id}
 
+    def test_the_measures_that_it_declares_are_all_that_it_has(self) -> None:
+        metric = self.make()
+        turns = metric.measure(self.records()).values()
+        sums: dict[str, list[float]] = {}
+        for measure, value in (item for turn in turns for item in turn.items()):
+            sums.setdefault(measure, []).append(value)
+        if (declared := set(metric.list_measures())) and sums:
+            scores = metric.conclude({measure: sum(values) / len(values) for measure, values in sums.items()})
+            assert set(scores) <= declared, f"list_measures() lacks {', '.join(sorted(set(scores) - declared))}"
+
 
 class TrackerContract(StageContract):
     """A tracker observes runs."""

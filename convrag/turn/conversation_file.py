@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from convrag.api.errors import DataError
 from convrag.api.types import EvidenceItem, Passage, Turn
 from convrag.store.atomic import open_atomically
+from convrag.store.strict_json import format_json, parse_json
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def read_turns(path: Path) -> tuple[dict[str, Any], SavedTurns]:
     try:
         data = path.read_bytes()
         *lines, unfinished = data.split(b"\n")
-        head, *rows = [json.loads(line) for line in lines]
+        head, *rows = [parse_json(line) for line in lines]
         turns = tuple(_parse_turn(row) for row in rows)
         return {"id": head["id"], "domain": head["domain"]}, SavedTurns(turns, len(data) - len(unfinished))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -64,7 +64,7 @@ def _size(path: Path) -> int:
 
 
 def _to_line(row: Mapping[str, Any]) -> bytes:
-    return f"{json.dumps(row, ensure_ascii=False)}\n".encode("utf-8", "surrogatepass")
+    return f"{format_json(row)}\n".encode("utf-8", "surrogatepass")
 
 
 def _parse_turn(row: dict[str, Any]) -> Turn:

@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
+from convrag.api.printable import make_printable
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,18 @@ class TerminalFormatter(logging.Formatter):
         line = f"convrag: {record.getMessage()}"
         if record.levelno >= logging.CRITICAL and record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return line
+        return make_printable(line)
+
+
+class FileFormatter(logging.Formatter):
+    """Formats a log record for convrag.log, with its traceback; `cat convrag.log` is safe whatever it quotes."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Format time, level, logger, message and traceback."""
+        return make_printable(super().format(record))
 
 
 class FailureLog:

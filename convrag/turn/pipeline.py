@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from convrag.api.errors import UnknownName
+from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
-from convrag.config.compose import compose, settings_of
+from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
 from convrag.store.streaming import Stream
 from convrag.turn.logs import FailureLog
@@ -65,8 +65,8 @@ class Pipeline:
             ConfigError: an override is not valid.
             NotReady: a key, a file or an extra is missing.
         """
-        config = compose(*overrides)
-        wiring = Wiring(config)
+        config, command = compose_command(*overrides)
+        wiring = Wiring(config, command)
         pipeline = cls.from_wiring(wiring, settings_of(config), conversations)
         wiring.check()
         wiring.prepare()
@@ -102,7 +102,15 @@ class Pipeline:
             top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             listener: is called with each piece of the answer as soon as it is there.
+
+        Raises:
+            ConfigError: `text` is empty, or `top_k` is below 1.
+            UnknownName: there is no such domain, or several and none is given.
+            DataError: the conversation's file is damaged.
         """
+        if top_k is not None and top_k < 1:
+            raise ConfigError(f"top_k={top_k}: it must be at least 1")
+        _check_question(text)
         conversation = self._open_conversation(conversation_id, domain)
         options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener)
         with conversation.lock:
@@ -116,7 +124,11 @@ class Pipeline:
         return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
 
     def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
-        """Rewrite a question as the next turn of a conversation would. The conversation does not change."""
+        """Rewrite a question as the next turn of a conversation would. The conversation does not change.
+
+        Raises as `turn` does.
+        """
+        _check_question(text)
         conversation = self._open_conversation(conversation_id, domain)
         with conversation.lock:
             return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
@@ -144,3 +156,9 @@ class Pipeline:
         if domain not in self.domains:
             raise UnknownName("domain", str(domain), self.domains)
         return self.conversations.open(conversation_id, domain)
+
+
+def _check_question(text: str) -> None:
+    """Raise ConfigError for a question without any text."""
+    if not isinstance(text, str) or not text.strip():
+        raise ConfigError(f"the question is {text!r}: it must be a text that is not empty")

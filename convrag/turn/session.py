@@ -8,11 +8,12 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
 from weakref import WeakValueDictionary
 
+from convrag.api.errors import DataError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Question, Turn
+from convrag.store.file_names import decode_name, encode_name
 from convrag.turn.conversation_file import SavedTurns, read_turns, save_turns
 
 MAX_CONVERSATIONS = 10_000
@@ -58,16 +59,21 @@ class Conversations:
     """The conversations of a pipeline by id, in memory and, if there is a folder, on disk.
 
     Args:
-        folder: keeps a file for each conversation, from which it continues after a restart.
+        folder: keeps a file for each conversation, from which it continues after a restart; made where it is missing.
         limit: the number of conversations in memory; the least recently used one is dropped first. One that is not on
             disk, too, begins anew if it goes on after that. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
+
+    Raises:
+        DataError: the folder is a file.
     """
 
     def __init__(
-        self, folder: Path | None = None, *, limit: int | None = MAX_CONVERSATIONS, ttl: float | None = None
+        self, folder: Path | str | None = None, *, limit: int | None = MAX_CONVERSATIONS, ttl: float | None = None
     ) -> None:
-        self.folder = folder
+        self.folder = None if folder is None else Path(folder)
+        if self.folder is not None and self.folder.exists() and not self.folder.is_dir():
+            raise DataError("this is a file, where a folder for conversations is needed", path=self.folder)
         self.limit = limit
         self.ttl = ttl
         self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
@@ -101,7 +107,7 @@ class Conversations:
     def ids(self) -> list[str]:
         """Return the ids of all conversations, in memory and on disk, sorted."""
         with self._guard:
-            saved = [unquote(path.stem) for path in self.folder.glob("*.jsonl")] if self.folder else []
+            saved = list(map(_read_id, self.folder.glob("*.jsonl"))) if self.folder else []
             return sorted({*self._in_memory, *saved})
 
     def reset(self, conversation_id: str) -> None:
@@ -141,4 +147,10 @@ class Conversations:
 
     def _path(self, conversation_id: str) -> Path:
         assert self.folder is not None
-        return self.folder / f"{quote(conversation_id, safe='')}.jsonl"
+        return self.folder / f"{encode_name(conversation_id)}.jsonl"
+
+
+def _read_id(path: Path) -> str:
+    """Read the id of a saved conversation: from the name of its file, or from the file where the name was cut."""
+    name = decode_name(path.stem)
+    return str(read_turns(path)[0]["id"]) if name is None else name

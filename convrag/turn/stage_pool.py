@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, ConvragError, StageFault, describe_fault, describe_place
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
@@ -42,6 +42,7 @@ class StagePool:
 
         Raises:
             ConfigError: it cannot be built.
+            StageFault: its constructor raised what no constructor should raise, such as a KeyError.
         """
         stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
         with self._lock:
@@ -51,7 +52,13 @@ class StagePool:
                 missing = option.missing_extra(place)
                 raise missing or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
             except (TypeError, ValueError) as error:
-                raise ConfigError(f"{place}={option.name} cannot be built: {error}") from error
+                where = describe_place(error, option.cls)
+                raise ConfigError(f"{place}={option.name} cannot be built: {error}{where}") from error
+            except ConvragError:
+                raise
+            except Exception as error:
+                fault = describe_fault(error, option.cls, "__init__")
+                raise StageFault(f"{place}={option.name} cannot be built: {fault}") from error
             stage.fingerprint = fingerprint_stage(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:

@@ -12,9 +12,12 @@ from convrag.api.errors import ConfigError, NotReady
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
+from convrag.config.command import Command
+from convrag.config.messages import explained
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
+from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.store import get_store
 from convrag.turn.stage_pool import pool
@@ -27,11 +30,14 @@ class Wiring:
 
     Args:
         config: the configuration (see convrag.config.compose).
+        command: by which it was composed; by default the one that Hydra is carrying out.
     """
 
-    def __init__(self, config: DictConfig) -> None:
-        plain = OmegaConf.to_container(config, resolve=True)
+    def __init__(self, config: DictConfig, command: Command | None = None) -> None:
+        with explained(plugins.load().registry):
+            plain = OmegaConf.to_container(config, resolve=True)
         assert isinstance(plain, dict)
+        self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
         self.registry = plugins.load().registry
         self.store = get_store(self.config["store"]["path"])
@@ -111,6 +117,8 @@ class Wiring:
         for place, stage in self._list_distinct():
             try:
                 report = stage.report(records)
+                if report is not None and not isinstance(report, Report):
+                    raise TypeError(f"it gave {report!r:.80}, and no convrag.Report")
             except Exception as error:
                 log.warning(
                     "%s failed to report: %s: %s",
@@ -136,7 +144,7 @@ class Wiring:
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
-        values = option.values(node, place)
+        values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
             injected = {
@@ -146,9 +154,14 @@ class Wiring:
             }
         finally:
             self._building.pop()
-        self._options[place] = option.name
+        self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
+
+    def _name_typed(self, place: str, option: Option) -> str:
+        """Return the name by which the option at a place was chosen: "claude", where that is litellm with a model."""
+        typed = self.command.names.get(place, "")
+        return typed if typed and typed not in self.registry.options(option.group) else option.name
 
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's."""

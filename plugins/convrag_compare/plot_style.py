@@ -19,6 +19,7 @@ STYLE: dict[str, Any] = {
     "axes.titlelocation": "left",
     "axes.unicode_minus": False,
     "legend.fontsize": 9,
+    "text.parse_math": False,
     "legend.frameon": False,
     "savefig.dpi": 150,
     "figure.constrained_layout.use": True,

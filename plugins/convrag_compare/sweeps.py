@@ -48,10 +48,10 @@ def report_on(sweep: Sweep) -> Report | None:
 
 def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
     """Print the leaderboard, with the state of each cell: ok, reused, partial, failed or not run."""
-    from rich.console import Console
+    from convrag.sdk.console import make_console
 
     if report := next((each for each in reports if each.title == TITLE), None):
-        console = Console()
+        console = make_console()
         states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
         console.print(make_terminal_table(report, states, console.width))
 

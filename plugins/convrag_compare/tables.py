@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from convrag.sdk.markdown import format_table
+
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -36,9 +38,7 @@ class Table:
 
     def markdown(self) -> str:
         """The table in GitHub's Markdown."""
-        rule = ["---" if index < self.names else "---:" for index in range(len(self.heading))]
-        cells = (self.heading, rule, *self.rows)
-        return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in row)} |" for row in cells)
+        return "\n".join(format_table([self.heading, *self.rows], names=self.names))
 
     def csv(self) -> str:
         """The table as comma-separated values (RFC 4180, but with plain line ends)."""

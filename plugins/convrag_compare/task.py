@@ -31,8 +31,7 @@ class CompareTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the files and print the leaderboard."""
-        from rich.console import Console
-
+        from convrag.sdk.console import make_console
         from convrag_compare.factors import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs
         from convrag_compare.report import compare_runs, make_terminal_table
@@ -43,8 +42,8 @@ class CompareTask(Task):
         report = compare_runs(results, str(config.sweep.metric), baseline, folder, remarks=remarks)
         for name, text in report.files.items():
             write_atomically(folder / name, text)
-        console = Console()
+        console = make_console()
         console.print(make_terminal_table(report, {}, console.width))
         for line in report.lines:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
         return 0

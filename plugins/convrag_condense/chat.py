@@ -97,7 +97,7 @@ class ChatGenerator(Generator):
         self.sampling = {name: value for name, value in sampling.items() if value is not None}
         self.template = PromptTemplate("answer", package="convrag_condense", path=prompt)
         self.prompt_templates = (self.template,)
-        if [role for role, _ in self.template.messages] != ["system", "user"]:
+        if [message.role for message in self.template.messages] != ["system", "user"]:
             raise DataError("this prompt must have one <|system|> and one <|user|> message", path=self.template.path)
 
     def messages(self, question: Question) -> Sequence[Message]:

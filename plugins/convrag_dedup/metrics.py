@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from convrag import Measurement, Metrics, TurnRecord
 from convrag_dedup.report import report_deduplication
@@ -15,6 +15,9 @@ class DedupMetrics(Metrics):
     Read from the evidence, so that context=full can be measured as well, with no hint. Overall figures are means over
     turns; the rate of all passages together stands in the run's report.
     """
+
+    def list_measures(self) -> Sequence[str]:
+        return ("num_retrieved", "num_novel", "num_deduplicated", "deduplication_rate", *TOKEN_COUNTS)
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Turns without evidence are left out, since they had nothing to save."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from convrag import LLM, Measurement, Metrics, Prompt, Report, TurnRecord
@@ -37,6 +37,9 @@ class PrefixReuse(Metrics):
     def __init__(self, *, llm: LLM, tasks: list[str] = []) -> None:  # noqa: B006 - read only
         self.llm = llm
         self.tasks = list(tasks)
+
+    def list_measures(self) -> Sequence[str]:
+        return ("prefix_reuse", "prompt_tokens")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The turns whose records hold their requests; conversations come one by one."""

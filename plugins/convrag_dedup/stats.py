@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from convrag.store.file_names import encode_name
 from convrag_dedup.deduplication import DeduplicatedTurn
 
 if TYPE_CHECKING:
@@ -127,4 +127,4 @@ class ConversationStats:
 
     def _path(self, conversation_id: str) -> Path:
         assert self._folder is not None
-        return self._folder / f"{quote(conversation_id, safe='')}.jsonl"
+        return self._folder / f"{encode_name(conversation_id)}.jsonl"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag import Register, hookimpl
+from convrag import Register, Report, Sweep, hookimpl
 
 
 @hookimpl
@@ -18,3 +18,11 @@ def convrag_register(register: Register) -> None:
     register("ranker", "size", "convrag_ginger.clusters:SizeRanker")
     register("task", "compare_answers", "convrag_ginger.compare_answers:CompareAnswersTask")
     register("task", "detect_nuggets", "convrag_ginger.task:DetectNuggetsTask")
+
+
+@hookimpl
+def convrag_sweep_report(sweep: Sweep) -> Report | None:
+    """List the words of the topics of a grid's runs, where a clusterer describes them."""
+    from convrag_ginger.sweep_topics import report_topics
+
+    return report_topics(sweep)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
 from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
@@ -28,6 +28,10 @@ class CitedSentence:
     share: float
     unknown: tuple[str, ...] = ()
     checked: str = "words"
+
+    def trace(self) -> dict[str, Any]:
+        """What the trace holds of it: all but its nuggets, which the trace lists by themselves."""
+        return {name: value for name, value in asdict(self).items() if name != "nuggets"}
 
 
 class LexicalSupport(NamedTuple):

@@ -43,7 +43,8 @@ class BaselineGenerator(Generator):
         res_length_limit: the most sentences, of `words` words on average; 100 means 400 words instead.
         words: words per sentence on average, from which the limit in words follows.
         prompt: a Jinja file to use instead of this package's; it is given `question`, `history` (empty: the question
-            stands alone), `evidence` (a list of `number`, `text`, `title`), `sentences` and `words`, the limits.
+            stands alone), `evidence` (a list of `number`, `text`, `title` and `hint`, which is false: each passage is
+            shown in full), `sentences` and `words`, the limits.
         temperature: 0 gives the likeliest answer; None leaves it to the llm.
         max_tokens: the longest reply, in tokens (1000: the seed); None leaves it to the llm.
 
@@ -78,8 +79,8 @@ class BaselineGenerator(Generator):
             question=question.standalone or question.text,
             history=[],
             evidence=[
-                {"number": item.number, "text": item.passage.content, "title": item.passage.title}
-                for item in evidence.items
+                {"number": item.number, "text": item.passage.content, "title": item.passage.title, "hint": False}
+                for item in evidence.items  # in full: the prompt has no earlier message at which a hint could point
             ],
             sentences=self.limit.sentences,
             words=self.limit.words,
@@ -128,7 +129,8 @@ class CotGenerator(BaselineGenerator):
         res_length_limit: the most sentences, of `words` words on average; 100 means 400 words instead.
         words: words per sentence on average, from which the limit in words follows.
         prompt: a Jinja file to use instead of this package's cot.jinja; it is given `question`, `history` (empty: the
-            question stands alone), `evidence` (a list of `number`, `text`, `title`), `sentences` and `words`.
+            question stands alone), `evidence` (a list of `number`, `text`, `title` and `hint`, which is false: each
+            passage is shown in full), `sentences` and `words`.
         temperature: 0 gives the likeliest answer; None leaves it to the llm.
         max_tokens: the longest reply, in tokens, reasoning included (1000: the seed); None leaves it to the llm.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from convrag import Embedder, Ranker
 from convrag_ginger.duplicates import MergedNugget
@@ -32,6 +32,11 @@ class Cluster:
     def members(self) -> list[int]:
         """The positions of all original nuggets, in order."""
         return sorted(member for nugget in self.nuggets for member in nugget.members)
+
+    def trace(self) -> dict[str, Any]:
+        """What the trace holds of it: the positions of its nuggets, and words only where there are any."""
+        row = {"nuggets": self.members, "score": self.score, "outlier": self.outlier}
+        return row | ({"words": list(self.words)} if self.words else {})
 
 
 def group_by_label(

@@ -63,8 +63,7 @@ class CompareAnswersTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Measure each pair of runs and print the table; 1 where a metric failed."""
-        from rich.console import Console
-
+        from convrag.sdk.console import make_console
         from convrag.turn.wiring import Wiring
 
         wiring = Wiring(config)
@@ -79,7 +78,7 @@ class CompareAnswersTask(Task):
         for one, other in combinations(runs, 2):
             found, reason = compare_pair(one, other, runs[one], runs[other], metrics)
             rows, stopped = rows + found, stopped or reason
-        console = Console()
+        console = make_console()
         for pair in dict.fromkeys((row.one, row.other) for row in rows):
             console.print(_make_table([row for row in rows if (row.one, row.other) == pair]))
         if not rows:
@@ -88,7 +87,7 @@ class CompareAnswersTask(Task):
         with open_atomically(folder / "comparison.json") as file:
             json.dump([asdict(row) for row in rows], file, indent=2)
         for line in filter(None, [stopped, *wiring.collect_notes(), f"Results: {folder}"]):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
         return int(bool(stopped))
 
 
@@ -125,7 +124,7 @@ def compare_pair(
         values.append(
             {
                 (name, turn): value
-                for _, by_turn in results.values
+                for by_turn in results.values.values()
                 for turn, measures in by_turn.items()
                 for name, value in measures.items()
             }

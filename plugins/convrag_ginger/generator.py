@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,6 @@ from convrag import (
     Answer,
     Clusterer,
     ConfigError,
-    ConvragError,
     Detector,
     Embedder,
     Evidence,
@@ -25,12 +24,13 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag_ginger.attribution import Attributor, CitedSentence, LlmSupportJudge, add_citations, number_passages
+from convrag_ginger.attribution import Attributor, LlmSupportJudge, add_citations, number_passages
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
-from convrag_ginger.clusters import SEPARATOR, Cluster, OutlierPolicy, group_by_label
+from convrag_ginger.clusters import OutlierPolicy
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
 from convrag_ginger.fluency import FluencyEditor
 from convrag_ginger.length_limit import LengthLimit, join_sentences
+from convrag_ginger.nugget_clusterer import NuggetClusterer
 from convrag_ginger.report import report_outcomes
 
 
@@ -112,21 +112,11 @@ class GingerGenerator(Generator):
             raise ConfigError(f"generator.clusters={clusters}: at least 1, or null for as many as the length allows")
         if not 0 <= (duplicates or 0) <= 1 or not 0 <= support <= 1:
             raise ConfigError(f"generator.duplicates={duplicates} and generator.support={support}: between 0 and 1")
-        if least_nuggets < 1:
-            raise ConfigError(f"generator.least_nuggets={least_nuggets}: at least 1")
-        if least_nuggets > 1 and outliers == "singletons":
-            raise ConfigError(
-                f"generator.least_nuggets={least_nuggets}: generator.outliers=singletons makes clusters of one nugget; "
-                "choose generator.outliers=own, nearest or drop"
-            )
         self.limit = LengthLimit.of(res_length_limit, words)
         self.detector = detector
-        self.clusterer = clusterer
-        self.embedder = embedder
-        self.ranker = ranker
-        self.few = few
-        self.least_nuggets = least_nuggets
-        self.outliers = outliers
+        self.nugget_clusterer = NuggetClusterer(
+            clusterer, embedder, ranker, few=few, least=least_nuggets, outliers=outliers
+        )
         self.duplicates = duplicates
         self.fluency = fluency
         self.unanswerable = unanswerable
@@ -153,7 +143,7 @@ class GingerGenerator(Generator):
         query = question.standalone or question.text
         nuggets = self._detect(query, evidence)
         merged = self._merge(nuggets)
-        clusters = self._cluster(query, merged) if merged else []
+        clusters = self.nugget_clusterer.cluster(query, merged)
         order = sorted(range(len(clusters)), key=lambda index: -clusters[index].score)
         written = self.writer.write(query, nuggets, clusters, order)
         sentences = written.sentences
@@ -178,9 +168,9 @@ class GingerGenerator(Generator):
             "query": query,
             "nuggets": [asdict(nugget) for nugget in nuggets],
             "merged": len(nuggets) - len(merged),
-            "clusters": [_trace_of_cluster(cluster) for cluster in clusters],
+            "clusters": [cluster.trace() for cluster in clusters],
             "order": order,
-            "sentences": [_trace_of_sentence(sentence) for sentence in sentences],
+            "sentences": [sentence.trace() for sentence in sentences],
             **counts,
             "fluency": fluency,
         }
@@ -196,42 +186,3 @@ class GingerGenerator(Generator):
         if self.duplicates is None:
             return [MergedNugget(nugget, (index,)) for index, nugget in enumerate(nuggets)]
         return merge_duplicates(nuggets, self.duplicates)
-
-    def _cluster(self, query: str, nuggets: Sequence[MergedNugget]) -> list[Cluster]:
-        """Scored clusters in the order in which they appear in the passages."""
-        texts = [nugget.text for nugget in nuggets]
-        labels = list(range(len(texts)))
-        if len(texts) >= self.few:
-            labels = [int(label) for label in self.clusterer.cluster(texts, self.embedder)]
-        if len(labels) != len(texts):
-            raise ConvragError(f"{type(self.clusterer).__name__} gave {len(labels)} labels for {len(texts)} texts")
-        clustered = len(texts) >= self.few
-        least = self.least_nuggets if clustered else 1
-        groups = group_by_label(labels, texts, self.embedder, self.outliers, least)
-        words = self._describe(texts, groups) if clustered else {}
-        scores = self.ranker.score(query, [SEPARATOR.join(texts[index] for index in members) for members in groups])
-        if len(scores) != len(groups):
-            raise ConvragError(f"{type(self.ranker).__name__} gave {len(scores)} scores for {len(groups)} clusters")
-        return [
-            Cluster(
-                tuple(nuggets[index] for index in members),
-                float(score),
-                all(labels[i] < 0 for i in members),
-                tuple(words.get(number, ())),
-            )
-            for number, (members, score) in enumerate(zip(groups, scores, strict=True))
-        ]
-
-    def _describe(self, texts: Sequence[str], groups: Sequence[Sequence[int]]) -> Mapping[int, Sequence[str]]:
-        """Words for the topics of the groups of texts, as far as the clusterer has any."""
-        labels = {index: number for number, members in enumerate(groups) for index in members}
-        return self.clusterer.describe(texts, [labels.get(index, -1) for index in range(len(texts))])
-
-
-def _trace_of_cluster(cluster: Cluster) -> dict[str, Any]:
-    trace = {"nuggets": cluster.members, "score": cluster.score, "outlier": cluster.outlier}
-    return trace | ({"words": list(cluster.words)} if cluster.words else {})
-
-
-def _trace_of_sentence(sentence: CitedSentence) -> dict[str, Any]:
-    return {name: value for name, value in asdict(sentence).items() if name != "nuggets"}

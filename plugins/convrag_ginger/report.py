@@ -41,7 +41,11 @@ def report_outcomes(records: Iterable[TurnRecord]) -> Report | None:
     )
     if not words:
         return Report(TITLE, (line,), dict(counts))
-    listed = ", ".join(f"{word} ({number})" for word, number in rank_words(words, _LISTED))
-    topics = f"words of topics, with the number of clusters: {listed}"
+    topics = f"words of topics, with the number of clusters: {format_topic_words(words)}"
     numbers = {**counts, "topic_words": dict(rank_words(words, 50))}
     return Report(TITLE, (line, topics), numbers, plot_topic_words(words))
+
+
+def format_topic_words(words: Counter[str]) -> str:
+    """The words that most clusters have, with their numbers: "moon (28), space (18)"."""
+    return ", ".join(f"{word} ({number})" for word, number in rank_words(words, _LISTED))

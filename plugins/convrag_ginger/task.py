@@ -48,9 +48,8 @@ class DetectNuggetsTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Detect the nuggets of `workers` queries at a time; the file appears when it is complete."""
-        from rich.console import Console
-
         from convrag.config.compose import settings_of
+        from convrag.sdk.console import make_console
         from convrag.turn.wiring import Wiring
 
         settings = settings_of(config)
@@ -74,9 +73,9 @@ class DetectNuggetsTask(Task):
             for row in map_parallel(detect, queries, "nuggets", total=len(queries), workers=settings.workers):
                 found += len(row["nuggets"])
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
-        console = Console()
-        console.print(f"{found} nuggets for {len(queries)} queries", highlight=False)
-        console.print(f"Results: {output}", highlight=False, markup=False, soft_wrap=True)
+        console = make_console()
+        console.print(f"{found} nuggets for {len(queries)} queries")
+        console.print(f"Results: {output}", soft_wrap=True)
         return 0
 
 

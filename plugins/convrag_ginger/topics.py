@@ -8,6 +8,9 @@ from importlib.util import find_spec
 from io import StringIO
 from typing import Any
 
+PLOT = "topics.svg"
+"""The plot's file, in the folder of its run."""
+
 _PLOTTED = 25
 """The most words in the plot."""
 
@@ -43,7 +46,7 @@ def plot_topic_words(counts: Counter[str]) -> dict[str, str]:
         axes.set_title("Words of the topics", loc="left")
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
-    return {"topics.svg": text.getvalue()}
+    return {PLOT: text.getvalue()}
 
 
 def _split(pairs: Sequence[tuple[str, int]]) -> tuple[list[str], list[int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +9,7 @@ from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
 from convrag.store.atomic import write_atomically
+from convrag.store.strict_json import format_json
 
 
 class AgreementTask(Task):
@@ -45,8 +45,7 @@ class AgreementTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the files, write the figures to agreement.json and print them."""
-        from rich.console import Console
-
+        from convrag.sdk.console import make_console
         from convrag_judging.agreement import measure_agreements
         from convrag_judging.ratings import group_ratings, read_ratings
 
@@ -66,9 +65,9 @@ class AgreementTask(Task):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "agreement.json"
         numbers = {name: agreement.as_dict() for name, agreement in agreements.items()}
-        write_atomically(path, json.dumps(numbers, indent=2) + "\n")
-        console = Console()
+        write_atomically(path, format_json(numbers, indent=2) + "\n")
+        console = make_console()
         for name, agreement in agreements.items():
-            console.print(agreement.describe(name), highlight=False, markup=False, soft_wrap=True)
-        console.print(f"Results: {path}", highlight=False, markup=False, soft_wrap=True)
+            console.print(agreement.describe(name), soft_wrap=True)
+        console.print(f"Results: {path}", soft_wrap=True)
         return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -54,6 +54,7 @@ class JudgeMetrics(Metrics):
     """
 
     libraries = ("numpy", "omegaconf", "pydantic", "PyYAML", "scipy")
+    reads = ("answer",)
 
     def __init__(
         self,
@@ -98,6 +99,12 @@ class JudgeMetrics(Metrics):
     def content_hash(self) -> str:
         """A hash of the files."""
         return digest([file_hash(path) for path in self.files])
+
+    def list_measures(self) -> Sequence[str]:
+        """The criteria that are judged: those of the rubric, or of the files of judgements."""
+        if self._judgements:
+            return list(dict.fromkeys(rating.criterion for rating in self._judgements()))
+        return self._rubric().names
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The mean score of each turn by criterion, and the report. Raises RunStopped at a cost limit."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convrag import Report
+from convrag.store.strict_json import format_json
 from convrag_judging.nugget_judgements import (
     FEW,
     NO_NUGGETS,
@@ -162,4 +162,4 @@ def _to_json_lines(judgement: TurnJudgement) -> Iterator[str]:
             {"text": text, "importance": importance, "assignment": assignment} for text, importance, assignment in rows
         ]
         line = {"turn_id": judgement.turn_id, "assessor": assessment.assessor, "words": judgement.words}
-        yield json.dumps({**line, "nuggets": nuggets}, ensure_ascii=False)
+        yield format_json({**line, "nuggets": nuggets})

@@ -69,6 +69,7 @@ class NuggetMetrics(Metrics):
     """
 
     libraries = ("pydantic",)
+    reads = ("answer",)
 
     def __init__(
         self,
@@ -158,6 +159,11 @@ class NuggetMetrics(Metrics):
         if self.passages == "evidence" and not self._nuggets:
             notes.append("nuggets are made from what this system showed its model: do not compare systems by them")
         return "; ".join(notes)
+
+    def list_measures(self) -> Sequence[str]:
+        from convrag_judging.nugget_scores import SCORES
+
+        return (*(f"nuggets_{name}" for name in SCORES), "nuggets_count", "nuggets_words")
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""

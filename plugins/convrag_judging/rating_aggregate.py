@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from convrag import Report
+from convrag.store.strict_json import format_json
 from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
 from convrag_judging.ratings import Rating, group_ratings
 from convrag_judging.rubric import Rubric
@@ -142,4 +142,4 @@ class RatingAggregate:
 
 def _to_json(rating: Rating) -> str:
     fields = {name: getattr(rating, name) for name in ("turn_id", "criterion", "score", "annotator", "reason")}
-    return json.dumps(fields, ensure_ascii=False)
+    return format_json(fields)

@@ -27,11 +27,12 @@ class Finding(NamedTuple):
 
 def print_findings(parts: Iterable[tuple[str, Iterable[Finding]]]) -> int:
     """Print the parts of a report, each below its title and without those that are empty; return how many failed."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    from convrag.sdk.console import make_console
+
+    console = make_console()
     failed = 0
     for title, findings in parts:
         rows = Table.grid(padding=(0, 1))

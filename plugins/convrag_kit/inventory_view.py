@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from convrag.registry import plugins
+from convrag.sdk.console import make_console
 from convrag_kit.inventory import Entry, State, list_entries
 
 _STATES: dict[State, tuple[str, str]] = {  # text and style
@@ -29,7 +30,7 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
         groups: the stages, such as rewriter.
         in_full: with the details, file and parameter descriptions of each option.
     """
-    console = Console(highlight=False)
+    console = make_console()
     for group in groups:
         console.print(Text(f"\n{group}", style="bold"))
         for entry in list_entries(group):

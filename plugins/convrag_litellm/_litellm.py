@@ -36,6 +36,7 @@ def _load() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pydantic warns of litellm's types, at import and at their first use
         import litellm
+        import openai.resources  # noqa: F401 - litellm's first call would import it, and that would count as the call's
 
         litellm.ModelResponse(usage=litellm.Usage())
         litellm.ModelResponseStream()
@@ -44,6 +45,7 @@ def _load() -> Any:
 
     from convrag_litellm.deadline import patch_httpcore
     from convrag_litellm.http_pool import PooledClient
+    from convrag_litellm.reply_limit import limit_other_clients
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
@@ -52,6 +54,7 @@ def _load() -> Any:
     if hasattr(logging_utils, "_service_logger") and not litellm.service_callback:
         logging_utils._service_logger = _NoServiceLogger()
     patch_httpcore()
+    limit_other_clients()
     for name in [*_LOGGERS, *(name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM"))]:
         logger = logging.getLogger(name)
         logger.handlers.clear()  # litellm's lines reach the root's handlers anyway: here they would be doubled
@@ -67,8 +70,11 @@ def load_library() -> Any:
 
 
 def complete(request: Mapping[str, Any]) -> Any:
-    """The response of litellm to one request, without its or its client's retries. Raises what litellm raises."""
-    with _without_callbacks():
+    """The response of litellm to one request, without its or its client's retries.
+
+    Raises what litellm raises, and ReplyTooLong.
+    """
+    with _without_callbacks(), _too_long_replies():
         return load_library().completion(**request, max_retries=0)
 
 
@@ -88,11 +94,28 @@ def _without_callbacks() -> Iterator[None]:
 
 
 @contextmanager
+def _too_long_replies() -> Iterator[None]:
+    """Raise ReplyTooLong itself where a client of litellm made it a connection error, which would be tried again."""
+    from convrag_litellm.reply_limit import find_cause
+
+    try:
+        yield
+    except Exception as error:
+        if (cause := find_cause(error)) is not None:
+            raise cause from None
+        raise
+
+
+@contextmanager
 def stream(request: Mapping[str, Any]) -> Iterator[Iterable[Any]]:
-    """The response of litellm to one request, as chunks while they arrive; the last one has the usage."""
+    """The response of litellm to one request, as chunks while they arrive; the last one has the usage.
+
+    Raises as `complete`, also while the chunks are read.
+    """
     chunks = complete({**request, "stream": True, "stream_options": {"include_usage": True}})
     try:
-        yield chunks
+        with _too_long_replies():
+            yield chunks
     finally:
         # The garbage collector would close the response while this thread does something else: if that is another
         # request, the thread waits for its own lock for ever (measured).

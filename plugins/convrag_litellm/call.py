@@ -13,10 +13,9 @@ from convrag_litellm import _litellm
 from convrag_litellm.budget import Budget
 from convrag_litellm.deadline import deadline
 from convrag_litellm.endpoint import Endpoint
-from convrag_litellm.http_errors import read_status
 from convrag_litellm.prices import ModelPrices
 from convrag_litellm.rate_limiter import RateLimiter
-from convrag_litellm.reply import EmptyReply, Reply, read_response, read_stream
+from convrag_litellm.reply import EmptyReply, Reply, may_have_cost, read_response, read_stream
 from convrag_litellm.retrying import call_with_retries
 
 
@@ -60,6 +59,7 @@ class Call:
 
     def run(self) -> Reply:
         """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
+        _litellm.load_library()  # which takes seconds the first time, and they are not the server's
         return call_with_retries(
             self._try,
             retries=self.limits.retries,
@@ -85,7 +85,7 @@ class Call:
                 reservation.settle(None)
                 raise
             except Exception as error:
-                if read_status(error) == 408:  # nor is it known here how much it has written
+                if may_have_cost(error):
                     reservation.settle(None)
                 raise
             reservation.settle(reply.cost)

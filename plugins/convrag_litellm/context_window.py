@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from convrag_litellm.error_text import MAX_READ
 from convrag_litellm.http_errors import read_status
 
 _MENTION = re.compile(r"context[\s_-]*(length|window|size|limit)|(prompt|input) is too long", re.IGNORECASE)
-_NUMBER = r"(\d[\d,]*)"
+_NUMBER = r"(\d[\d,]{0,15})"
 
 _REQUESTED = [
     # OpenAI, vLLM: "However, you requested 5000 tokens (4488 in the messages, 512 in the completion)"
@@ -54,7 +55,7 @@ def exceeds_context_window(error: BaseException) -> bool:
     """
     if type(error).__name__ == "ContextWindowExceededError":
         return True
-    message = str(error)
+    message = str(error)[:MAX_READ]
     return read_status(error) != 429 and bool(_MENTION.search(message) or parse_token_counts(message))
 
 
@@ -63,6 +64,7 @@ def parse_token_counts(message: str) -> tuple[int, int] | None:
 
     None where the message lacks either number, or the request is within the limit.
     """
+    message = message[:MAX_READ]  # a search for two numbers takes longer by the square of the length
     for pattern, pick in _BOTH:
         if found := re.search(pattern, message, re.IGNORECASE | re.DOTALL):
             requested, limit = pick([_parse_int(number) for number in found.groups()])

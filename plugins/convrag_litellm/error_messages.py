@@ -6,10 +6,21 @@ from convrag import LLMError
 from convrag_litellm import _litellm
 from convrag_litellm.call import Call
 from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
-from convrag_litellm.http_errors import read_retry_after, read_status
+from convrag_litellm.error_text import shorten_error
+from convrag_litellm.http_errors import read_message, read_retry_after, read_status
 from convrag_litellm.providers import KEY_VARIABLES
 from convrag_litellm.redaction import redact
 from convrag_litellm.reply import EmptyReply
+from convrag_litellm.reply_limit import ReplyTooLong
+
+_EMPTY_REPLY = "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
+_TOOL_CALL = "It called a tool, and convrag offers it none: try another model, or a server without tools."
+_EMPTY_REPLIES = {
+    "content_filter": "The content filter of the provider withheld it: try another model.",
+    "tool_calls": _TOOL_CALL,
+    "function_call": _TOOL_CALL,
+}
+"""Finish reason of an empty reply -> what to do about it."""
 
 
 def explain_error(error: Exception, call: Call) -> LLMError:
@@ -20,22 +31,28 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else type(error).__name__
-    original = " ".join(str(error).split()).rstrip(".")
+    original = shorten_error(_redact(read_message(error), call)).rstrip(".")  # first: a secret that is cut is not found
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
-        redact(message, endpoint.api_key(), address=endpoint.address()),
+        _redact(message, call),
         provider=str(getattr(error, "llm_provider", "") or endpoint.provider),
         model=endpoint.model,
         status=status,
     )
 
 
+def _redact(message: str, call: Call) -> str:
+    return redact(message, call.endpoint.api_key(), address=call.endpoint.address())
+
+
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
     limits = call.limits
     if call.has_streamed:
         return "A part of it was shown already, so it was not asked again."
+    if isinstance(error, ReplyTooLong):
+        return f"No more of it is read, and it is not asked again. Is there a language model{where} (llm.api_base)?"
     if isinstance(error, EmptyReply):
-        return "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
+        return _EMPTY_REPLIES.get(error.finish_reason, _EMPTY_REPLY)
     if exceeds_context_window(error):
         less = "fewer or shorter passages (top_n), less history, or a smaller llm.max_tokens"
         return f"{_describe_excess(error, call)}Send less: {less}."

@@ -12,6 +12,8 @@ from typing import Any
 
 import httpx
 
+from convrag_litellm.reply_limit import make_event_hooks
+
 
 class PooledClient(httpx.Client):  # type: ignore[misc, unused-ignore]
     """A client that gives each request to a client of its own, taken from a pool: its connection may still be open.
@@ -30,7 +32,7 @@ class PooledClient(httpx.Client):  # type: ignore[misc, unused-ignore]
         try:
             client = self._idle.pop()
         except IndexError:
-            client = httpx.Client(verify=self._context, follow_redirects=True)
+            client = httpx.Client(verify=self._context, follow_redirects=True, event_hooks=make_event_hooks())
         try:
             return client.send(request, **options)
         finally:

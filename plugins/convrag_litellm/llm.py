@@ -182,4 +182,5 @@ class LiteLLM(LLM):
             seconds=seconds,
             retries=call.tries - 1,
             model=reply.model,
+            finish_reason=reply.finish_reason,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import Dataset, Metrics, TurnRecord
 from convrag_metrics.idk import (
@@ -20,6 +20,11 @@ from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
 _TRUE_POSITIVES, _PREDICTED, _LABELLED = _COUNTS = ("idk_true_positives", "idk_said", "idk_labelled")
 
+_MEASURES = (
+    *("idk_F1", "idk_precision", "idk_recall", "idk", "idk_partly", "empty_answers", "idk_accuracy"),
+    *("token_F1_idk", "ROUGE-L_idk"),
+)
+
 
 class AnswerabilityMetrics(Metrics):
     """Whether answers say that they do not know where they should: precision, recall, F1, and conditioned scores.
@@ -36,9 +41,13 @@ class AnswerabilityMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz",)
+    reads = ("answer",)
 
     def __init__(self, *, dataset: Dataset) -> None:
         self.references = References(dataset)
+
+    def list_measures(self) -> Sequence[str]:
+        return _MEASURES
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """For each turn with an answer whether it is "I do not know"; for labelled turns whether it should be."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from convrag import ConfigError, Dataset, Metrics, TurnRecord
 from convrag_metrics.record_texts import evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.references import References
-from convrag_metrics.token_overlap import measure_overlap, measure_subsequence, tokenize_passage, tokenize_squad
+from convrag_metrics.token_overlap import (
+    measure_overlap,
+    measure_subsequence,
+    tokenize_passage,
+    tokenize_rouge,
+    tokenize_squad,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +43,7 @@ class AnswerMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz", "rouge-score", "sacrebleu")
+    reads = ("answer",)
 
     def __init__(
         self,
@@ -59,6 +66,14 @@ class AnswerMetrics(Metrics):
         self.bleu_tokenize: Literal["13a", "intl", "zh", "char", "none"] = bleu_tokenize
         self.citations: Literal["remove", "keep"] = citations
         self.min_nuggets = min_nuggets
+
+    def list_measures(self) -> list[str]:
+        """ROUGE-L stands for them: MTRAG and RAD-Bench report it of answers that have a reference."""
+        from convrag_metrics.bleu import CORPUS_BLEU
+
+        measures = ["ROUGE-L", "token_precision", "token_recall", "token_F1", CORPUS_BLEU, "sentence_BLEU"]
+        measures += ["K-precision", "words", *(["scored_words"] if self.max_words else [])]
+        return measures + (["few_nuggets"] if self.min_nuggets else [])
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn that has a reference answer, and the counts behind the BLEU of all answers."""
@@ -85,11 +100,9 @@ class AnswerMetrics(Metrics):
         return nuggets is not None and len(nuggets) < self.min_nuggets
 
     def _make_scorer(self) -> AnswerScorer:
-        from rouge_score.tokenizers import DefaultTokenizer
-
         from convrag_metrics.bleu import make_bleu, sentence_bleu
 
-        tokenizer, bleu = DefaultTokenizer(self.stem), make_bleu(self.bleu_tokenize)
+        tokenize, bleu = _make_rouge_tokenizer(stem=self.stem), make_bleu(self.bleu_tokenize)
 
         def score_answer(answer: str, reference: str) -> dict[str, float]:
             overlap = measure_overlap(tokenize_squad(answer), tokenize_squad(reference))
@@ -97,7 +110,7 @@ class AnswerMetrics(Metrics):
                 "token_precision": overlap.precision,
                 "token_recall": overlap.recall,
                 "token_F1": overlap.f1,
-                "ROUGE-L": measure_subsequence(tokenizer.tokenize(answer), tokenizer.tokenize(reference)).f1,
+                "ROUGE-L": measure_subsequence(tokenize(answer), tokenize(reference)).f1,
                 **sentence_bleu(bleu, answer, reference),
             }
 
@@ -111,3 +124,12 @@ class AnswerMetrics(Metrics):
             values["K-precision"] = measure_overlap(tokenize_squad(answer), known).precision
         values["words"] = float(len(prepare_answer(record, self.citations).split()))
         return values | ({"scored_words": float(len(answer.split()))} if self.max_words else {})
+
+
+def _make_rouge_tokenizer(*, stem: bool) -> Callable[[str], list[str]]:
+    """ROUGE's tokens. rouge-score has the stems; it imports NLTK, which takes a second that the default can spare."""
+    if not stem:
+        return tokenize_rouge
+    from rouge_score.tokenizers import DefaultTokenizer
+
+    return cast("Callable[[str], list[str]]", DefaultTokenizer(use_stemmer=True).tokenize)

@@ -57,6 +57,7 @@ class BertMetrics(Metrics):
 
     requires: ClassVar[Mapping[str, str]] = EXTRAS
     libraries = ("rapidfuzz",)
+    reads = ("answer",)
     place: ClassVar[str]
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import TurnRecord
 from convrag_metrics.bert_base import BertMetrics
@@ -31,6 +31,9 @@ class BertScoreMetrics(BertMetrics):
     """
 
     place = "metrics.bertscore"
+
+    def list_measures(self) -> Sequence[str]:
+        return ("BERTScore_F1", "BERTScore_P", "BERTScore_R", "BERTScore_K", "BERTScore_truncated")
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn with a reference answer."""

@@ -54,6 +54,7 @@ class GroundingMetrics(Metrics):
     """
 
     libraries = ("bm25s", "pydantic", "torch", "transformers")
+    reads = ("answer",)
 
     def __init__(
         self,
@@ -88,6 +89,9 @@ class GroundingMetrics(Metrics):
     def content_hash(self) -> str:
         """A hash of the model's files, or its commit on the hub."""
         return identify_model(str(self.model)) if self.model else ""
+
+    def list_measures(self) -> Sequence[str]:
+        return (*_SHARES, "unjudged_sentences")
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from convrag import ConfigError, Dataset, Metrics, TurnRecord
+from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
+from convrag_metrics.judged_passages import report_absent_passages
 from convrag_metrics.record_texts import lacks_part
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
+_MAIN = "nDCG@5"
 _BATCH = 1000  # turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible
 
 
@@ -20,17 +22,21 @@ class RankingMetrics(Metrics):
     """Recall, nDCG and the other ranking measures of trec_eval, through ir-measures.
 
     Only turns with qrels are measured, as MTRAG does. Of those, a turn that found nothing scores 0. The ranking is
-    the order of the hits, whatever their scores.
+    the order of the hits, whatever their scores. The summary says how many judgements name passages that the corpus
+    does not have.
 
     Args:
         dataset: whose qrels say which passages are relevant.
+        store: where the corpus is looked up.
         measures: names as ir-measures writes them ("nDCG@5", "R@10", "RR", "AP"); MTRAG reports the defaults.
     """
 
     libraries = ("ir-measures",)
+    reads = ("ranking",)
 
-    def __init__(self, *, dataset: Dataset, measures: list[str] = _MEASURES) -> None:
+    def __init__(self, *, dataset: Dataset, store: Store, measures: list[str] = _MEASURES) -> None:
         self.dataset = dataset
+        self.store = store
         self.measures = list(measures)
 
     def check(self) -> Iterator[str]:
@@ -41,14 +47,24 @@ class RankingMetrics(Metrics):
             except ConfigError as error:
                 yield str(error)
 
-    def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
+    def list_measures(self) -> list[str]:
+        """Those that were asked for, nDCG@5 first where it is among them."""
+        return sorted((str(_parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN)
+
+    def measure(self, records: Iterable[TurnRecord]) -> Measurement:
+        """The values of each turn with qrels; the report on judgements that name no passage of the corpus."""
         measures = [_parse_measure(name) for name in self.measures]
         qrels = self.dataset.qrels()
-        scored = (record for record in records if qrels.get(record.turn_id) and not lacks_part(record, "ranking"))
+        scored = (record for record in records if _is_measured(record, qrels))
         values: dict[str, dict[str, float]] = {}
         while batch := {record.turn_id: _rank_passages(record) for record in islice(scored, _BATCH)}:
             values |= _evaluate(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)
-        return values
+        measured = (record for record in records if _is_measured(record, qrels))
+        return Measurement(values, report=report_absent_passages(self.dataset, self.store, measured, qrels))
+
+
+def _is_measured(record: TurnRecord, qrels: Mapping[str, Mapping[str, int]]) -> bool:
+    return bool(qrels.get(record.turn_id)) and not lacks_part(record, "ranking")
 
 
 def _evaluate(

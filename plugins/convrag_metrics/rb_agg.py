@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from convrag import TurnRecord
 from convrag_metrics.bert_base import BertMetrics, TurnScores
@@ -33,6 +33,9 @@ class RbAggMetrics(BertMetrics):
     """
 
     place = "metrics.rb_agg"
+
+    def list_measures(self) -> Sequence[str]:
+        return ("RB_agg", "RB_agg_unconditioned", "RB_ROUGE-L", "RB_BERT_recall", "RB_BERT_K-precision")
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """RB_agg of each turn with a reference answer, and its three parts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ class RewriteMetrics(Metrics):
     """
 
     libraries = ("rapidfuzz",)
+    reads = ()
 
     def __init__(self, *, embedder: Embedder, reference: Path | None = None) -> None:
         self.embedder = embedder
@@ -49,6 +50,11 @@ class RewriteMetrics(Metrics):
             return ""
         files = sorted(self.reference.glob("*.jsonl")) if self.reference.is_dir() else [self.reference]
         return "+".join(file_hash(path) for path in files)
+
+    def list_measures(self) -> Sequence[str]:
+        compared = ("rewrite_token_F1", "rewrite_ROUGE-L", "rewrite_cosine") if self.reference else ()
+        traced = ("gate_calls", "chain_length", "history_available", "history_selected")
+        return (*compared, "rewrite_changed", "rewriter_asked_llm", *traced)
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Values of every turn with a rewrite; the first turn of a conversation has fewer."""

@@ -27,6 +27,11 @@ def tokenize_squad(text: str) -> list[str]:
     return _ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
+def tokenize_rouge(text: str) -> list[str]:
+    """ROUGE's tokens without stemming: runs of a-z and 0-9, in lower case."""
+    return _ROUGE_TOKEN.findall(text.lower())
+
+
 @lru_cache(maxsize=4096)
 def tokenize_passage(text: str) -> tuple[str, ...]:
     """SQuAD's tokens of a passage, cached: many turns show the same passages."""
@@ -59,7 +64,7 @@ def measure_subsequence(answer: Sequence[str], reference: Sequence[str]) -> Over
 
 def measure_rouge_l(answer: str, reference: str) -> float:
     """ROUGE-L's F1 of two texts, over lower-case [a-z0-9]+ tokens without stemming."""
-    return measure_subsequence(_ROUGE_TOKEN.findall(answer.lower()), _ROUGE_TOKEN.findall(reference.lower())).f1
+    return measure_subsequence(tokenize_rouge(answer), tokenize_rouge(reference)).f1
 
 
 def _divide(shared: int, answer: Sequence[str], reference: Sequence[str]) -> Overlap:

@@ -13,6 +13,7 @@ from typing import Any
 
 from convrag import RunSummary, Sweep, Usage
 from convrag.api.groups import GROUPS
+from convrag.api.printable import make_printable
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
@@ -80,7 +81,8 @@ def version_tags() -> dict[str, str]:
 
 
 def clip_text(text: str, length: int) -> str:
-    """At most so many characters of a text; an ellipsis ends one that is cut off."""
+    """At most so many characters of a text, without control characters; an ellipsis ends one that is cut off."""
+    text = make_printable(text)
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 

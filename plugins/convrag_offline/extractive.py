@@ -46,7 +46,7 @@ class ExtractiveLLM(LLM):
 
     def note(self) -> str:
         """A sentence for the run's summary: this is no language model."""
-        return "no language model: questions get words of the history added, answers are sentences quoted from passages"
+        return "no language model: what it is asked is done by rules that copy words and sentences"
 
     def complete(self, prompt: Prompt) -> Completion:
         """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task or missing inputs."""

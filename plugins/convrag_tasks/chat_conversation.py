@@ -5,7 +5,8 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from convrag import Pipeline, Question, Rewrite, Rewriter, TurnRecord
+from convrag import Pipeline, Question, Rewrite, Rewriter, Turn, TurnRecord
+from convrag.sdk.markdown import format_line, format_text
 from convrag.turn.session import Session
 from convrag_tasks.chat_terminal import Terminal
 
@@ -62,14 +63,26 @@ class ChatConversation:
         return record
 
     def ask_again(self, query: str) -> TurnRecord:
-        """Answer the last question again with this query; the new answer replaces the last one. Raises RunStopped."""
+        """Answer the last question again with this query; the new answer replaces the last one. Raises RunStopped.
+
+        Where no answer comes, the last one stays.
+        """
         last = self.conversation.history.pop()
+        before = len(self.conversation.history)
         self.conversation.stage_state.clear()  # stages may keep notes on the turn that is removed
         try:
-            return self.ask(last.question, query)
+            record = self.ask(last.question, query)
         except BaseException:
-            self.conversation.history.append(last)
+            self._restore(last, before)
             raise
+        if record.error:
+            self._restore(last, before)
+            self.pipeline.conversations.save(self.conversation)
+        return record
+
+    def _restore(self, last: Turn, place: int) -> None:
+        self.conversation.history[place:] = [last]
+        self.conversation.stage_state.clear()
 
     def start(self, name: str) -> None:
         """Begin a new conversation about the same corpus; the former one stays on disk."""
@@ -83,8 +96,11 @@ def make_conversation_id() -> str:
 
 def format_transcript(conversation: Session) -> str:
     """A conversation as Markdown: questions as headings, answers, and the passages that each was generated from."""
-    blocks = [f"# {conversation.id}"]
+    blocks = [f"# {format_line(conversation.id)}"]
     for turn in conversation.history:
-        passages = [f"- {passage.title or passage.text[:60]} ({passage.id})" for passage in turn.passages]
-        blocks += [f"## {turn.question}", turn.answer or "(no answer)", "\n".join(passages)]
+        passages = [
+            f"- {format_line(f'{passage.title or passage.text[:60]} ({passage.id})')}" for passage in turn.passages
+        ]
+        answer = format_text(turn.answer) or "(no answer)"
+        blocks += [f"## {format_line(turn.question)}", answer, "\n".join(passages)]
     return "\n\n".join(filter(None, blocks)) + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convrag import LLM, LLMError, PromptTemplate, TurnRecord
+from convrag import LLM, ConvragError, PromptTemplate, RunStopped, TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
 
 
@@ -39,9 +39,12 @@ class FollowUpSuggester:
         )
         try:
             completion = self.llm.complete(prompt)
-        except LLMError as error:
+        except RunStopped:
+            raise
+        except Exception as error:  # of any plugin: the chat goes on
             self.failed = True
-            show(f"No suggestions from here on: {error}", "dim")
+            reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
+            show(f"No suggestions from here on: {reason}", "dim")
             return []
         questions = (clean_reply(line.strip().lstrip("-*•0123456789.) ")) for line in completion.text.splitlines())
         return list(dict.fromkeys(filter(None, questions)))[: self.count]

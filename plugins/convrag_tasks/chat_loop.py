@@ -8,6 +8,7 @@ from pathlib import Path
 from convrag import RunStopped
 from convrag.cli.signals import resume
 from convrag.store.atomic import write_atomically
+from convrag.store.file_names import encode_name
 from convrag_tasks.chat_conversation import ChatConversation, format_transcript, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
 
@@ -65,6 +66,8 @@ class ChatLoop:
             except RunStopped as error:
                 self.terminal.print_line(str(error), "red")
                 return 1
+            except OSError as error:
+                self.terminal.print_line(f"This turn could not be written to disk: {error}", "red")
         if self.chat.conversation.history:
             self.terminal.print_line(f"To go on: task=chat task.conversation={self.chat.conversation.id}", "dim")
         return 0
@@ -116,7 +119,7 @@ class ChatLoop:
 
     def _save_transcript(self, text: str) -> None:
         conversation = self.chat.conversation
-        path = Path(text).expanduser() if text else self.folder / f"{conversation.id}.md"
+        path = Path(text).expanduser() if text else self.folder / f"{encode_name(conversation.id)}.md"
         try:
             write_atomically(path, format_transcript(conversation))
         except OSError as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-
 from convrag import Passage, Query, Turn, TurnRecord
+from convrag.score.summary_page import list_cut_replies
+from convrag.sdk.console import make_console
 from convrag_tasks.turn_trace import format_turn_trace
 
 
@@ -20,7 +20,7 @@ class Terminal:
     """
 
     def __init__(self, *, confirm: bool = False, trace: bool = False) -> None:
-        self.console = Console(highlight=False)
+        self.console = make_console()
         self.confirm = confirm
         self.trace = trace
         self._shown = ""
@@ -32,10 +32,15 @@ class Terminal:
             text: the line.
             style: one of Rich's styles.
         """
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.print(text, style=style, soft_wrap=True)
 
     def read_line(self, prompt: str = "> ") -> str | None:
-        """Read a line; None at the end of the input. Raises KeyboardInterrupt."""
+        """Read a line; None at the end of the input. Raises KeyboardInterrupt.
+
+        Bytes that are no text in the terminal's encoding become "?".
+        """
+        if getattr(sys.stdin, "errors", "") != "replace" and hasattr(sys.stdin, "reconfigure"):
+            sys.stdin.reconfigure(errors="replace")
         try:
             return input(prompt if sys.stdin.isatty() else "").strip()
         except EOFError:
@@ -58,7 +63,7 @@ class Terminal:
     def show_piece(self, text: str) -> None:
         """Show a piece of the answer while it is generated."""
         self._shown += text
-        self.console.print(text, end="", markup=False, soft_wrap=True)
+        self.console.print(text, end="", soft_wrap=True)
 
     def finish_answer(self, record: TurnRecord, history: Iterable[Turn]) -> None:
         """Show what belongs to a complete answer: fallbacks, errors, corrections and sources."""
@@ -69,12 +74,16 @@ class Terminal:
             self.print_line(f"{stage}: {reason}", "yellow")
         if record.error:
             self.print_line(f"No answer: {record.error}", "red")
+            if shown:
+                self.print_line("What is shown above is not kept in the conversation.", "red")
         else:
             if shown != record.answer.text:
                 self.print_line(
                     f"Corrected (citations of unknown passages are removed): {record.answer.text}", "yellow"
                 )
             self.show_sources(record, history)
+        for line in list_cut_replies(record.usage):
+            self.print_line(line, "yellow")
         if self.trace:
             self.print_line(format_turn_trace(record), "dim")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -63,17 +63,22 @@ class EvaluateTask(Task):
         if self.run is None and self.answers is None and self.records is None:
             raise ConfigError("task=evaluate needs task.run=run.trec, task.answers=FILE.jsonl or task.records=FOLDER")
         settings = settings_of(config)
-        dataset: Dataset = Wiring(config).get("dataset")
+        wiring = Wiring(config)
+        dataset: Dataset = wiring.get("dataset")
         if self.records is not None:
             records, notes = self._read_run(self.records, dataset)
         else:
-            records, notes = self._read_files(dataset, settings.limit, settings.top_n)
+            read = {part for metric in wiring.get_all("metrics").values() for part in metric.reads}
+            records, notes = self._read_files(dataset, settings.limit, settings.top_n, read)
         stopped = find_reason_of_stop(self.records) if self.records is not None else ""
         run, summary = evaluate_records(config, folder, records, notes, stopped=stopped)
         print_summary(run, summary)
         return summary.exit_status
 
-    def _read_files(self, dataset: Dataset, limit: int | None, top_n: int) -> tuple[list[TurnRecord], list[str]]:
+    def _read_files(
+        self, dataset: Dataset, limit: int | None, top_n: int, read: Collection[str]
+    ) -> tuple[list[TurnRecord], list[str]]:
+        """Make records of the files; the notes concern only what metrics read: "ranking", "answer"."""
         from convrag_tasks.dataset_turns import read_dataset_turns
         from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
         from convrag_tasks.predictions import read_predictions
@@ -84,8 +89,8 @@ class EvaluateTask(Task):
         records = make_records(predictions, turns, missing if self.missing == "zero" else {}, top_n)
         notes = [
             *_note_unknown(predictions.unknown),
-            *self._note_missing(missing),
-            *_note_evidence(predictions, top_n),
+            *self._note_missing({part: turns for part, turns in missing.items() if part in read}),
+            *(_note_evidence(predictions, top_n) if "answer" in read else ()),
         ]
         return add_passage_texts(records, dataset), notes
 

@@ -60,13 +60,13 @@ class ExportTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the file and say what is in it."""
-        from rich.console import Console
+        from convrag.sdk.console import make_console
 
         lines, remarks = self._format_lines(config)
         _write_lines(self.path, lines)
-        console = Console()
+        console = make_console()
         for line in [*remarks, f"Written: {self.path}"]:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            console.print(line, soft_wrap=True)
         return 0
 
     def _format_lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag import DataError, Passage, TurnRecord, UnknownName
+from convrag.store.strict_json import format_json
 from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export_mtrag import LABELS, list_messages, rename_labels
 from convrag_tasks.run_records import read_run_records, read_run_scores
@@ -71,7 +71,7 @@ def format_inspector_lines(
         "tasks": [_make_task(turns[turn], models[0].records[turn]) for turn in tasks],
         "evaluations": [_make_evaluation(model, turn, measures, set(complete)) for model in models for turn in tasks],
     }
-    return [json.dumps(document, ensure_ascii=False)]
+    return [format_json(document)]
 
 
 def _read_models(folders: Sequence[Path]) -> list[_Model]:

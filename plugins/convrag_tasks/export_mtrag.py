@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from convrag import Hit, TurnRecord
 from convrag.run.writers import break_ties
+from convrag.store.strict_json import format_json
 from convrag_tasks.dataset_turns import DatasetTurn
 
 LIMIT = 10
@@ -53,7 +53,7 @@ def format_mtrag_lines(
             **rename_labels(place.turn.labels),
             "predictions": [{"text": record.answer.text}],
         }
-        yield json.dumps(task, ensure_ascii=False)
+        yield format_json(task)
 
 
 def exceeds_limit(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> bool:

@@ -20,8 +20,7 @@ class IndexTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Build the index and print what was done."""
-        from rich.console import Console
-
+        from convrag.sdk.console import make_console
         from convrag.turn.wiring import Wiring
 
         wiring = Wiring(config)
@@ -32,6 +31,6 @@ class IndexTask(Task):
         for place, stage in wiring.stages.items():
             if isinstance(stage, Retriever):
                 for line in stage.index() or ["it is ready"]:
-                    Console().print(f"{place}: {line}", highlight=False, markup=False, soft_wrap=True)
-        Console().print(f"{time.perf_counter() - start:.1f} s", highlight=False)
+                    make_console().print(f"{place}: {line}", soft_wrap=True)
+        make_console().print(f"{time.perf_counter() - start:.1f} s")
         return 0

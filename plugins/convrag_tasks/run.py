@@ -33,15 +33,14 @@ class RunTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
-        from rich.console import Console
-
         from convrag.run.runner import run_experiment
         from convrag.score.summary_page import ADVICE, print_summary
+        from convrag.sdk.console import make_console
         from convrag.sweep.sweep_file import find_sweep_id
         from convrag_tasks.turn_trace import TraceObserver
 
         sweep = find_sweep_id(folder)
-        print_lines = partial(Console().print, highlight=False, markup=False, soft_wrap=True)
+        print_lines = partial(make_console().print, soft_wrap=True)
         observers = [TraceObserver(print_lines)] if self.show == "trace" else []
         top_level = self.top_level or ""
         run, summary = run_experiment(config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level)

@@ -11,10 +11,12 @@ from convrag.api.types import Completion, Message, Prompt
 from convrag.store.streaming import listen_with
 from convrag_litellm import retrying
 from convrag_litellm.llm import LiteLLM
-from llm_server import Server, Step, make_error, make_reply
+from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
+from convrag_litellm import reply, reply_limit
+
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
@@ -121,3 +123,115 @@ def test_who_listens_may_stop_it(server: Server) -> None:
     with listen_with(enough), pytest.raises(KeyboardInterrupt):
         stage.complete(PROMPT)
     assert stage.complete(PROMPT).text == LONG
+
+
+def say(text: str | None) -> bytes:
+    return make_event({"role": "assistant", "content": text})
+
+
+STOP = make_event({}, "stop")
+TOOL = make_event({"tool_calls": [{"index": 0, "id": "x", "type": "function", "function": {"name": "f"}}]})
+UNICODE = say("").replace(b'"content": ""', '"content": "caf\u00e9 \U0001f680"'.encode())
+SPLIT = UNICODE.index("\u00e9".encode()) + 1  # between the two bytes of a letter
+
+
+@pytest.mark.parametrize(
+    ("events", "text"),
+    [
+        pytest.param((say("A dog"), STOP, DONE), "A dog", id="no usage"),
+        pytest.param((say("A dog"), STOP), "A dog", id="no end after the finish reason"),
+        pytest.param((say("A "), STOP, STOP, say("cat"), STOP, DONE, DONE), "A", id="a second end"),
+        pytest.param((say("A dog"), STOP, make_event(choices=[], usage={"prompt_tokens": "x"})), "A dog", id="usage"),
+        pytest.param(
+            (UNICODE[:SPLIT], UNICODE[SPLIT:], STOP, DONE), "caf\u00e9 \U0001f680", id="a letter in two parts"
+        ),
+        pytest.param(
+            (say("A "), say("dog").replace(b"\n", b"\r\n"), b": ping\n\n", STOP, DONE), "A dog", id="line ends"
+        ),
+        pytest.param((say(None), make_event(choices=[]), say("A dog"), STOP, DONE), "A dog", id="chunks without text"),
+        pytest.param(
+            (
+                say("A dog"),
+                make_event(choices=[{"index": 1, "delta": {"content": "OTHER"}, "finish_reason": None}]),
+                STOP,
+                DONE,
+            ),
+            "A dog",
+            id="a second choice",
+        ),
+        pytest.param(
+            (say("Let me see."), TOOL, make_event({}, "tool_calls"), DONE), "Let me see.", id="text and a tool"
+        ),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+def test_a_reply_that_came_whole_is_kept(server: Server, events: tuple[bytes, ...], text: str) -> None:
+    server.plan_replies(Step(events=events))
+    completion, pieces = heard(server, model="openai/local")
+    assert completion.text == text == "".join(pieces).strip()
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(b"data: {bad\n\n", id="malformed"),
+        pytest.param(b'data: {"error": {"message": "overloaded", "code": 503}}\n\n', id="an error object"),
+        pytest.param(b'event: error\ndata: {"error": "overloaded"}\n\n', id="an error event"),
+        pytest.param(b"data: [1, 2]\n\n", id="no object"),
+        pytest.param(b"data: \xff\xfe\n\n", id="no UTF-8"),
+        pytest.param(b"", id="nothing more"),
+        pytest.param(DONE, id="the end without a finish reason"),
+    ],
+)
+class TestFaultOfAStream:
+    def test_at_the_beginning_it_is_asked_again(self, server: Server, fault: bytes) -> None:
+        server.plan_replies(Step(events=(fault,)), Step(events=(say("A dog."), STOP, DONE)))
+        completion, pieces = heard(server, model="openai/local")
+        assert (completion.text, pieces, completion.retries) == ("A dog.", ["A dog."], 1)
+
+    def test_after_invisible_pieces_too(self, server: Server, fault: bytes) -> None:
+        server.plan_replies(Step(events=(say("\u200b"), say("\n"), fault)), Step(events=(say("A dog."), STOP, DONE)))
+        completion, pieces = heard(server, model="openai/local")
+        assert (completion.text, pieces) == ("A dog.", ["A dog."])
+
+    def test_in_the_middle_it_is_an_error_without_the_text(self, server: Server, fault: bytes) -> None:
+        server.plan_replies(Step(events=(say("A "), fault)))
+        with pytest.raises(LLMError, match="A part of it was shown already") as failure:
+            heard(server, model="openai/local")
+        assert "MidStreamFallbackError" not in str(failure.value)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("events", [(), (DONE,), (STOP, DONE), (say("\u200b"), STOP, DONE), (TOOL, DONE)])
+def test_an_empty_stream_is_asked_again(server: Server, events: tuple[bytes, ...]) -> None:
+    server.plan_replies(Step(events=events), Step(events=(say("A dog."), STOP, DONE)))
+    completion, _ = heard(server, model="openai/local")
+    assert (completion.text, completion.retries) == ("A dog.", 1)
+
+
+@pytest.mark.parametrize("part", [say("A dog "), b": ping\n\n", say(""), b"data: xxxx"])
+def test_a_stream_without_end_ends_at_the_timeout(server: Server, part: bytes) -> None:
+    heard(server)
+    server.plan_replies(Step(events=(part,), endless=True, byte_delay=0.02))
+    start = time.monotonic()
+    with pytest.raises(LLMError) as failure:
+        heard(server, model="openai/local", timeout=0.7, retries=0)
+    assert time.monotonic() - start < 3
+    assert failure.value.status == 408
+
+
+def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply, "MAX_REPLY_BYTES", 2**20)
+    server.plan_replies(Step(events=tuple(say(f"{n} " * 10_000) for n in range(100)), endless=True))
+    with pytest.raises(LLMError, match="longer than 1 MB"):
+        heard(server, model="openai/local", timeout=20)
+    assert len(server.requests) == 1
+
+
+def test_the_bytes_of_a_stream_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reply_limit, "MAX_STREAM_BYTES", 2**20)
+    server.plan_replies(Step(events=(b"data: " + b"x" * 60_000, b"x" * 60_000), endless=True))
+    with pytest.raises(LLMError, match="longer than 1 MB"):
+        heard(server, model="openai/local", timeout=20)
+    assert len(server.requests) == 1

@@ -35,7 +35,7 @@ def record(number: int, answer: str, error: str = "", **labels: str) -> TurnReco
 
 def overall(dataset: Dataset, *records: TurnRecord) -> Mapping[str, float]:
     metrics = AnswerabilityMetrics(dataset=dataset)
-    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
+    return Scores(records, {"m": metrics}, {"m": metrics.measure(records)}).score_all().scores
 
 
 class TestContract(MetricsContract):

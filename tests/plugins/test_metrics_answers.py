@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
-from convrag.api.stages import Dataset
+from convrag.api.stages import Dataset, Metrics
 from convrag.api.types import Answer, Conversation, Evidence, EvidenceItem, Passage, Query, Turn
+from convrag.score.measuring import check_measures_differ
 from convrag.score.scoring import Scores
 from convrag.testing import MetricsContract
 from convrag_metrics.answerability import AnswerabilityMetrics
@@ -156,10 +157,10 @@ def test_bleu_is_that_of_sacrebleu_for_sentences_and_for_the_corpus() -> None:
     for number, (answer, reference) in enumerate(zip(answers, references, strict=True), 1):
         expected = BLEU(effective_order=True).sentence_score(answer, [reference]).score
         assert values[f"c<::>{number}"]["sentence_BLEU"] == pytest.approx(expected)
-    overall = Scores(records, [(metrics, values)]).score_all().scores
+    overall = Scores(records, {"m": metrics}, {"m": values}).score_all().scores
     assert overall["BLEU"] == pytest.approx(BLEU().corpus_score(answers, [references]).score)
     assert not any(name.startswith("BLEU_") for name in overall)
-    first = Scores(records[3:], [(metrics, {"c<::>4": values["c<::>4"]})]).score_all().scores
+    first = Scores(records[3:], {"m": metrics}, {"m": {"c<::>4": values["c<::>4"]}}).score_all().scores
     assert first["BLEU"] == 0.0
 
 
@@ -202,14 +203,16 @@ def test_real_answers_compare_as_in_the_libraries(mtrag_path: Path) -> None:
 def test_measures_of_different_metrics_have_different_names() -> None:
     given = record("Red [1].", 1, "Red.", labels={"answerability": "ANSWERABLE"}, queries=(Query("?"),))
     dataset = Answered("Red.")
-    together = [
-        AnswerMetrics(dataset=dataset, max_words=5),
-        AnswerabilityMetrics(dataset=dataset),
-        GroundingMetrics(),
-        RewriteMetrics(embedder=cast(Embedder, None)),
-    ]
-    names = [name for metric in together for name in metric.measure([given]).get("c<::>1", {})]
-    shown = Scores([given], [(metric, metric.measure([given])) for metric in together]).score_all().scores
+    together: dict[str, Metrics] = {
+        "answers": AnswerMetrics(dataset=dataset, max_words=5),
+        "answerability": AnswerabilityMetrics(dataset=dataset),
+        "grounding": GroundingMetrics(),
+        "rewrites": RewriteMetrics(embedder=cast(Embedder, None)),
+    }
+    check_measures_differ(together)
+    names = [name for metric in together.values() for name in metric.measure([given]).get("c<::>1", {})]
+    measured = {name: metric.measure([given]) for name, metric in together.items()}
+    shown = Scores([given], together, measured).score_all().scores
     assert len(names) == len(set(names)) > 20
     assert {"ROUGE-L", "ROUGE-L_idk", "cited_sentences", "BLEU"} <= shown.keys()
 
@@ -223,3 +226,12 @@ def test_turns_with_few_nuggets_are_left_out_and_their_share_is_reported() -> No
     assert (values["c<::>2"]["token_F1"], values["c<::>2"]["few_nuggets"]) == (1.0, 0.0)
     with pytest.raises(ConfigError, match="min_nuggets=-1"):
         AnswerMetrics(dataset=Answered("x"), min_nuggets=-1)
+
+
+def test_nothing_heavy_is_imported_to_measure_answers_as_by_default() -> None:
+    code = (
+        "import sys; from convrag_metrics.answers import _make_rouge_tokenizer; _make_rouge_tokenizer(stem=False); "
+        "import convrag_metrics.bleu; print([m for m in ('nltk', 'torch', 'rouge_score') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -32,7 +32,7 @@ def record(answer: str, passages: Sequence[str] = PASSAGES, **fields: Any) -> Tu
 
 def overall(*records: TurnRecord, **parameters: Any) -> Mapping[str, float]:
     metrics = GroundingMetrics(**parameters)
-    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
+    return Scores(records, {"m": metrics}, {"m": metrics.measure(records)}).score_all().scores
 
 
 class Judge(LLM):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given
@@ -15,9 +16,13 @@ from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage
+from convrag.store.store import Store
 from convrag.testing import MetricsContract, TinyDataset
+from convrag_datasets.jsonl import JsonlDataset
 from convrag_metrics.ranking import RankingMetrics
 
+_FOLDER = TemporaryDirectory()
+STORE = Store(Path(_FOLDER.name))
 DEFAULTS = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 
 
@@ -34,7 +39,7 @@ class Judged(Dataset):
 
 class TestContract(MetricsContract):
     def make(self) -> RankingMetrics:
-        return RankingMetrics(dataset=TinyDataset())
+        return RankingMetrics(dataset=TinyDataset(), store=STORE)
 
 
 def record(turn_id: str, ids: Sequence[str], scores: Sequence[float] = (), error: str = "") -> TurnRecord:
@@ -44,12 +49,12 @@ def record(turn_id: str, ids: Sequence[str], scores: Sequence[float] = (), error
 
 
 def measure(qrels: Mapping[str, Mapping[str, int]], *records: TurnRecord, measures: list[str]) -> Mapping[str, object]:
-    return RankingMetrics(dataset=Judged(qrels), measures=measures).measure(records)
+    return RankingMetrics(dataset=Judged(qrels), store=STORE, measures=measures).measure(records)
 
 
 def test_values_by_hand() -> None:
     qrels = {"c<::>1": {"a": 1, "b": 1, "x": 1}}
-    values = RankingMetrics(dataset=Judged(qrels)).measure([record("c<::>1", ["a", "n", "b", "m"])])
+    values = RankingMetrics(dataset=Judged(qrels), store=STORE).measure([record("c<::>1", ["a", "n", "b", "m"])])
     ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
     assert list(values) == ["c<::>1"]
     assert list(values["c<::>1"]) == DEFAULTS
@@ -123,7 +128,7 @@ def test_records_are_streamed_in_batches_with_the_same_values() -> None:
             most = max(most, alive)
             yield Counted("c", f"t{number}", "default", 1, "?", hits=hits)
 
-    values = RankingMetrics(dataset=Judged(qrels), measures=["RR"]).measure(records())
+    values = RankingMetrics(dataset=Judged(qrels), store=STORE, measures=["RR"]).measure(records())
     assert list(values) == list(qrels)
     assert [values[f"t{number}"]["RR"] for number in range(2500)] == [[0.5, 1.0, 0.0][n % 3] for n in range(2500)]
     assert most <= 1001
@@ -153,7 +158,7 @@ IMPOSSIBLE = ["foo@5", "R", "nDCG@@", "R@5;R@3", "R@5.5", "ERR@5", "nDCG@0", "R@
 
 @pytest.mark.parametrize("name", [*IMPOSSIBLE, "R(rel=0)@5", "nDCG(dcg='exp-log2')@5"])
 def test_check_reports_unknown_measures(name: str) -> None:
-    metrics = RankingMetrics(dataset=Judged({"t": {"a": 1}}), measures=["R@5", name])
+    metrics = RankingMetrics(dataset=Judged({"t": {"a": 1}}), store=STORE, measures=["R@5", name])
     messages = list(metrics.check())
     assert len(messages) == 1
     assert repr(name) in messages[0]
@@ -162,14 +167,14 @@ def test_check_reports_unknown_measures(name: str) -> None:
 
 
 def test_check_accepts_known_measures() -> None:
-    assert list(RankingMetrics(dataset=Judged({})).check()) == []
+    assert list(RankingMetrics(dataset=Judged({}), store=STORE).check()) == []
     good = ["AP", "RR", "P@5", "Success@1", "R(rel=2)@5", "Rprec", "IPrec@0.1"]
-    assert list(RankingMetrics(dataset=Judged({}), measures=good).check()) == []
+    assert list(RankingMetrics(dataset=Judged({}), store=STORE, measures=good).check()) == []
 
 
 def test_instances_do_not_share_their_measures() -> None:
-    RankingMetrics(dataset=Judged({})).measures.append("foo")
-    assert RankingMetrics(dataset=Judged({})).measures == DEFAULTS
+    RankingMetrics(dataset=Judged({}), store=STORE).measures.append("foo")
+    assert RankingMetrics(dataset=Judged({}), store=STORE).measures == DEFAULTS
 
 
 def test_the_plugin_is_light_to_import() -> None:
@@ -214,7 +219,43 @@ def test_the_published_runs_score_as_published(
         turn_id, _, passage_id, *_ = line.split()
         rankings[turn_id].append(passage_id)
     records = (record(turn_id, ids) for turn_id, ids in rankings.items())
-    values = RankingMetrics(dataset=Judged(qrels)).measure(records)
+    values = RankingMetrics(dataset=Judged(qrels), store=STORE).measure(records)
     means = [sum(value[name] for value in values.values()) / len(qrels) for name in ("R@5", "nDCG@5")]
     assert len(values) == len(qrels)
     assert means == pytest.approx([recall, ndcg], abs=0.002)
+
+
+def write_data(folder: Path) -> JsonlDataset:
+    """Two turns, of whose judgements two name passages that the corpus does not have."""
+    lines = {
+        "conversations": ['{"id": "c", "turns": [{"question": "one?"}, {"question": "two?"}]}'],
+        "corpus": ['{"_id": "a", "text": "one"}', '{"_id": "b", "text": "two"}'],
+        "qrels": ["c<::>1\ta\t1", "c<::>1\tgone\t1", "c<::>2\tb\t1", "c<::>2\tgone\t0"],
+    }
+    for name, rows in lines.items():
+        (folder / name).write_text("\n".join(rows), encoding="utf-8")
+    return JsonlDataset(**{name: folder / name for name in lines})
+
+
+def test_judgements_on_passages_that_the_corpus_lacks_are_counted(tmp_path: Path) -> None:
+    metric = RankingMetrics(dataset=write_data(tmp_path), store=Store(tmp_path / "store"))
+    both = [record("c<::>1", ["a"]), record("c<::>2", ["b"])]
+    report = metric.measure(both).report
+    assert report is not None
+    assert report.lines == (
+        "2 of 4 relevance judgements name passages that the corpus does not have (1 of them; 'gone' for turn 'c<::>1', "
+        "for instance): no system can find these.",
+    )
+    assert report.numbers == {"judgements": 4, "outside_corpus": 2, "absent_passages": 1}
+    report = metric.measure(both[1:]).report
+    assert report is not None
+    assert report.numbers["judgements"] == 2
+
+
+def test_where_all_judged_passages_are_there_or_there_is_no_corpus_nothing_is_said(tmp_path: Path) -> None:
+    data = write_data(tmp_path)
+    without = JsonlDataset(conversations=tmp_path / "conversations", qrels=tmp_path / "qrels")
+    assert RankingMetrics(dataset=without, store=STORE).measure([record("c<::>1", ["a"])]).report is None
+    (tmp_path / "qrels").write_text("c<::>1\ta\t1", encoding="utf-8")
+    metric = RankingMetrics(dataset=data, store=Store(tmp_path / "store"))
+    assert metric.measure([record("c<::>1", ["a"])]).report is None

@@ -43,7 +43,7 @@ def record(
 
 def overall(*records: TurnRecord, reference: Path | None = None) -> Mapping[str, float]:
     metrics = RewriteMetrics(embedder=Letters(), reference=reference)
-    return Scores(records, [(metrics, metrics.measure(records))]).score_all().scores
+    return Scores(records, {"m": metrics}, {"m": metrics.measure(records)}).score_all().scores
 
 
 class TestContract(MetricsContract):

@@ -103,7 +103,7 @@ def test_values_become_what_the_constructor_takes(option: Option) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({}, r"rewriter=everything needs a value: rewriter.path=\.\.\."),
+        ({}, r"rewriter=everything needs rewriter.path=\.\.\."),
         ({"path": "x", "method": "c"}, "rewriter.method: value 'c' does not exist.* Choose from: a, b"),
         ({"path": "x", "tone": "shrill"}, "Choose from: mild, strong"),
         ({"path": "x", "alfa": 1}, "parameter 'alfa' does not exist. Did you mean 'alpha'"),

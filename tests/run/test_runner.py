@@ -130,3 +130,26 @@ def test_damaged_metrics_of_a_run_of_an_early_version_make_it_run_again(
     (tmp_path / "metrics.json").write_text(text)
     assert read_finished_summary(run) is None
     assert "these are no metrics of a run" in caplog.text
+
+
+@pytest.mark.parametrize(("overrides", "told"), [((), False), (("metrics=[answers]",), True)])
+def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...], told: bool, here: Path) -> None:
+    config = compose("limit=1", "generator=none", "tracker=none", *overrides)
+    _, summary = run_experiment(config, here / "run")
+    assert ("metrics.answers" in summary.reports) == told
+    assert "ROUGE-L" not in summary.overall
+    assert summary.main_measures == (() if told else ("nDCG@5",))
+
+
+def test_answers_are_measured_by_default(here: Path) -> None:
+    _, summary = run_experiment(compose("limit=1", "tracker=none"), here / "run")
+    assert summary.main_measures == ("nDCG@5", "ROUGE-L")
+    assert json.loads((here / "run/metrics.json").read_text())["main_measures"] == ["nDCG@5", "ROUGE-L"]
+
+
+@pytest.mark.parametrize(("limit", "told"), [(4, True), (5, False)])
+def test_a_page_says_that_few_conversations_have_no_intervals(limit: int, told: bool, here: Path) -> None:
+    run_experiment(compose("generator=none", "tracker=none", f"limit={limit}"), here / "run")
+    page = (here / "run/summary.md").read_text()
+    assert ("No 95 % intervals: n < 5 conversations." in page) == told
+    assert ("95 % interval |" in page) != told

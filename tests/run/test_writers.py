@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
 from convrag.run.records import from_json, read_records, to_json
-from convrag.run.writers import UNFINISHED, break_ties, format_beir_line, format_trec_lines, open_run_folder
+from convrag.run.writers import UNFINISHED, Writers, break_ties, format_beir_line, format_trec_lines, open_run_folder
 from convrag.store.folder_lock import FolderInUse
 
 
@@ -34,7 +34,7 @@ def record() -> TurnRecord:
         answer=Answer("Hot [1].", ("a b",)),
         trace={"rewriter": {"scores": np.array([0.5]), "n": np.int64(3)}},
         timings={"rewriter": 0.25},
-        usage={"rewriter": Usage(1, 2, 3, 4, 0.5, 0.25)},
+        usage={"rewriter": Usage(1, 2, 3, 4, 0, 0.5, 0.25)},
         fallbacks={"reranker": "tired"},
     )
 
@@ -70,6 +70,7 @@ def test_a_stages_entries_stand_at_the_top_level_on_request() -> None:
 def test_beir_and_trec() -> None:
     assert json.loads(format_beir_line(record())) == {
         "_id": "t<::>2",
+        "domain": "tea",
         "text": "|user|: How hot is tea?",
         "queries": [{"text": "How hot is tea?", "weight": 1.0}, {"text": "tea", "weight": 0.4}],
         "agent_response": "Hot [1].",
@@ -77,6 +78,20 @@ def test_beir_and_trec() -> None:
     lines = [line.split() for line in format_trec_lines(record())]
     assert [line[:4] for line in lines] == [["t<::>2", "Q0", "a_b", "1"], ["t<::>2", "Q0", "c", "2"]]
     assert float(lines[0][4]) > float(lines[1][4])
+
+
+@pytest.mark.parametrize("domain", ["../../../ESC", "sales/eu", "x" * 300, "nul", "", "Tea"])
+def test_a_domain_is_no_path(tmp_path: Path, domain: str) -> None:
+    """`dataset.domain=../../../ESC` wrote a file outside the run, `sales/eu` one that no reader found."""
+    folder = tmp_path / "a/b/c/run"
+    with open_run_folder(folder) as files:
+        Writers(files).convrag_turn_finished(run=None, record=replace(record(), domain=domain))  # type: ignore[arg-type]
+        files.publish()
+    found = {path.relative_to(tmp_path).parent.as_posix() for path in tmp_path.rglob("*.jsonl")}
+    assert found == {"a/b/c/run/intermediate", "a/b/c/run/datasets"}
+    assert [each.domain for each in read_records(folder / "intermediate")] == [domain]
+    (queries,) = (folder / "datasets").iterdir()
+    assert json.loads(queries.read_text(encoding="utf-8"))["domain"] == domain
 
 
 @given(st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=30))

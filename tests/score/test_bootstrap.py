@@ -25,11 +25,19 @@ def test_scipy_draws_the_same_interval() -> None:
     assert (low, high) == pytest.approx(tuple(theirs.confidence_interval), abs=0.006)
 
 
-def test_a_single_conversation_has_no_interval() -> None:
-    assert np.isnan(bootstrap_intervals(np.ones((1, 1)), np.ones((1, 1)))).all()
-    one_of_two = bootstrap_intervals(np.array([[1.0, 1.0], [0.0, 2.0]]), np.array([[1.0, 1.0], [0.0, 1.0]]))
-    assert np.isnan(one_of_two[0]).all()
-    assert not np.isnan(one_of_two[1]).any()
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_fewer_than_five_conversations_have_no_interval(number: int) -> None:
+    sums = np.arange(number, dtype=float)[:, None]
+    assert np.isnan(bootstrap_intervals(sums, np.ones((number, 1)))).all()
+    assert np.isnan(bootstrap_intervals(sums, np.ones((number, 1)), lambda means: means * 2)).all()
+
+
+def test_conversations_without_a_scored_turn_do_not_count() -> None:
+    sums = np.stack([np.arange(5.0), np.arange(5.0)], axis=1)
+    sizes = np.array([[0.0, 1.0], *[[1.0, 1.0]] * 4])
+    four, five = bootstrap_intervals(sums * sizes, sizes)
+    assert np.isnan(four).all()
+    assert not np.isnan(five).any()
 
 
 def test_what_follows_from_the_means_has_an_interval_too() -> None:

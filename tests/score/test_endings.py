@@ -100,4 +100,4 @@ def test_stages_that_always_fell_back(records: list[TurnRecord], always: tuple[s
     for record in records:
         counter.add(record)
     assert counter.find_always() == always
-    assert summarize(records, Scores(records, [])).always_fell_back == always
+    assert summarize(records, Scores(records, {}, {})).always_fell_back == always

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from math import inf, nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from convrag import LLM, Completion, LLMError, Message, Prompt
+from convrag import LLM, Completion, ConfigError, LLMError, Message, Prompt
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
-from convrag.score.measuring import measure
-from convrag.score.summary import join_reports
+from convrag.score.measuring import check_measures_differ, measure
+from convrag.score.reports import join_reports, keep_sound
+from convrag.score.scoring import Scores
+from convrag.score.summary import summarize
 from convrag.store.remember import remember
 from convrag.store.store import Store
 
@@ -34,16 +38,105 @@ def test_a_report_comes_with_the_values() -> None:
     report = Report("judging", ("one line",))
     measured = measure({"a": Counting(Measurement({"c<::>1": {"m": 1.0}}, report=report))}, RECORDS)
     assert measured.reports == [report]
-    assert measured.values[0][1] == {"c<::>1": {"m": 1.0}}
+    assert measured.values == {"a": {"c<::>1": {"m": 1.0}}}
     assert not measured.failures
 
 
 def test_one_that_fails_or_returns_nonsense_costs_its_own_numbers() -> None:
     metrics = {"a": Counting([1]), "b": Counting(ValueError("no")), "c": Counting({"c<::>1": {"m": 1.0}})}
     measured = measure(metrics, RECORDS)
-    assert [values for _, values in measured.values] == [{"c<::>1": {"m": 1.0}}]
+    assert measured.values == {"c": {"c<::>1": {"m": 1.0}}}
     assert measured.reports == []
-    assert measured.failures == {"a": "it gave list, and no mapping of turns to measures", "b": "ValueError: no"}
+    line = Counting.measure.__code__.co_firstlineno + 2
+    assert measured.failures == {
+        "a": "it gave [1], and no mapping of turns to measures",
+        "b": f"this should not have happened: {__name__}.Counting.measure raised ValueError: no ({__file__}, line "
+        f"{line})",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"c<::>1": [1.0]}, r"it gave 1 turns without a mapping of measures to values, .*'c<::>1'"),
+        ({"c<::>1": {"m": nan, "n": 1.0}}, r"it gave 1 values that are no numbers, .*\(m of c<::>1: nan\)"),
+        ({"c<::>1": {"m": inf, "n": 1.0}}, "m of c<::>1: inf"),
+        ({"c<::>1": {"m": "high", "n": 1.0}}, "m of c<::>1: 'high'"),
+        ({"c<::>1": {3: 1.0, "n": 1.0}}, "3 of c<::>1: 1.0"),
+        ({"c": {"m": 1.0}}, r"it gave 1 turns that the run does not have, which were left out \('c'\)"),
+        (Measurement({"c<::>1": {"n": 1.0}}, report="well done"), "its report is 'well done', and no convrag.Report"),  # type: ignore[arg-type]
+        (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", "line")), "must be a tuple of texts, not 'line'"),  # type: ignore[arg-type]
+        (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), {"y": {1, 2}})), r"numbers.y: \{1, 2\}"),
+        (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), [1])), "plain data by name"),  # type: ignore[arg-type]
+        (Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), {}, {"../x": ""})), "no place in the run's folder"),
+        (
+            Measurement({"c<::>1": {"n": 1.0}}, report=Report("x", (), {}, {"metrics.json": ""})),
+            "the run writes itself",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_left_out_and_said(given: Any, reason: str) -> None:
+    measured = measure({"a": Counting(given)}, RECORDS)
+    assert re.search(reason, measured.failures["a"])
+    assert measured.reports == []
+    kept = {"n": 1.0} if "'n': 1.0" in str(given) else {}
+    assert measured.values["a"].get("c<::>1", {}) == kept
+
+
+class Declaring(Counting):
+    def list_measures(self) -> Sequence[str]:
+        return tuple(self.given["c<::>1"])
+
+
+def test_two_metrics_with_one_measure_are_refused_before_the_run() -> None:
+    """`metrics=[ranking, mine]`, where mine also gave nDCG@5, showed the values of the last."""
+    one, other = Declaring({"c<::>1": {"m": 1.0}}), Declaring({"c<::>1": {"n": 0.0, "m": 0.0}})
+    check_measures_differ({"one": one})
+    with pytest.raises(ConfigError, match=r"metrics.one and metrics.other both measure 'm': leave one of them out"):
+        check_measures_differ({"one": one, "other": other})
+
+
+def test_of_two_metrics_with_one_measure_the_first_keeps_it() -> None:
+    """They did not declare it, so that nobody could know before."""
+    metrics = {"one": Counting({"c<::>1": {"m": 1.0}}), "other": Counting({"c<::>1": {"n": 0.5, "m": 0.0}})}
+    measured = measure(metrics, RECORDS)
+    assert measured.failures == {"other": "it gave 1 measures that metrics.one has, too, which were left out (m)"}
+    assert Scores(RECORDS, metrics, measured.values).score_all().scores == {"m": 1.0, "n": 0.5}
+
+
+class Concluding(Counting):
+    def __init__(self, given: Any, concluded: Any) -> None:
+        super().__init__(given)
+        self.concluded = concluded
+
+    def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
+        return self.concluded(means)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("concluded", "reason"),
+    [
+        (lambda means: 1 / 0, "Concluding.conclude raised ZeroDivisionError: .*test_measuring.py, line "),
+        (lambda means: [1], "Concluding.conclude raised TypeError"),
+        (lambda means: {"m": "high"}, "Concluding.conclude raised TypeError"),
+        (lambda means: {"one": 3.0, "m": 1.0}, "its one is left out: metrics.sound has one, too"),
+    ],
+)
+def test_a_metric_that_cannot_conclude_costs_its_own_scores(concluded: Any, reason: str) -> None:
+    """It ended the run with nothing kept."""
+    metrics = {"sound": Counting({"c<::>1": {"one": 1.0}}), "bad": Concluding({"c<::>1": {"m": 1.0}}, concluded)}
+    measured = measure(metrics, RECORDS)
+    scores = Scores(RECORDS, metrics, measured.values)
+    summary = summarize(RECORDS, scores, failed_metrics=measured.failures)
+    assert summary.overall["one"] == 1.0
+    assert list(summary.failed_metrics) == ["bad"]
+    assert re.search(reason, summary.failed_metrics["bad"])
+    assert summary.exit_status == 3
+
+
+def test_a_report_of_a_stage_that_cannot_be_written_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    assert keep_sound([Report("x", ("fine",)), Report("y", (), {"z": object()})]) == [Report("x", ("fine",))]
+    assert re.search("a report was left out: the numbers of its report 'y' must be plain data", caplog.text)
 
 
 class Asking(Metrics):
@@ -108,5 +201,43 @@ def test_a_metric_with_nothing_to_measure_says_so() -> None:
         def measure(self, records: Any) -> Any:
             return {"c<::>1": {}}
 
-    report = measure({"answers": Silent()}, []).reports[0]
-    assert report.lines[0].startswith("metrics.answers had nothing to measure: no turn has what it compares")
+    class SilentRanking(Silent):
+        reads = ("ranking",)
+
+    lines = [report.lines[0] for report in measure({"answers": Silent(), "mine": SilentRanking()}, RECORDS).reports]
+    assert lines[0].startswith("metrics.answers had nothing to measure: no turn has a ranking and qrels, or an answer")
+    assert lines[1] == "metrics.mine had nothing to measure: no turn has a ranking and qrels."
+
+
+class Finding(Metrics):
+    def __init__(self, values: Mapping[str, float]) -> None:
+        self.found = values
+
+    def measure(self, records: Any) -> Any:
+        return {"c<::>1": self.found} if self.found else {}
+
+
+@pytest.mark.parametrize(
+    ("by_default", "found", "told"),
+    [
+        (False, [{"R@5": 1.0}, {}], ["metrics.answers"]),
+        (True, [{"R@5": 1.0}, {}], []),
+        (True, [{}, {"ROUGE-L": 1.0}], []),
+        (True, [{}, {}], ["metrics.ranking", "metrics.answers"]),
+    ],
+)
+def test_what_nobody_asked_for_is_missed_only_where_nothing_is_measured(
+    by_default: bool, found: list[dict[str, float]], told: list[str]
+) -> None:
+    metrics = {name: Finding(values) for name, values in zip(("ranking", "answers"), found, strict=True)}
+    assert [report.title for report in measure(metrics, RECORDS, by_default=by_default).reports] == told
+
+
+def test_a_measure_stands_for_each_metric_that_found_one() -> None:
+    class Listing(Finding):
+        def list_measures(self) -> list[str]:
+            return ["nDCG@5", "R@5", "R@1"]
+
+    given = [Listing({"R@1": 0.5, "R@5": 1.0}), Finding({"words": 3.0, "good": 1.0}), Finding({})]
+    metrics = {str(number): metric for number, metric in enumerate(given)}
+    assert Scores(RECORDS, metrics, measure(metrics, RECORDS).values).find_main_measures() == ("R@5", "words")

@@ -51,3 +51,12 @@ def test_a_broken_template_is_named_with_its_line(text: str, line: int, tmp_path
 def test_a_missing_prompt_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="gone.jinja"):
         PromptTemplate("rewrite", package="convrag", path=tmp_path / "gone.jinja")
+
+
+@pytest.mark.parametrize("fault", ["{{ evidense }}", "{{ 1 / 0 }}", "{{ question.nothing.at_all }}"])
+def test_a_template_that_fails_when_it_is_filled_in_is_named_with_its_line(tmp_path: Path, fault: str) -> None:
+    path = tmp_path / "mine.jinja"
+    path.write_text(f"<|system|>\nAnswer.\n<|user|>\nThe question:\n{fault}\n")
+    with pytest.raises(DataError, match=r"mine\.jinja.*cannot be filled in") as caught:
+        PromptTemplate("mine", package="convrag_basics", path=path).render(question="How far?")
+    assert caught.value.line == 5

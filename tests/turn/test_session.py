@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import DataError, UnknownName
+from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.types import Passage, Turn
 from convrag.turn.logs import FailureLog
 from convrag.turn.session import Conversations
@@ -183,3 +183,36 @@ def test_a_conversation_that_is_dropped_in_the_midst_of_a_turn_keeps_it() -> Non
     kept = conversations.open("c", "default")
     conversations.reset("c")
     assert conversations.open("c", "default") is not kept
+
+
+def test_ids_of_any_form_are_files_of_their_own(tmp_path: Path) -> None:
+    """An id of 300 characters ended in OSError; "Tea" and "tea" are one file where a file system ignores case."""
+    ids = sorted(["x" * 300, "x" * 299 + "y", "Tea", "tea", "..", "", "nul", "a/b"])
+    chat = pipeline(conversations=Conversations(tmp_path / "kept"))
+    for each in ids:
+        chat.turn(each, f"Is it {each}?")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert len({path.name.casefold() for path in (tmp_path / "kept").iterdir()}) == len(ids)
+    kept = Conversations(tmp_path / "kept")
+    assert kept.ids() == ids
+    for each in ids:
+        assert kept.open(each, "default").history[0].question == f"Is it {each}?"
+
+
+def test_a_folder_may_be_a_text_and_a_file_is_none(tmp_path: Path) -> None:
+    pipeline(conversations=Conversations(str(tmp_path))).turn("c", "one?")
+    assert Conversations(tmp_path).ids() == ["c"]
+    with pytest.raises(DataError, match=r"c.jsonl: this is a file, where a folder for conversations is needed"):
+        Conversations(tmp_path / "c.jsonl")
+
+
+@pytest.mark.parametrize("text", ["", " \n", None, 3])
+def test_an_empty_question_is_refused_and_leaves_no_turn(text: Any) -> None:
+    """`turn("a", "")` ended in IndexError."""
+    chat = pipeline()
+    for ask in (chat.turn, chat.rewrite):
+        with pytest.raises(ConfigError, match="the question is .*: it must be a text that is not empty"):
+            ask("a", text)
+    with pytest.raises(ConfigError, match="top_k=0: it must be at least 1"):
+        chat.turn("a", "one?", top_k=0)
+    assert chat.conversations.get("a") is None

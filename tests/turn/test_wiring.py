@@ -8,7 +8,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import toys
-from convrag.api.errors import ConfigError, MissingExtra, NotReady
+from convrag.api.errors import ConfigError, MissingExtra, NotReady, StageFault
 from convrag.api.models import LLM, Embedder
 from convrag.api.stages import Clusterer, Rewriter
 from convrag.api.types import Rewrite
@@ -17,7 +17,8 @@ from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.parameters import operational, use
 from convrag.registry.plugins import Plugins
-from convrag.turn.stage_pool import fingerprint_stage
+from convrag.store.store import Store
+from convrag.turn.stage_pool import fingerprint_stage, pool
 from convrag.turn.wiring import Wiring
 
 
@@ -245,3 +246,28 @@ def test_a_metric_that_stands_in_the_wrong_place_is_one_message(here: Path) -> N
     config = OmegaConf.create({"store": {"path": "store"}, "metrics": {"_option_": "ranking", "measures": ["R@3"]}})
     with pytest.raises(ConfigError, match="begins with the line '# @package metrics"):
         Wiring(config).get_all("metrics")
+
+
+class Stumbling(Rewriter):
+    """Raises in its constructor."""
+
+    def __init__(self, *, words: str = "one") -> None:
+        if words == "two":
+            raise ValueError("two is too many")
+        self.first = {"one": 1}[words]
+
+    def rewrite(self, question: Any) -> Rewrite:
+        return Rewrite.of(question.text)
+
+
+def test_a_constructor_that_raises_is_named_with_file_and_line(tmp_path: Path) -> None:
+    """A KeyError ended in a traceback that named no option."""
+    option, store = Option("rewriter", "stumbling", Stumbling, "plugin", "acme"), Store(tmp_path)
+    line = Stumbling.__init__.__code__.co_firstlineno
+    fault = f"this should not have happened: {__name__}.Stumbling.__init__ raised KeyError: 'x' ({__file__}, line "
+    with pytest.raises(StageFault) as raised:
+        pool.get(option, {"words": "x"}, {}, store, "rewriter")
+    assert str(raised.value) == f"rewriter=stumbling cannot be built: {fault}{line + 3})"
+    assert raised.value.exit_status == 1
+    with pytest.raises(ConfigError, match=rf"two is too many \(.*test_wiring.py, line {line + 2}\)"):
+        pool.get(option, {"words": "two"}, {}, store, "rewriter")

@@ -1,0 +1,90 @@
+"""A key that nothing reads is refused with a guess, wherever it comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from convrag import Pipeline
+from convrag.api.errors import ConfigError
+from convrag.config.compose import compose, settings_of
+
+
+@pytest.mark.parametrize(
+    ("override", "parts"),
+    [
+        ("+sysem=mmr", ["'sysem' does not exist", "Did you mean '+system'?"]),
+        ("+rewriters=foo", ["'rewriters' does not exist", "Did you mean 'rewriter'?"]),
+        ("++topk=3", ["'topk' does not exist", "Did you mean 'top_k'?"]),
+        ("+experiment=small", ["'experiment' does not exist", "--config-dir=FOLDER", "FOLDER/experiment/NAME.yaml"]),
+        ("+foo.bar=1", ["'foo' does not exist"]),
+        ("+store.foo=1", ["setting 'store.foo' does not exist", "store.path"]),
+        ("+clusterer.componets=1", ["clusterer=lsa: parameter 'componets'", "Did you mean 'components'?"]),
+        ("+rewriter.llm.foo=1", ["rewriter.llm"]),
+        ("+metrics.ranking.foo=1", ["metrics.ranking=ranking: parameter 'foo' does not exist", "measures"]),
+        ("sweep.dir=x", ["setting 'sweep.dir' does not exist", "Did you mean 'hydra.sweep.dir'?", "sweep.metric"]),
+        ("run.dir=x", ["setting 'run.dir' does not exist", "Did you mean 'hydra.run.dir'?"]),
+        ("launcher=joblib", ["setting 'launcher' does not exist", "Did you mean 'hydra/launcher'?"]),
+        ("~top_k", ["~top_k: a setting cannot be deleted", "top_k=..."]),
+        ("~metrics", ["metrics=[]"]),
+        ("store.path=", ["store.path=: name a folder"]),
+        ("rewriter=[mmr,dhrag]", ["a run has one rewriter", "-m rewriter=mmr,dhrag"]),
+    ],
+)
+def test_a_key_that_nothing_reads_is_refused(override: str, parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings_of(compose(override))
+    assert "\n" not in str(caught.value)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_a_pipeline_refuses_it_too() -> None:
+    with pytest.raises(ConfigError, match=r"Did you mean '\+system'"):
+        Pipeline.compose("+sysem=mmr")
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ["+depth=3", "top_k=${depth}"],
+        ["+my.depth=3", "top_k=${oc.select:my.depth,5}"],
+        ["llm=gpt4", "+llm.extra.num_ctx=1"],
+        ["hydra.job.name=x"],
+        ["+hydra.sweep.foo=x"],
+        ["+embedder@rewriter.embedder=lsa", "rewriter=mmr"],
+        ["+system=mmr"],
+    ],
+)
+def test_what_something_reads_is_accepted(overrides: list[str]) -> None:
+    config = compose(*overrides)
+    assert settings_of(config).top_k == (3 if "depth" in overrides[0] else 10)
+
+
+def test_only_the_chosen_options_parameters_are_offered() -> None:
+    with pytest.raises(ConfigError) as caught:
+        compose("rewriter=last_n", "rewriter.kk=3")
+    assert str(caught.value) == "rewriter=last_n: parameter 'kk' does not exist. Choose from: answers, n."
+
+
+def test_messages_say_what_was_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match=r"^llm=claude: parameter 'foo' does not exist"):
+        compose("llm=claude", "llm.foo=1")
+    with pytest.raises(Exception, match=r"^llm=claude: ANTHROPIC_API_KEY is not set"):
+        Pipeline.compose("llm=claude")
+
+
+@pytest.mark.parametrize(
+    ("overrides", "parts"),
+    [
+        (["dataset=mtrag"], ["dataset=mtrag needs dataset.path=...", "corpora/", "github.com/IBM/mt-rag-benchmark"]),
+        (["llm=litellm"], ["llm=litellm needs llm.model=...", "openai/gpt-4o"]),
+        (["retriever=run"], ["retriever=run needs retriever.path=...", "*.trec"]),
+        (["llm=replay"], ["llm=replay needs llm.path=...", "the recording"]),
+    ],
+)
+def test_what_is_required_is_said_with_what_it_is(overrides: list[str], parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Pipeline.compose(*overrides)
+    for part in parts:
+        assert part in str(caught.value)

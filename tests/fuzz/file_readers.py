@@ -1,0 +1,185 @@
+"""Readers of users' files as fuzz targets: the bytes of a file, and the function that reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from convrag.config.compose import compose
+from convrag.run.records import read_records
+from convrag.score.summary import read_summary
+from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.recording import read_recording
+from convrag.sweep.sweep_file import read_sweep
+from convrag.turn.conversation_file import read_turns
+from convrag_compare.run_result import read_scores
+from convrag_datasets.conversations import read_conversations
+from convrag_datasets.corpus import read_passages
+from convrag_datasets.mtrag_reference import read_reference
+from convrag_datasets.qrels import Qrels
+from convrag_datasets.queries import read_queries
+from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.ratings import read_ratings
+from convrag_judging.rubric import read_rubric
+from convrag_metrics.bert_encoder import read_baseline
+from convrag_metrics.rewrites import read_reference_rewrites
+from convrag_replay.recorded_files import read_rewrites
+from convrag_tasks.answer_files import read_answers
+from convrag_tasks.trec_runs import read_trec_run
+
+Reader = Callable[[Path], Any]
+
+
+def _json_lines(*rows: Any) -> bytes:
+    return "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
+
+
+def _read_preset(path: Path) -> Any:
+    """The file as a preset of the group `seed`, in a folder that a command names."""
+    folder = path.with_name("presets")
+    (folder / "seed").mkdir(parents=True, exist_ok=True)
+    (folder / "seed" / "mine.yaml").write_bytes(path.read_bytes())
+    return compose("+seed=mine", f"hydra.searchpath=[file://{folder}]")
+
+
+def _fill_template(path: Path) -> Any:
+    return PromptTemplate("mine", package="convrag_basics", path=path).render(question="How far?", evidence=[])
+
+
+def _read_baseline(path: Path) -> Any:
+    """The metric turns its ValueError into an error that names the file."""
+    with contextlib.suppress(ValueError):
+        read_baseline(path, 1)
+
+
+_CONTEXT = {"_id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 1.5}
+_TURN = {
+    "id": "c<::>1",
+    "question": "How far?",
+    "answer": "Far.",
+    "passages": [{"id": "p1", "text": "The Moon is far.", "title": "Moon", "metadata": {}}],
+    "shown": [],
+}
+_RECORD = {
+    "turn_id": "c<::>1",
+    "conversation_id": "c",
+    "domain": "default",
+    "turn": 1,
+    "original_query": "How far?",
+    "rewritten_query": "How far is it?",
+    "queries": [{"text": "How far is it?", "weight": 1.0}],
+    "trace": {"rewriter": {"gate": "short"}},
+    "contexts": [{"document_id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 2.0}],
+    "evidence": [],
+    "agent_response": "Far. [1]",
+    "citations": ["p1"],
+    "timings": {"rewriter": 0.1},
+    "usage": {"llm": {"calls": 1}},
+    "fallbacks": [],
+    "error": "",
+    "labels": {"answerability": "ANSWERABLE"},
+}
+_METRICS = {
+    "state": "ok",
+    "turns": 1,
+    "overall": {"nDCG@5": 0.5},
+    "usage": {"llm": {"calls": 1}},
+    "intervals": {"nDCG@5": [0.1, 0.9]},
+    "slices": {"turn": {"1": {"turns": 1, "scores": {"nDCG@5": 0.5}}}},
+    "domains": {},
+}
+_REFERENCE = {
+    "task_id": "c<::>1",
+    "conversation_id": "c",
+    "Collection": "mt-rag-clapnq-elser-512-100-20240503",
+    "input": [{"speaker": "user", "text": "How far?"}],
+    "contexts": [{"document_id": "p1", "text": "The Moon is far."}],
+    "targets": [{"speaker": "agent", "text": "Far."}],
+    "Answerability": ["ANSWERABLE"],
+}
+
+FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
+    "corpus": (lambda path: list(read_passages(path)), [_json_lines(_CONTEXT, {"id": "p2", "contents": "a\nb"})]),
+    "conversations": (
+        lambda path: read_conversations(path, "default"),
+        [_json_lines({"id": "c", "turns": [{"question": "How far?", "answer": "Far.", "labels": {"a": "b"}}]})],
+    ),
+    "queries": (
+        lambda path: read_queries(path, "default", with_history=True),
+        [_json_lines({"_id": "c<::>1", "text": "|user|: How far?\n|user|: And Mars?"})],
+    ),
+    "qrels": (Qrels, [b"query-id\tcorpus-id\tscore\nc<::>1\tp1\t1\n", b"q1 0 p1 2\nq1 0 p2 0\n"]),
+    "mtrag_reference": (lambda path: read_reference(path, ["clapnq"], ["clapnq"]), [_json_lines(_REFERENCE)]),
+    "trec_run": (read_trec_run, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
+    "answers": (
+        read_answers,
+        [
+            _json_lines({"turn_id": "c<::>1", "answer": "Far.", "contexts": [{"document_id": "p1", "text": "x"}]}),
+            _json_lines({"task_id": "c<::>1", "predictions": [{"text": "Far."}], "contexts": []}),
+            _json_lines(_RECORD),
+        ],
+    ),
+    "records": (lambda path: list(read_records(path.parent)), [_json_lines(_RECORD)]),
+    "metrics": (read_summary, [json.dumps(_METRICS).encode()]),
+    "scores": (
+        read_scores,
+        [_json_lines({"turn_id": "t", "conversation_id": "c", "domain": "d", "turn": 1, "scores": {"nDCG@5": 0.5}})],
+    ),
+    "conversation": (read_turns, [_json_lines({"id": "c", "domain": "default"}, _TURN)]),
+    "sweep": (
+        lambda path: read_sweep(path.parent),
+        [
+            json.dumps(
+                {"id": "s", "cells": [{"id": "a", "name": "rewriter=none", "overrides": ["rewriter=none"]}]}
+            ).encode()
+        ],
+    ),
+    "recording": (
+        read_recording,
+        [_json_lines({"key": "00ff", "task": "answer", "prompt": "x", "text": "Far.", "prompt_tokens": 3})],
+    ),
+    "rewrites": (
+        read_rewrites,
+        [_json_lines({"_id": "c<::>1", "text": "far?", "queries": [{"text": "far?", "weight": 0.5}]})],
+    ),
+    "reference_rewrites": (read_reference_rewrites, [_json_lines({"_id": "c<::>1", "text": "|user|: How far?"})]),
+    "nuggets": (
+        read_nuggets,
+        [_json_lines({"turn_id": "t", "nuggets": [{"text": "It is far.", "importance": "vital"}]})],
+    ),
+    "nugget_labels": (
+        lambda path: read_nugget_labels([path]),
+        [
+            _json_lines({"turn_id": "t", "nuggets": [{"text": "It is far.", "assignment": "support"}]}),
+            _json_lines({"turn_id": "t", "importance": ["vital"], "assignment": ["partial"]}),
+        ],
+    ),
+    "ratings": (
+        lambda path: read_ratings([path]),
+        [_json_lines({"turn_id": "t", "annotator": "a", "scores": {"faithful": 4}})],
+    ),
+    "rubric": (
+        read_rubric,
+        [b"lowest: 1\nhighest: 5\ncriteria:\n  faithful:\n    question: Is it?\n    levels: {1: no, 5: yes}\n"],
+    ),
+    "bertscore_baseline": (
+        _read_baseline,
+        [b"LAYER,P,R,F\n0,0.1,0.2,0.3\n1,0.2,0.2,0.3\n"],
+    ),
+    "template": (
+        lambda path: PromptTemplate("mine", package="convrag_basics", path=path).render(
+            question="How far?", history=[], evidence=[]
+        ),
+        [b"<|system|>\nAnswer.\n<|user|>\n{% for item in evidence %}[{{ item.number }}] {{ item.text }}{% endfor %}\n"],
+    ),
+    "preset": (
+        _read_preset,
+        [
+            b"# @package _global_\n# mine\ndefaults:\n  - override /rewriter: last_n\nrewriter:\n  n: 3\ntop_k: 20\n",
+            b"# @package _global_\ntop_k: 20\ntop_n: ${top_k}\n",
+        ],
+    ),
+}

@@ -1,0 +1,193 @@
+"""Stages that ask language models as fuzz targets: the model's reply is the bytes, and the stage must cope with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from convrag import (
+    LLM,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Nugget,
+    Prompt,
+    PromptTemplate,
+    Retriever,
+)
+from convrag.api.errors import LLMError
+from convrag.sdk.citations import check_citations
+from convrag.sdk.clauses import shorten_by_clauses
+from convrag.sdk.retry_after import parse_retry_after
+from convrag.sdk.sentences import find_sentence_spans
+from convrag.testing import LetterEmbedder
+from convrag.testing.samples import passages, question
+from convrag_basics.direct_generator import DirectGenerator
+from convrag_clusterers.lsa import LsaClusterer
+from convrag_condense.chat import ChatGenerator
+from convrag_condense.rewriter import CondenseRewriter
+from convrag_dhrag.rewriter import DHRagRewriter
+from convrag_ginger.baselines import BaselineGenerator, CotGenerator
+from convrag_ginger.clusters import SizeRanker
+from convrag_ginger.generator import GingerGenerator
+from convrag_ginger.llm_detector import LlmDetector
+from convrag_ginger.summarizer import LlmSummarizer
+from convrag_judging.nugget_assessor import NuggetAssessor, NuggetLimits, NuggetPrompts
+from convrag_judging.nugget_files import NuggetSet
+from convrag_judging.references import ReferenceTurn
+from convrag_judging.rubric import read_rubric, rubric_path
+from convrag_judging.rubric_judge import RubricJudge
+from convrag_litellm.context_window import parse_token_counts
+
+Check = Callable[[str], Any]
+
+
+class FixedLLM(LLM):
+    """Gives the same reply to each prompt."""
+
+    reply = ""
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """The reply; an empty one is an error, as with a server."""
+        if not self.reply.strip():
+            raise LLMError("the reply is empty")
+        return Completion(self.reply, model="fixed")
+
+    def count_tokens(self, text: str) -> int:
+        """Count words."""
+        return len(text.split())
+
+
+class NoRetriever(Retriever):
+    """Finds the sample passages."""
+
+    def retrieve(self, queries: Any, k: int) -> list[Hit]:
+        """Each sample passage, whatever is asked for."""
+        return [Hit(passage, 1.0) for passage in passages()[:k]]
+
+
+@cache
+def _llm() -> FixedLLM:
+    return FixedLLM()
+
+
+@cache
+def _stages() -> dict[str, Any]:
+    llm, embedder = _llm(), LetterEmbedder()
+    detector = LlmDetector(llm=llm)
+    names = ("nuggetise", "importance", "assign")
+    prompts = NuggetPrompts(*(PromptTemplate(name, package="convrag_judging") for name in names))
+    ginger = GingerGenerator(
+        llm=llm,
+        detector=detector,
+        clusterer=LsaClusterer(),
+        embedder=embedder,
+        ranker=SizeRanker(),
+        summarizer=LlmSummarizer(llm=llm),
+    )
+    return {
+        "detector": detector,
+        "summarizer": LlmSummarizer(llm=llm),
+        "ginger": ginger,
+        "baseline": BaselineGenerator(llm=llm),
+        "cot": CotGenerator(llm=llm),
+        "direct": DirectGenerator(llm=llm),
+        "chat": ChatGenerator(llm=llm),
+        "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),
+        "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
+        "judge": RubricJudge("llm", llm, PromptTemplate("judge", package="convrag_judging")),
+        "nuggets": NuggetAssessor("llm", llm, prompts, NuggetLimits()),
+    }
+
+
+def _answer(stage: str) -> Check:
+    def check(reply: str) -> None:
+        _llm().reply = reply
+        evidence = Evidence(tuple(EvidenceItem(n, passage, passage.text) for n, passage in enumerate(passages(), 1)))
+        answer = _stages()[stage].generate(question(), evidence)
+        assert isinstance(answer.text, str)
+
+    return check
+
+
+def _rewrite(stage: str) -> Check:
+    def check(reply: str) -> None:
+        _llm().reply = reply
+        rewrite = _stages()[stage].rewrite(question())
+        assert all(query.text.strip() for query in rewrite.queries)
+
+    return check
+
+
+def _detect(reply: str) -> None:
+    _llm().reply = reply
+    for passage in passages():
+        for nugget in _stages()["detector"].detect("Is copper better?", passage):
+            assert passage.text[nugget.start : nugget.end] == nugget.text
+
+
+def _summarize(reply: str) -> None:
+    _llm().reply = reply
+    nuggets = [Nugget(passage.text, passage.id, 0, len(passage.text)) for passage in passages()]
+    assert isinstance(_stages()["summarizer"].summarize("Is copper better?", nuggets, 35), str)
+
+
+def _judge(reply: str) -> None:
+    _llm().reply = reply
+    rubric = read_rubric(rubric_path(None))
+    for rating in _stages()["judge"].rate("t", _turn(), passages(), "Copper is better.", rubric, []):
+        assert rubric.lowest <= rating.score <= rubric.highest
+
+
+def _assess_nuggets(reply: str) -> None:
+    _llm().reply = reply
+    assessor, problems = _stages()["nuggets"], []
+    assert all(isinstance(nugget, str) for nugget in assessor.create_nuggets(_turn(), passages(), problems))
+    assessor.assess(_turn(), NuggetSet(("Copper conducts heat.", "Tea is green.")), "Copper is better.", problems)
+
+
+def _turn() -> ReferenceTurn:
+    return ReferenceTurn("Is copper better?", (), "Copper conducts heat better.", tuple(passages()))
+
+
+def _cite(reply: str) -> None:
+    known = {number: passage.id for number, passage in enumerate(passages(), 1)}
+    checked = check_citations(reply, known)
+    assert set(checked.citations) <= set(known.values())
+    assert check_citations(checked.text, known).removed == 0
+
+
+def _split(text: str) -> None:
+    spans = find_sentence_spans(text)
+    assert all(0 <= start < end <= len(text) for start, end in spans)
+    assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+    for start, end in spans:
+        shorten_by_clauses(text[start:end], 8)
+
+
+_NUGGETS = """Copper conducts <IN>heat better than steel</IN>, so a copper kettle boils <IN>sooner</IN>."""
+_COT = "1. Pieces: heat [3]\n2. Groups: copper\n3. Order: one\n\n**4. Answer:** Copper is better [3]."
+
+REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
+    "detector": (_detect, [_NUGGETS, "<IN>Green tea</IN> <IN><IN>nested</IN></IN>"]),
+    "summarizer": (_summarize, ["Copper conducts heat better, which is why it boils sooner; steel does not."]),
+    "ginger": (_answer("ginger"), [_NUGGETS, "yes", '{"supported": false}']),
+    "baseline": (_answer("baseline"), ["Copper is better [3]. Tea [1, 2] is hot."]),
+    "cot": (_answer("cot"), [_COT, "Final answer: Copper."]),
+    "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
+    "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
+    "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
+    "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
+    "judge": (_judge, ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"]),
+    "nugget_assessor": (_assess_nuggets, ['{"nuggets": ["Copper conducts heat."]}', '{"labels": ["support", "none"]}']),
+    "citations": (_cite, ["Yes [1, 9]. No [2][3] `a[0]` ```b[1]```", f"[{'9' * 5000}]"]),
+    "sentences": (_split, ['Dr. Smith went, e.g., home. He (who?) slept... 3.5 miles! "Yes." Mr. X.']),
+    "retry_after": (parse_retry_after, ["3", "Wed, 21 Oct 2026 07:28:00 GMT", f"{'9' * 5000}", "1e999", "nan"]),
+    "context_window": (
+        parse_token_counts,
+        ["maximum context length is 8,192 tokens, however you requested 9,000 tokens", f"limit is {'9' * 5000} tokens"],
+    ),
+}

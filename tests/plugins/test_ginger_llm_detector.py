@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convrag.api.errors import ConfigError
+from convrag.api.types import Completion, Nugget, Passage, Prompt
+from convrag.testing import DetectorContract
+from convrag_ginger.llm_detector import LlmDetector, split_passage
+from ginger_toys import KETTLE, Scripted, detect, mark
+
+
+class TestLlmContract(DetectorContract):
+    def make(self) -> LlmDetector:
+        return LlmDetector(llm=Scripted(mark("kettle", "steam is forced")))
+
+
+def test_nuggets_carry_their_places() -> None:
+    reply = KETTLE.replace("steam is forced", "<IN>steam is forced</IN>").replace("in 1890", "<IN>in 1890</IN>")
+    assert detect(reply) == [Nugget("steam is forced", "p", 26, 41), Nugget("in 1890", "p", 75, 82)]
+
+
+def test_what_was_made_up_is_dropped_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    detector = LlmDetector(
+        llm=Scripted(lambda _: "<IN>steam is forced</IN> <IN>by little ghosts</IN> <IN>It  was</IN>")
+    )
+    with caplog.at_level(logging.INFO):
+        nuggets = detector.detect("Why?", Passage("p", KETTLE))
+    assert [nugget.text for nugget in nuggets] == ["steam is forced", "It was"]
+    assert detector.matches == {"exact": 1, "normalised": 1, "dropped": 1}
+    assert "passage p: 1 of 3 nuggets are not in it" in caplog.text
+
+
+def test_a_refusal_is_no_nugget() -> None:
+    assert detect("I cannot help with that.") == []
+    assert detect("-1") == []
+
+
+def test_a_blank_passage_costs_nothing() -> None:
+    llm = Scripted(lambda _: "")
+    assert LlmDetector(llm=llm).detect("Why?", Passage("p", " \n")) == []
+    assert llm.passages == []
+
+
+def test_long_passages_are_marked_in_parts() -> None:
+    text = "\n\n".join(f"Kettle number {n} whistles loudly. It is blue." for n in range(20)) + " " + "steam " * 30
+    llm = Scripted(mark("whistles loudly", "steam"))
+    nuggets = LlmDetector(llm=llm, max_passage_tokens=16).detect("Why?", Passage("p", text))
+    assert max(map(llm.count_tokens, llm.passages)) <= 16
+    assert " ".join(" ".join(llm.passages).split()) == " ".join(text.split())
+    assert all(text[nugget.start : nugget.end] == nugget.text for nugget in nuggets)
+    assert [nugget.start for nugget in nuggets] == sorted({nugget.start for nugget in nuggets})
+    assert sum(nugget.text == "whistles loudly" for nugget in nuggets) == len(llm.passages) - 2 == 10
+
+
+@given(st.text(alphabet="ab. \n", max_size=80), st.integers(1, 6))
+def test_parts_cover_the_text(text: str, most: int) -> None:
+    found = split_passage(text, most, lambda part: len(part.split()))
+    assert "".join("".join(text[start:end].split()) for start, end in found) == "".join(text.split())
+    assert all(len(text[start:end].split()) <= most for start, end in found)
+
+
+def test_the_title_is_shown_where_the_text_does_not_begin_with_it() -> None:
+    seen: list[Prompt] = []
+
+    class Listening(Scripted):
+        def complete(self, prompt: Prompt) -> Completion:
+            seen.append(prompt)
+            return super().complete(prompt)
+
+    detector = LlmDetector(llm=Listening(lambda passage: passage))
+    detector.detect("Why?", Passage("p", KETTLE, "Whistles"))
+    detector.detect("Why?", Passage("p", KETTLE, "A kettle"))
+    assert "from: Whistles" in seen[0].messages[-1].content
+    assert "from:" not in seen[1].messages[-1].content
+
+
+def test_threads_share_it() -> None:
+    detector = LlmDetector(llm=Scripted(mark("steam", "lid")))
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(lambda n: len(detector.detect("Why?", Passage(f"p{n}", KETTLE))), range(64)))
+    assert results == [2] * 64
+    assert detector.matches == {"exact": 128}
+
+
+@pytest.mark.parametrize("parameters", [{"fuzzy": 0.0}, {"fuzzy": 1.1}, {"max_passage_tokens": 0}])
+def test_impossible_parameters(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(parameters))):
+        LlmDetector(llm=Scripted(str), **parameters)
+
+
+def test_another_prompt_is_another_detector(tmp_path: Path) -> None:
+    (tmp_path / "mine.jinja").write_text("{{ question }} {{ passage }}")
+    mine = LlmDetector(llm=Scripted(str), prompt=tmp_path / "mine.jinja")
+    assert mine.prompt_templates[0].hash != LlmDetector(llm=Scripted(str)).prompt_templates[0].hash
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.text(alphabet="aB é’'-. \n\t1ßﬁİ½①…\u00a0", max_size=60),
+    st.lists(st.sampled_from(["<IN>", "</IN>", "<in>", "a. ", "b\n", "SS", "ﬁ ", "1", "-"]), max_size=20).map("".join),
+    st.integers(1, 8),
+)
+def test_offsets_are_true_whatever_is_replied(text: str, reply: str, most: int) -> None:
+    """Also where case folding, ligatures or white space make the copy longer or shorter than what was copied."""
+    replies: list[Callable[[str], str]] = [
+        lambda part: reply,
+        lambda part: f"<IN>{part.upper()}</IN>",
+        lambda part: f"{part[: len(part) // 2]}<IN>{' '.join(part[len(part) // 2 :].split())}",
+    ]
+    for says in replies:
+        detector = LlmDetector(llm=Scripted(says), fuzzy=0.5, max_passage_tokens=most)
+        nuggets = detector.detect("Why?", Passage("p", text))
+        assert all(nugget.text == text[nugget.start : nugget.end] == nugget.text.strip() != "" for nugget in nuggets)
+        assert [nugget.start for nugget in nuggets] == sorted(nugget.start for nugget in nuggets)
