@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from convrag.api.errors import RunStopped
+from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import EXIT_STATUS
+
+_UNOPENED = -1
+"""In place of a number, which SQLite does not tell where it cannot open a file."""
 
 _ROOM = "Make room there, or choose another folder"
 _RIGHTS = "Choose a folder that you may write to"
@@ -23,6 +26,10 @@ _REASONS = {
     errno.EMFILE: ("this process may open no more files", "Allow more (ulimit -n), or lower `workers`"),
     errno.ENFILE: ("the system may open no more files", "Close other programs, or lower `workers`"),
     errno.EIO: ("the disk reports an error", "Choose a folder on another disk"),
+    _UNOPENED: (
+        "SQLite cannot open it",
+        "See that its folder is there and is yours, and that this process may open more files (ulimit -n)",
+    ),
 }
 """The number of an error -> the reason, and what to do."""
 
@@ -30,6 +37,7 @@ _SQLITE = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_READONLY: errno.EROFS,
     sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: _UNOPENED,
 }
 
 
@@ -44,7 +52,9 @@ def writing(path: Path | str) -> Iterator[None]:
     """Raise DiskError, which names this path, where the disk is why a file cannot be written in the block."""
     try:
         yield
-    except OSError as error:
+    except ConvragError:
+        raise
+    except Exception as error:  # a library's own, which the disk's led to
         if message := describe_disk_error(error, path):
             raise DiskError(message) from error
         raise

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from convrag import Cell, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
 from convrag.registry.extras import is_installed
+from convrag.store.disk import writing
 
 if TYPE_CHECKING:
     from convrag_mlflow.experiment import Experiment
@@ -49,26 +50,30 @@ class MlflowTracker(Tracker):
     def convrag_run_started(self, run: Run) -> None:
         """Create the run, with its parameters and prompts."""
         if experiment := self._connect():
-            self._runs[run.folder] = experiment.start_run(run)
+            with writing(f"tracker.uri={self.uri}"):
+                self._runs[run.folder] = experiment.start_run(run)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
         """Log scores and files, and end the run."""
         if experiment := self._connect():
-            experiment.finish_run(self._runs[run.folder], run.folder, summary, files=self.files)
+            with writing(f"tracker.uri={self.uri}"):
+                experiment.finish_run(self._runs[run.folder], run.folder, summary, files=self.files)
             del self._runs[run.folder]  # not before: it may be interrupted meanwhile
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
         """End the run as failed, or as killed where it was interrupted."""
         if (experiment := self._connect()) and (run_id := self._runs.pop(run.folder, None)):
-            experiment.fail_run(run_id, error, killed=interrupted)
+            with writing(f"tracker.uri={self.uri}"):
+                experiment.fail_run(run_id, error, killed=interrupted)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
         """Create the grid's parent run, or continue that of an earlier start of the same grid."""
         if experiment := self._connect():
-            experiment.start_sweep(sweep)
+            with writing(f"tracker.uri={self.uri}"):
+                experiment.start_sweep(sweep)
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> None:
@@ -99,7 +104,8 @@ class MlflowTracker(Tracker):
             if self._connection is None:
                 from convrag_mlflow.experiment import Experiment
 
-                self._connection = Experiment(self.uri, self.experiment, self._store)
+                with writing(f"tracker.uri={self.uri}"):
+                    self._connection = Experiment(self.uri, self.experiment, self._store)
             return self._connection
 
 
