@@ -251,9 +251,8 @@ def test_nothing_stays_open_in_mlflow(
     assert not [path for path in tmp_path.rglob("*") if "unfinished" in path.name]
     states = dict(read_tracked(tmp_path))
     assert states == {"run": "KILLED"} | ({"sweep": "KILLED"} if mode != "run" else {})
-    check_resumed(
-        start, server, arguments, TURNS - 1 if mode == "run" else 2 * TURNS - 2
-    )  # cells share a turn without passages
+    expected = TURNS - 1 if mode == "run" else 2 * TURNS - 2  # two cells share a turn, which finds no passages
+    check_resumed(start, server, arguments, expected)
 
 
 def read_tracked(folder: Path) -> list[tuple[str, str]]:
