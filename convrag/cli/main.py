@@ -23,7 +23,7 @@ from convrag.api.records import EXIT_STATUS
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
-from convrag.cli.signals import Terminated, note_kept, watch_signals
+from convrag.cli.signals import leave_if_told, note_kept, watch_signals
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
 from convrag.config.messages import HYDRA_ERRORS, add_place, explain
@@ -57,14 +57,12 @@ def main() -> None:
     logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
     try:
-        configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
-        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=_is_multirun(sys.argv[1:]))
-        extend_hydra()
-        hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
-    except KeyboardInterrupt:
+        try:
+            _run_hydra(jobs)
+        finally:
+            leave_if_told()
+    except KeyboardInterrupt:  # a launcher's own, say: there was no signal
         watch.leave(signal.SIGINT)
-    except Terminated as terminated:
-        watch.leave(terminated.number)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
@@ -75,6 +73,14 @@ def main() -> None:
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
     sys.exit(jobs.status)
+
+
+def _run_hydra(jobs: Jobs) -> None:
+    arguments = sys.argv[1:]
+    configure(files_in_command(arguments), for_help=not {"--help", "-h"}.isdisjoint(arguments))
+    sys.argv[1:] = translate_overrides(arguments, plugins.load().registry, multirun=_is_multirun(arguments))
+    extend_hydra()
+    hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
 
 
 def extend_hydra() -> None:
@@ -145,6 +151,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         _say(_message(error))
         status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception as error:
+        leave_if_told()
         if message := describe_disk_error(error):
             log.error(message, exc_info=True)  # the traceback is for the log alone
             return EXIT_STATUS["failed"]
