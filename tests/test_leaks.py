@@ -14,6 +14,7 @@ import pytest
 
 from commands import run_convrag
 from llm_server import Server, Step, make_error, make_reply
+from secret_search import find_secrets
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
@@ -47,30 +48,9 @@ def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedPr
 
 
 def leaks(folder: Path, done: subprocess.CompletedProcess[str]) -> list[str]:
-    """Where a secret is found: in what was printed, in a file, or in what a database keeps compressed."""
-    places = [("the terminal", (done.stdout + done.stderr).encode())]
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        places.append((str(path), path.read_bytes()))
-        if path.read_bytes().startswith(b"SQLite format 3"):
-            places.append((f"{path}, read", _values(path)))
-    assert any(path.endswith("config.yaml") for path, _ in places) or done.returncode == 2
-    return [f"{secret} in {place}" for secret in SECRETS for place, content in places if secret.encode() in content]
-
-
-def _values(path: Path) -> bytes:
-    """All values of all tables, those of the store unpacked."""
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        values = [value for table in tables for row in database.execute(f"SELECT * FROM '{table}'") for value in row]
-    database.close()
-    return b"\n".join(_unpacked(value) if isinstance(value, bytes) else str(value).encode() for value in values)
-
-
-def _unpacked(value: bytes) -> bytes:
-    try:
-        return zlib.decompress(value)
-    except zlib.error:
-        return value
+    """Where a secret is found."""
+    assert list(folder.rglob("config.yaml")) or done.returncode == 2
+    return find_secrets(folder, done, SECRETS)
 
 
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@
 * `records`: turns, usage, reports and the summary of a run.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
+* `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
 * `printable`: text for terminals and logs, without control characters.
 """

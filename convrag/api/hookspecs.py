@@ -96,12 +96,15 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
 
 
 @hookspec
-def convrag_run_finished(run: Run, summary: RunSummary) -> None:
-    """Called once when a run has ended and its files are written; not when an error or an interruption ended it.
+def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
+    """Called once when a run has ended, its files are written and its results are shown; not when an error or an
+    interruption ended it.
 
     Args:
         run: the run.
         summary: its scores and counts; `summary.state` is ok, partial or failed.
+
+    Return a line for the terminal, below the results (where the run is logged, say), or None.
     """
 
 
@@ -147,11 +150,13 @@ def convrag_sweep_report(sweep: Sweep) -> Report | None:
 
 
 @hookspec
-def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> None:
+def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> str | None:
     """Called once at the end of a grid in every case, also when cells failed or it was interrupted.
 
     Args:
         sweep: with the state of each cell (ok, reused, partial, failed, same, or empty), and in `error` why it failed
             or what a partial one lacks; `interrupted` says whether the end came before the last one.
         reports: what was reported on it; none where it was interrupted.
+
+    Return a line for the terminal, below the reports (where the grid is logged, say), or None.
     """

@@ -83,6 +83,7 @@ class TurnRecord:
 class Run:
     """A run as its observers see it: its folder, its configuration and its size.
 
+    In `config`, references such as ${oc.env:MY_KEY} are not resolved, since observers write it down.
     `notes` are the notes of its stages for a reader of the scores; `prompts` holds the prompt templates by place and
     task ("rewriter.rewrite"). `sweep` is the id of the sweep that the run belongs to; it is empty for a single run.
     `reused` says that an earlier run of the same command has left these results; its observers hear nothing.

@@ -1,8 +1,10 @@
 """The command.
 
 * `main`: from the command line to an exit status.
+* `arguments`: what is typed before Hydra reads it: flags stand first.
 * `signals`: how a signal ends the command.
 * `run_folder`: the folder of a run is held while it is written.
+* `secret_guard`: no password or key in what Hydra writes and prints.
 * `help`: the text of `--help`.
 * `printable_streams`: standard output and standard error without control characters.
 """

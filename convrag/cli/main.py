@@ -18,17 +18,24 @@ from hydra.types import RunMode
 from omegaconf import DictConfig
 from omegaconf.errors import OmegaConfBaseException
 
+from convrag import __version__
 from convrag.api.errors import ConvragError
 from convrag.api.records import EXIT_STATUS
+from convrag.api.secrets import redact
+from convrag.cli.arguments import is_multirun, prepare_arguments
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.secret_guard import guard_configurations
 from convrag.cli.signals import leave_if_told, note_kept, watch_signals
+from convrag.config.citing import cite_key
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
-from convrag.config.messages import HYDRA_ERRORS, add_place, explain
+from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
+from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.stage_choices import translate_overrides
+from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
 from convrag.store.disk import describe_disk_error
 from convrag.sweep.cells import CellsFailed
@@ -49,7 +56,10 @@ def main() -> None:
     SIGTERM and SIGHUP; 1 for all else.
     """
     make_streams_printable()
-    sys.argv = ["convrag", *map(_quote_baseline, sys.argv[1:])]  # usage messages name the first
+    if "--version" in sys.argv[1:]:
+        sys.stdout.write(f"convrag {__version__}\n")
+        sys.exit(0)
+    sys.argv[0] = "convrag"  # usage messages name it
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
@@ -76,9 +86,11 @@ def main() -> None:
 
 
 def _run_hydra(jobs: Jobs) -> None:
-    arguments = sys.argv[1:]
-    configure(files_in_command(arguments), for_help=not {"--help", "-h"}.isdisjoint(arguments))
-    sys.argv[1:] = translate_overrides(arguments, plugins.load().registry, multirun=_is_multirun(arguments))
+    sys.argv[1:] = prepare_arguments(sys.argv[1:])
+    refuse_secrets_in_command(sys.argv[1:])
+    files_read.clear()
+    configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
+    sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
     extend_hydra()
     hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
 
@@ -88,21 +100,12 @@ def extend_hydra() -> None:
     register_help()
     list_groups_late()
     hold_run_folders()
+    guard_configurations(sys.argv[1:])
     register_folder_names()
     known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
-
-
-def _quote_baseline(argument: str) -> str:
-    """Overrides as a value stand in quotes for Hydra; a user need not know."""
-    key, _, value = argument.partition("=")
-    return f"{key}='{value}'" if key == "sweep.baseline" and "=" in value and value[0] not in "'\"" else argument
-
-
-def _is_multirun(arguments: list[str]) -> bool:
-    return any(argument in ("-m", "--multirun") for argument in arguments)
 
 
 class Jobs:
@@ -185,8 +188,8 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> t
 def _message(error: Exception) -> str:
     overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
-    return str(add_place(known, Command.of(overrides)))
+    return str(cite_key(known, Command.of(overrides)))
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"convrag: {message}\n")
+    sys.stderr.write(f"convrag: {redact(message)}\n")

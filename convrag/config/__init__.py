@@ -6,8 +6,11 @@
 * `stage_choices`: a stage for a stage by its plain name.
 * `variants`: YAML files that extend an option.
 * `named_files`: plugin files that a command names itself.
+* `references`: the configuration as it may be written down.
+* `secret_checks`: refuses a password or a key in a configuration.
 * `command`: what a user typed, and the names by which stages were chosen.
 * `messages`: errors of Hydra and OmegaConf in our words.
+* `citing`: the file and the line of YAML that an error is about.
 * `grammar`: arguments that are no overrides, and what to type instead.
 * `known_keys`: keys that nothing reads.
 * `yaml_files`: YAML is read so that an error names the file and the line.

@@ -10,6 +10,8 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
+from convrag.api.groups import GROUPS
+
 
 @dataclass(frozen=True)
 class Command:
@@ -46,8 +48,11 @@ class Command:
         return {place: name for place, name in places.items() if isinstance(name, str) and name}
 
     def sets(self, key: str) -> bool:
-        """Whether the command itself sets a key ("rewriter.n"), a part of it, or the stage that it belongs to."""
-        return any(_overlap(place_of(override), key) for override in self.overrides)
+        """Whether an override of the command sets a key ("rewriter.n") or a part of it.
+
+        One that chooses an option does not set its parameters: these may come from a file.
+        """
+        return any(_sets(override, key) for override in self.overrides)
 
 
 def place_of(override: str) -> str:
@@ -56,5 +61,7 @@ def place_of(override: str) -> str:
     return key.partition("@")[2] or key
 
 
-def _overlap(one: str, other: str) -> bool:
-    return f"{one}.".startswith(f"{other}.") or f"{other}.".startswith(f"{one}.")
+def _sets(override: str, key: str) -> bool:
+    place = place_of(override)
+    chooses = place in GROUPS or "@" in override.partition("=")[0]
+    return f"{place}.".startswith(f"{key}.") or (key.startswith(f"{place}.") and not chooses)

@@ -18,12 +18,14 @@ from omegaconf import DictConfig, open_dict
 
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
+from convrag.config.citing import cite_key
 from convrag.config.command import Command
 from convrag.config.grammar import explain_choice
 from convrag.config.known_keys import check_keys
-from convrag.config.messages import add_place, explained
+from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
+from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
@@ -102,6 +104,7 @@ def compose(*overrides: str) -> DictConfig:
 
 def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
     """Like `compose`, with what messages need to speak of the choices as they were typed."""
+    refuse_secrets_in_command(overrides)
     configure(files_in_overrides(overrides))
     overrides = tuple(translate_overrides(overrides, plugins.load().registry))
     with _composing, explained(plugins.load().registry, overrides):
@@ -109,6 +112,7 @@ def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
             config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
         command = Command(overrides, {**config.hydra.runtime.choices})
+        refuse_secrets(config)
         with open_dict(config):
             del config["hydra"]
         check_config(config, command)
@@ -133,8 +137,17 @@ def check_config(config: DictConfig, command: Command) -> None:
         raise chosen
     try:
         check_keys(config, plugins.load().registry, command.names)
+        _check_plugin_files(config)
     except ConfigError as error:
-        raise add_place(error, command) from None
+        raise cite_key(error, command) from None
+
+
+def _check_plugin_files(config: DictConfig) -> None:
+    """Raise ConfigError for a plugin file that a preset names: presets are read when plugins are loaded already."""
+    loaded = {path.name for path in plugins.load().files}
+    if unread := [name for name in config.get("plugins") or () if Path(name).name not in loaded]:
+        where = "the command line (plugins=[...]) and the file of --config-name can"
+        raise ConfigError(f"plugins: {unread[0]} was not loaded. A preset cannot name plugins; {where}.")
 
 
 def settings_of(config: DictConfig) -> Settings:

@@ -15,6 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.settings import PRESETS, Settings
+from convrag.config.variants import option_node
 from convrag.config.yaml_files import files_read
 from convrag.registry.option import Option
 from convrag.registry.parameters import union_members
@@ -65,6 +66,8 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
 def explain_unknown_setting(key: str) -> UnknownKey:
     """The error for a key at the top ("sysem"), or in a section ("sweep.dir")."""
     section, _, name = key.partition(".")
+    if section == "hydra":
+        return UnknownKey(key, "setting", key, [f"hydra.{each.name}" for each in fields(HydraConf)])
     own = _sections().get(section)
     if own and name:
         hydra = [f"hydra.{key}"] if _is_of_hydra(key) else []
@@ -119,6 +122,8 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
     try:
         option = registry.get(group, str(node[OPTION_KEY]))
         parameters = option.parameters
+    except UnknownName as error:
+        raise UnknownKey(f"{place}.{OPTION_KEY}", group, error.name, error.choices) from None
     except ConvragError:
         return  # whoever builds the stage says why
     for key, value in node.items():
@@ -129,11 +134,21 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
         if parameters[key].group:
             if isinstance(value, Mapping) and value and OPTION_KEY not in value:
                 raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))), registry)
+            if isinstance(value, str):
+                _check_name(f"{place}.{key}", parameters[key].group, value)
             _check_stage(f"{place}.{key}", parameters[key].group, value, registry, choices)
         elif known := [each for each in union_members(parameters[key].type) if is_dataclass(each)]:
             names = [each.name for each in fields(known[0])]
             if isinstance(value, Mapping) and (unknown := [str(name) for name in value if name not in names]):
                 raise UnknownKey(f"{place}.{key}.{unknown[0]}", f"{place}.{key}: key", unknown[0], names)
+
+
+def _check_name(key: str, group: str, name: str) -> None:
+    """A YAML file names the option of a stage's own stage: `rewriter: {clusterer: lsa}`."""
+    try:
+        option_node(group, name)
+    except UnknownName as error:
+        raise UnknownKey(key, f"{key}: {group}", error.name, error.choices) from None
 
 
 def _is_referred_to(key: str, references: Iterable[str]) -> bool:

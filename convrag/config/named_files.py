@@ -58,7 +58,10 @@ def _in_config(path: Path) -> list[Path]:
         named = OmegaConf.select(config, KEY)
     except OmegaConfBaseException as error:
         raise ConfigError(f"{path}: {KEY}: {' '.join(str(error).split())}") from error
-    return list(_files(OmegaConf.to_container(named) if OmegaConf.is_config(named) else named, path.parent))
+    try:
+        return list(_files(OmegaConf.to_container(named) if OmegaConf.is_config(named) else named, path.parent))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
 
 
 def _files(value: Any, folder: Path) -> Iterator[Path]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import os
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag.api.errors import ConfigError
-from convrag.config.yaml_places import check_defaults
+from convrag.config.yaml_places import check_defaults, find_key
 
 _OURS = frozenset({"hydra.conf", "convrag.conf"})
 """The packages of files in which no user or plugin can have made a mistake."""
@@ -75,6 +77,13 @@ files_read = FilesRead()
 class UserFiles(FileConfigSource):
     """Folders, such as that of --config-dir."""
 
+    def is_config(self, config_path: str) -> bool:
+        """Whether there is such a file. Called by Hydra. Raises ConfigError where a folder or a dead link is there."""
+        path = Path(self.path, self._normalize_file_name(config_path))
+        if not path.is_file() and os.path.lexists(path) and not config_path.endswith(".yaml"):  # it lists with suffixes
+            raise ConfigError(f"{path}: this is no file that can be read, but a folder, a link to nothing or the like")
+        return super().is_config(config_path)
+
     def load_config(self, config_path: str) -> ConfigResult:
         """Read a file. Called by Hydra. Raises ConfigError with file and line."""
         return _load(self, config_path, Path(self.path, self._normalize_file_name(config_path)))
@@ -117,7 +126,10 @@ def read_yaml(file: Traversable) -> tuple[DictConfig, str]:
         raise ConfigError(f"{file}, {at}: this character cannot stand in YAML: {chr(error.character)!r}") from error
     except RecursionError as error:
         raise ConfigError(f"{file}: its values are nested too deeply, or contain themselves") from error
-    except (OmegaConfBaseException, yaml.YAMLError, OSError, ValueError, TypeError, AttributeError) as error:
+    except OmegaConfBaseException as error:
+        where = find_key(text, "", str(error.full_key or ""))
+        raise ConfigError(f"{file}{where and ', '}{where}: {str(error).splitlines()[0]}") from error
+    except (yaml.YAMLError, OSError, ValueError, TypeError, AttributeError) as error:
         raise ConfigError(f"{file}: this is no configuration ({' '.join(str(error).split())})") from error
     if not isinstance(config, DictConfig) or _is_scalar(config, text):
         raise ConfigError(f"{file}, line 1: a configuration is keys with values (top_k: 5), and this is none")
@@ -128,6 +140,8 @@ def _load(source: ConfigSource, name: str, file: Traversable) -> ConfigResult:
     config, text = read_yaml(file)
     try:
         header = source._get_header_dict(text)
+        if not re.fullmatch(r"[\w.]*", header["package"] or ""):
+            raise ValueError("this is no name")
     except ValueError as error:
         where = f"{file}, line {_header_line(text)}"
         raise ConfigError(f"{where}: this line names a package, as in '# @package _global_' ({error})") from error

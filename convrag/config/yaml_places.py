@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
 import yaml
 
 from convrag.api.errors import ConfigError
+from convrag.api.groups import GROUPS, SEVERAL
+
+
+class Default(NamedTuple):
+    """An entry of a list of defaults: its group ("rewriter"; empty in a variant), its place after "@", and the name."""
+
+    group: str
+    place: str
+    name: str
+
+    @property
+    def path(self) -> str:
+        """The file that Hydra looks for: "rewriter/mmr"."""
+        return f"{self.group}/{self.name}".strip("/")
 
 
 def find_key(text: str, place: str, key: str) -> str:
@@ -17,28 +34,40 @@ def find_key(text: str, place: str, key: str) -> str:
     """
     if place and not f"{key}.".startswith(f"{place}."):
         return ""
-    node: yaml.Node | None = yaml.compose(text)
-    found: yaml.Node | None = None
-    for name in key.removeprefix(place).strip(".").split("."):
-        entries = node.value if isinstance(node, yaml.MappingNode) else ()
-        found, node = next(((at, value) for at, value in entries if at.value == name), (None, None))
-        if found is None:
-            return ""
-    return _mark(found) if found else ""
+    return _find_below(yaml.compose(text), key.removeprefix(place).strip("."))
 
 
-def find_choice(text: str, group: str, name: str) -> str:
-    """Where a file's defaults choose an option of a group: "line 3, column 5"; empty where they do not."""
+def _find_below(node: yaml.Node | None, key: str) -> str:
+    """Where a key ("rewriter.n") stands below a node, or a part of it that is written as one ("rewriter.n: 3")."""
+    for at, value in node.value if isinstance(node, yaml.MappingNode) else ():
+        name = at.value if isinstance(at.value, str) else ""
+        if key in (name, name.title()):
+            return _mark(at)
+        if key.startswith(f"{name}.") and (where := _find_below(value, key.removeprefix(f"{name}."))):
+            return where
+    return ""
+
+
+def find_default(text: str, wanted: Callable[[Default], bool]) -> str:
+    """Where the first wanted entry stands in a file's list of defaults: "line 3, column 5"; empty where none does."""
     defaults = _find_defaults(text)
     for entry in defaults.value if isinstance(defaults, yaml.SequenceNode) else ():
         pairs = entry.value if isinstance(entry, yaml.MappingNode) else [(None, entry)]
         for key, value in pairs:
-            of = key.value.split()[-1].partition("@")[0].strip("/") if key else ""
+            group, place = (_group_of(key.value), key.value.partition("@")[2]) if key else ("", "")
             for each in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                chosen = each.value.partition("@")[0].strip("/")
-                if chosen in ((name, f"{group}/{name}") if of in ("", group) else ()):
+                if wanted(Default(group, place, each.value)):
                     return _mark(each)
     return ""
+
+
+def find_flat(text: str, names: Collection[str]) -> tuple[str, str]:
+    """The first of these keys of a file that has no keys below it, though it should, and where it stands."""
+    root = yaml.compose(text)
+    for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
+        if key.value in names and not isinstance(value, yaml.MappingNode):
+            return key.value, _mark(key)
+    return "", ""
 
 
 def check_defaults(path: str, text: str) -> None:
@@ -68,8 +97,14 @@ def _is_default(entry: yaml.Node) -> bool:
         return False
     ((key, value),) = entry.value
     if isinstance(value, yaml.SequenceNode):
-        return _is_name(key) and all(map(_is_name, value.value))
+        several = len(value.value) > 1 and _group_of(key.value) in {*GROUPS} - SEVERAL
+        return _is_name(key) and all(map(_is_name, value.value)) and not several
     return _is_name(key) and (_is_name(value) or value.tag.endswith(":null"))
+
+
+def _group_of(key: str) -> str:
+    """The group of "override /rewriter@place"."""
+    return (key.split() or [""])[-1].partition("@")[0].strip("/")
 
 
 def _is_name(node: yaml.Node) -> bool:

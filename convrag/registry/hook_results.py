@@ -9,7 +9,10 @@ from typing import Any
 from convrag.api.records import Report
 from convrag.registry.module_source import find_module
 
-CHECKED = frozenset({"convrag_report", "convrag_sweep_report", "convrag_sweep_check"})
+LINES = frozenset({"convrag_run_finished", "convrag_sweep_finished"})
+"""The observing hooks that return a line for the terminal."""
+
+CHECKED = LINES | {"convrag_report", "convrag_sweep_report", "convrag_sweep_check"}
 """The observing hooks whose results are used."""
 
 
@@ -24,6 +27,10 @@ def check_result(hook: str, result: Any) -> Any:
         NonsenseResult: it is none that the hook may have.
     """
     if result is None or hook not in CHECKED:
+        return result
+    if hook in LINES:
+        if not isinstance(result, str):
+            raise NonsenseResult(f"{brief(result)}, and a line for the terminal is a string")
         return result
     if hook != "convrag_sweep_check":
         if not isinstance(result, Report):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 import traceback
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from itertools import islice
@@ -17,6 +18,7 @@ from omegaconf import DictConfig
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.groups import GROUPS
 from convrag.api.records import Run, RunSummary, TurnRecord
+from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
@@ -39,9 +41,17 @@ from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
+Show = Callable[[Run, RunSummary], None]
+
 
 def run_experiment(
-    config: DictConfig, folder: Path, *observers: object, sweep: str = "", reuse: bool = False, top_level: str = ""
+    config: DictConfig,
+    folder: Path,
+    *observers: object,
+    sweep: str = "",
+    reuse: bool = False,
+    top_level: str = "",
+    show: Show | None = None,
 ) -> tuple[Run, RunSummary]:
     """Run a configuration over its data set and write the results below `folder`.
 
@@ -52,6 +62,8 @@ def run_experiment(
         sweep: the id of the sweep that this run belongs to; empty for a single run.
         reuse: whether to return the results that a finished run with the same stages and settings left in `folder`.
         top_level: a stage whose trace's entries stand at the top level of the lines of intermediate/ too.
+        show: prints the results when the files are written, before the tracker logs them, which may take seconds; what
+            observers have to say of where the run is kept is then printed too. Not called for a reused run.
 
     Raises:
         ConvragError: the configuration or the data are not valid; raised before the first turn.
@@ -71,11 +83,17 @@ def run_experiment(
         return replace(run, reused=True), summary
     wiring.prepare()
     source = ConversationWorkers(pipeline, conversations, settings)
-    return run, _execute_run(run, wiring, source, *observers, top_level=top_level)
+    return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 
 def evaluate_records(
-    config: DictConfig, folder: Path, records: Sequence[TurnRecord], notes: Sequence[str] = (), *, stopped: str = ""
+    config: DictConfig,
+    folder: Path,
+    records: Sequence[TurnRecord],
+    notes: Sequence[str] = (),
+    *,
+    stopped: str = "",
+    show: Show | None = None,
 ) -> tuple[Run, RunSummary]:
     """Measure the records of finished turns, and write the same files as a run does below `folder`.
 
@@ -85,6 +103,7 @@ def evaluate_records(
         records: the records, conversation by conversation.
         notes: notes on the records for readers of the summary.
         stopped: why the run that made them ended early; empty if it did not.
+        show: prints the results, as for `run_experiment`.
 
     Raises:
         ConvragError: the configuration or the data are not valid.
@@ -100,16 +119,16 @@ def evaluate_records(
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
     run = replace(
         _make_run(wiring, folder, conversations, len(records)),
-        config={name: node for name, node in wiring.config.items() if name in used or name not in GROUPS},
+        config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped))
+    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped), show=show)
 
 
 def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
     return Run(
         folder=folder,
-        config=wiring.config,
+        config=wiring.logged_config,
         conversations=conversations,
         turns=turns,
         fingerprints=wiring.collect_fingerprints(),
@@ -139,7 +158,12 @@ class _FinishedRecords:
 
 
 def _execute_run(
-    run: Run, wiring: Wiring, source: _RecordSource, *own_observers: object, top_level: str = ""
+    run: Run,
+    wiring: Wiring,
+    source: _RecordSource,
+    *own_observers: object,
+    top_level: str = "",
+    show: Show | None = None,
 ) -> RunSummary:
     """Collect the records, measure them and write the files, which take their places only if all has gone well."""
     with open_run_folder(run.folder) as files:
@@ -154,10 +178,14 @@ def _execute_run(
         with if_abandoned(tell_of_interruption):
             try:
                 summary = _write_run(files, run, wiring, source, observers)
-                observers.notify("convrag_run_finished", run=run, summary=summary)
+                if show:
+                    show(run, summary)
+                lines = observers.collect("convrag_run_finished", run=run, summary=summary)
             except (KeyboardInterrupt, SystemExit):
                 tell_of_interruption()
                 raise
+        if show:
+            sys.stdout.writelines(f"{line}\n" for line in lines)
         return summary
 
 
@@ -199,7 +227,7 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
         raise
     except BaseException as error:
         text = repr(error) if isinstance(error, ConvragError) else traceback.format_exc()
-        observers.notify("convrag_run_failed", run=run, error=text, interrupted=False)
+        observers.notify("convrag_run_failed", run=run, error=redact(text), interrupted=False)
         raise
     finally:
         records.close()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from convrag.api.errors import ConfigError, ConvragError, describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
+from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt
 from convrag.score.measured_values import Values, check_values
@@ -84,7 +85,7 @@ def measure(
             if isinstance(given, Measurement) and given.report is not None:
                 results.reports.append(check_report(given.report))
         except Exception as error:
-            problems.append(describe_fault(error, type(metric), "measure"))
+            problems.append(redact(describe_fault(error, type(metric), "measure")))
             log.warning(
                 "%s failed: %s", place, problems[-1], exc_info=None if isinstance(error, ConvragError) else error
             )

@@ -13,6 +13,7 @@ from typing import Any
 
 from convrag.api.errors import ConvragError, DataError
 from convrag.api.records import EXIT_STATUS
+from convrag.api.secrets import redact
 from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
@@ -93,8 +94,8 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
         if message := describe_disk_error(error):
             raise DiskError(message) from error  # nor could it be noted in the folder
         known = isinstance(error, ConvragError)
-        (folder / "error.txt").write_text(traceback.format_exc(), encoding="utf-8")
-        return {"state": "failed", "error": str(error) if known else f"{type(error).__name__}: {error}"}
+        (folder / "error.txt").write_text(redact(traceback.format_exc()), encoding="utf-8")
+        return {"state": "failed", "error": redact(str(error) if known else f"{type(error).__name__}: {error}")}
     written = _written(folder) != before
     if status:
         state = "partial" if status == EXIT_STATUS["partial"] else "failed"

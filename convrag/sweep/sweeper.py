@@ -22,6 +22,7 @@ from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.command import Command
 from convrag.config.compose import check_config, settings_of
+from convrag.config.secret_checks import refuse_secrets
 from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.run.observers import Observers
@@ -135,18 +136,20 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     if settings.sample is not None:
         cells = draw_cells(cells, settings.sample, settings.seed)
     cells = name_cells(cells)
+    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        refuse_secrets(each)
     wiring = Wiring(config)
     tracker = wiring.get("tracker")
     wiring.check()
     observers = Observers(tracker)
-    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
     for each in composed:
         check_config(_without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
     notes = tuple(explain_same(cells, experiments))
-    sweep = Sweep(identifier, folder, tuple(cells), wiring.config, notes=notes)
+    sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
     if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
         raise NotReady(problems)
     return sweep, observers
@@ -184,7 +187,8 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
             reports = observers.collect("convrag_sweep_report", sweep=sweep)
             _publish(sweep.folder, reports)
     finally:
-        observers.notify("convrag_sweep_finished", sweep=sweep, reports=reports)
+        for line in observers.collect("convrag_sweep_finished", sweep=sweep, reports=reports):
+            _say(line)
     return sweep
 
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from convrag.api.errors import ConvragError
 from convrag.api.printable import make_printable
+from convrag.api.secrets import redact
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +24,7 @@ class TerminalFormatter(logging.Formatter):
         line = f"convrag: {record.getMessage()}"
         if record.levelno >= logging.CRITICAL and record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
-        return make_printable(line)
+        return make_printable(redact(line))
 
 
 class FileFormatter(logging.Formatter):
@@ -33,8 +34,8 @@ class FileFormatter(logging.Formatter):
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format time, level, logger, message and traceback."""
-        return make_printable(super().format(record))
+        """Format time, level, logger, message and traceback, without keys and passwords."""
+        return make_printable(redact(super().format(record)))
 
 
 class FailureLog:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import TurnRecord
+from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
 from convrag.config.settings import Settings
@@ -148,7 +149,7 @@ class TurnInProgress:
     def _log_failure(self, error: Exception, stage: str) -> str:
         """Log the failure of a stage, and return its reason in one line."""
         known = isinstance(error, ConvragError)
-        reason = str(error) if known else f"{type(error).__name__}: {error}"
+        reason = redact(str(error) if known else f"{type(error).__name__}: {error}")
         self.failures.log_failure(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
         return reason
 

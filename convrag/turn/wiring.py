@@ -14,6 +14,7 @@ from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
 from convrag.config.command import Command
 from convrag.config.messages import explained
+from convrag.config.references import keep_references
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
@@ -39,6 +40,8 @@ class Wiring:
         assert isinstance(plain, dict)
         self.command = command or Command.read()
         self.config: dict[str, Any] = {str(key): value for key, value in plain.items()}
+        self.logged_config: dict[str, Any] = keep_references(config, self.config)
+        """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
         self.store = get_store(self.config["store"]["path"])
         self.stages: dict[str, Stage] = {}
@@ -54,7 +57,9 @@ class Wiring:
         """
         if group not in self.stages:
             if not isinstance(node := self.config.get(group), Mapping):
-                raise ConfigError(f"no {group} is chosen: {group}=... ({', '.join(self.registry.options(group))})")
+                raise ConfigError(
+                    f"{group}: no {group} is chosen; {group}=... ({', '.join(self.registry.options(group))})"
+                )
             self._build(node, group, group)
         return self.stages[group]
 
@@ -63,7 +68,7 @@ class Wiring:
         chosen = self.config.get(group) or {}
         if unplaced := [name for name, node in chosen.items() if not isinstance(node, Mapping)]:
             raise ConfigError(
-                f"{group}.{unplaced[0]} is no option: a YAML file in the group {group} begins with the line "
+                f"{group}.{unplaced[0]}: this is no option; a YAML file in the group {group} begins with the line "
                 f"'# @package {group}.<name>', since several may be chosen"
             )
         places = {name: f"{group}.{name}" for name in chosen}

@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from convrag import Answer, Clusterer, Embedder, Evidence, Generator, Question, Ranker, Tracker
+from convrag import (
+    Answer,
+    Clusterer,
+    Embedder,
+    Evidence,
+    Generator,
+    Question,
+    Ranker,
+    Report,
+    Run,
+    RunSummary,
+    Sweep,
+    Tracker,
+    hookimpl,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_NOT_LOGGED = "Not logged to MLflow (tracker=none). The same command without tracker=none logs"
 
 
 class NoGenerator(Generator):
@@ -46,3 +62,13 @@ class NoClusterer(Clusterer):
 
 class NoTracker(Tracker):
     """Track no runs: only the files that each run writes are kept."""
+
+    @hookimpl
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
+        """Say that the run is not logged, and how to log it."""
+        return None if run.sweep else f"{_NOT_LOGGED} the run, from what is remembered."
+
+    @hookimpl
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
+        """Say that the grid is not logged, and how to log it."""
+        return f"{_NOT_LOGGED} the grid, and runs no finished cell again."

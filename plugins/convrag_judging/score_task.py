@@ -43,6 +43,5 @@ class ScoreNuggetsTask(Task):
         with open_dict(config):
             config.metrics = {"nuggets": chosen}
         records = [TurnRecord(turn_id.partition(SEPARATOR)[0], turn_id, "default", 1, "") for turn_id in turns]
-        run, summary = evaluate_records(config, folder, records)
-        print_summary(run, summary)
+        _, summary = evaluate_records(config, folder, records, show=print_summary)
         return summary.exit_status

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from convrag import LLMError
+from convrag.api.secrets import is_public_address, redact_address
 from convrag_litellm import providers
-from convrag_litellm.redaction import is_public_address, redact_address
 
 _PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
 
@@ -58,8 +58,8 @@ class Endpoint:
             yield f"{name} is not set: export it or choose llm=extractive"
         if self.api_base and not is_public_address(self.api_base):
             yield (
-                "llm.api_base holds a password or a key, and would be written into the run's files: "
-                "put the address into an environment variable, and its name into llm.api_base_env"
+                "llm.api_base holds a password or a key: put the address into an environment variable, and the "
+                "variable's name into llm.api_base_env"
             )
         elif (address := self.address()) and (reason := providers.find_connection_problem(address)):
             yield f"nothing answers at {redact_address(address)} ({reason}): start the server, or set llm.api_base"

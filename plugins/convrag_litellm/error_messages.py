@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from convrag import LLMError
+from convrag.api.secrets import redact
 from convrag_litellm import _litellm
 from convrag_litellm.call import Call
 from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
 from convrag_litellm.error_text import shorten_error
 from convrag_litellm.http_errors import read_message, read_retry_after, read_status
 from convrag_litellm.providers import KEY_VARIABLES
-from convrag_litellm.redaction import redact
+from convrag_litellm.redaction import find_secret_values
 from convrag_litellm.reply import EmptyReply
 from convrag_litellm.reply_limit import ReplyTooLong
 
@@ -42,7 +43,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
 
 
 def _redact(message: str, call: Call) -> str:
-    return redact(message, call.endpoint.api_key(), address=call.endpoint.address())
+    return redact(message, call.endpoint.api_key(), *find_secret_values(call.body), address=call.endpoint.address())
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:

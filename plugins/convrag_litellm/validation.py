@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from convrag import ConfigError
-from convrag_litellm.redaction import find_secret_parameters
+from convrag.api.secrets import is_secret_name
 
 _NOT_EXTRA = {
     **{name: f"set llm.{name}" for name in ("model", "temperature", "top_p", "max_tokens", "seed", "stop", "timeout")},
@@ -24,14 +24,17 @@ def check_variable_name(name: str, parameter: str) -> None:
 
 
 def check_extra(extra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for parameters that the option has itself, and for secrets, which no configuration may hold."""
+    """Raise ConfigError for parameters that the option has itself, and for keys, of which it takes the variable's name.
+
+    Headers may hold a key: a configuration refers to it, as in Authorization: "Bearer ${oc.env:MY_KEY}".
+    """
     for name in extra:
         if name in _NOT_EXTRA:
             raise ConfigError(f"llm.extra.{name}: {_NOT_EXTRA[name]}")
-    if secret := next(find_secret_parameters(extra), None):
+    if secret := next((name for name in extra if is_secret_name(name, loose=True)), None):
         raise ConfigError(
-            f"llm.extra: {secret!r} is named like a secret, and would be written into the run's files: "
-            "keys come from the environment (llm.api_key_env names the variable)"
+            f"llm.extra: {secret!r} is named like a secret: keys come from the environment "
+            "(llm.api_key_env names the variable)"
         )
 
 

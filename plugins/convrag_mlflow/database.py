@@ -10,19 +10,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
 from convrag import Store
 from convrag.store.locks import get_locks
-
-_SQLITE = "sqlite:///"
-
-
-def resolve_uri(uri: str) -> tuple[str, Path | None]:
-    """A tracking address with an absolute path, and the folder for runs' files.
-
-    The folder lies beside a database on disk; it is None for other addresses, where MLflow chooses it.
-    """
-    if not uri.startswith(_SQLITE):
-        return uri, None
-    path = Path(uri.removeprefix(_SQLITE)).absolute()
-    return f"{_SQLITE}{path}", path.parent / "mlflow"
+from convrag_mlflow.addresses import SQLITE
 
 
 @contextmanager
@@ -43,7 +31,7 @@ def exclusive_database(uri: str, artifacts: Path | None, store: Store) -> Iterat
         return
     artifacts.mkdir(parents=True, exist_ok=True)
     with get_locks(artifacts).lock_keys([uri]):
-        path = Path(uri.removeprefix(_SQLITE))
+        path = Path(uri.removeprefix(SQLITE))
         if not path.exists():
             _create_database(path, artifacts)
         yield
@@ -54,5 +42,5 @@ def _create_database(path: Path, artifacts: Path) -> None:
     unfinished = path.with_name(f"{path.name}.unfinished")
     for leftover in path.parent.glob(f"{unfinished.name}*"):
         leftover.unlink()  # of a process that was killed: we hold the lock
-    SqlAlchemyStore(f"{_SQLITE}{unfinished}", artifacts.as_uri()).engine.dispose()
+    SqlAlchemyStore(f"{SQLITE}{unfinished}", artifacts.as_uri()).engine.dispose()
     unfinished.rename(path)

@@ -29,13 +29,20 @@ def close_dead_runs(client: MlflowClient, experiment: str) -> None:
             close_killed_run(client, run_id, mark)
 
 
-def close_killed_run(client: MlflowClient, run_id: str, mark: str) -> None:
-    """End a run as killed, unless it has ended, or another process than that of the mark goes on with it."""
+def close_killed_run(client: MlflowClient, run_id: str, mark: str, *, of: str = "") -> None:
+    """End a run as killed, unless it has ended, or another process than that of the mark goes on with it.
+
+    Args:
+        client: of the tracking address.
+        run_id: the run's id.
+        mark: of the process that logs the run.
+        of: the mark of the process that was killed, if that is another one.
+    """
     try:
         run = client.get_run(run_id)
         if run.info.status != "RUNNING" or run.data.tags.get(PROCESS, "") != mark:
             return
-        client.set_tag(run_id, "convrag.error", f"{describe_process(mark)} was killed")
+        client.set_tag(run_id, "convrag.error", f"{describe_process(of or mark)} was killed")
         client.set_terminated(run_id, "KILLED")
     except MlflowException as error:  # another user's, say
         log.warning("the run %s in MLflow, whose process is gone, cannot be closed: %s", run_id, error)

@@ -11,12 +11,32 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from convrag import RunSummary, Sweep, Usage
+from convrag import Run, RunSummary, Sweep, Usage
 from convrag.api.groups import GROUPS
 from convrag.api.printable import make_printable
+from convrag.sweep.sweep_file import find_cell_name
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
-_LIBRARIES = ("convrag", "bm25s", "hydra-core", "litellm", "mlflow", "numpy", "scikit-learn", "torch", "transformers")
+_LIBRARIES = (
+    "convrag",
+    "bm25s",
+    "hydra-core",
+    "litellm",
+    "mlflow-skinny",
+    "numpy",
+    "scikit-learn",
+    "torch",
+    "transformers",
+)
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    """What is logged of a run when it starts, as plain data: folder, name, tags, configuration and prompts."""
+    tags = {**version_tags(), "convrag.folder": str(run.folder)}
+    tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
+    name = shorten_name(find_cell_name(run.folder)) or run.folder.name
+    described = {"folder": str(run.folder), "name": name, "tags": tags}
+    return {**described, "config": dict(run.config), "prompts": dict(run.prompts)}
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:

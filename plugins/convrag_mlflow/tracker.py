@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag import Cell, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
-from convrag.registry.extras import is_installed
+from convrag import ConfigError, ConvragError, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
 from convrag.store.disk import writing
+from convrag_mlflow.addresses import check_database, describe_viewing, redact_uri, resolve_uri
+from convrag_mlflow.installation import MODULES, find_problem
+from convrag_mlflow.journal import Entry, Journal
+from convrag_mlflow.run_data import describe_run
 
 if TYPE_CHECKING:
     from convrag_mlflow.experiment import Experiment
+
+log = logging.getLogger(__name__)
 
 
 class MlflowTracker(Tracker):
@@ -22,13 +28,18 @@ class MlflowTracker(Tracker):
     and calls, the prompts, and the run's files. The same grid again goes on in the same parent run. Look at it with
     `mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db`. Nothing is sent anywhere but to the tracking address.
 
+    A grid is in MLflow from its start; so is a single run where the address is a server's. On this disk, a single run
+    is logged when its results have been shown. One that was killed, or could not be logged, is logged by the next
+    command.
+
     Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given.
+        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
+            environment: '${oc.env:MY_VARIABLE}'.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
     """
 
-    requires: ClassVar[Mapping[str, str]] = {"mlflow": "convrag[mlflow]"}
+    requires: ClassVar[Mapping[str, str]] = MODULES
 
     def __init__(
         self,
@@ -45,80 +56,144 @@ class MlflowTracker(Tracker):
         self._lock = threading.Lock()
         self._connection: Experiment | None = None
         self._runs: dict[Path, str] = {}
+        self._entries: dict[Path, Entry] = {}
+
+    def check(self) -> Iterable[str]:
+        """Whether the parts of MLflow that are installed fit together."""
+        if problem := find_problem():
+            yield problem
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
-        """Create the run, with its parameters and prompts."""
-        if experiment := self._connect():
-            with writing(f"tracker.uri={self.uri}"):
-                self._runs[run.folder] = experiment.start_run(run)
+        """Create the run, with its parameters and prompts; note a single run that a database on disk will have."""
+        journal = None if run.sweep else self._journal()
+        if not journal:
+            with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+                self._runs[run.folder] = self._connect().start_run(run)
+            return
+        try:
+            check_database(self.uri)
+            row = {"experiment": self.experiment, "files": self.files, **describe_run(run)}
+            self._entries[run.folder] = journal.start(row)
+        except OSError as error:
+            raise ConfigError(f"tracker.uri={self.uri} cannot be used: {error}") from error
 
     @hookimpl
-    def convrag_run_finished(self, run: Run, summary: RunSummary) -> None:
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
         """Log scores and files, and end the run."""
-        if experiment := self._connect():
-            with writing(f"tracker.uri={self.uri}"):
-                experiment.finish_run(self._runs[run.folder], run.folder, summary, files=self.files)
-            del self._runs[run.folder]  # not before: it may be interrupted meanwhile
+        try:
+            if run_id := self._runs.get(run.folder):
+                self._connect().finish_run(run_id, run.folder, summary, files=self.files)
+                del self._runs[run.folder]  # not before: it may be interrupted meanwhile
+            elif entry := self._entries.get(run.folder):
+                entry.end()
+                self._log_due_runs()
+                del self._entries[run.folder]
+        except Exception as error:
+            return self._explain(error, "The next command tries again.")
+        return None if run.sweep else describe_viewing(self.uri, self.experiment)
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
-        """End the run as failed, or as killed where it was interrupted."""
-        if (experiment := self._connect()) and (run_id := self._runs.pop(run.folder, None)):
-            with writing(f"tracker.uri={self.uri}"):
-                experiment.fail_run(run_id, error, killed=interrupted)
+        """End the run as failed, or as killed where it was interrupted: one that is only noted waits for a command."""
+        try:
+            if run_id := self._runs.pop(run.folder, None):
+                self._connect().fail_run(run_id, error, killed=interrupted)
+            elif entry := self._entries.pop(run.folder, None):
+                if not entry.has_ended:  # else it was interrupted while it was logged
+                    entry.end(error, interrupted=interrupted)
+                if not interrupted:  # importing MLflow takes too long
+                    self._log_due_runs()
+        except Exception as problem:
+            log.warning(self._explain(problem))
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
         """Create the grid's parent run, or continue that of an earlier start of the same grid."""
-        if experiment := self._connect():
-            with writing(f"tracker.uri={self.uri}"):
-                experiment.start_sweep(sweep)
+        from convrag_mlflow.grid_runs import GridRuns
+
+        with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+            self._log_due_runs()
+            GridRuns(self._connect(), sweep, files=self.files).start()
 
     @hookimpl
-    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> None:
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
         """Complete the runs of the cells, and end the parent run."""
-        if experiment := self._connect():
-            for cell in sweep.cells:
-                self._complete_cell(experiment, sweep, cell)
-            experiment.finish_sweep(sweep)
+        try:
+            from convrag_mlflow.grid_runs import GridRuns
 
-    def _complete_cell(self, experiment: Experiment, sweep: Sweep, cell: Cell) -> None:
-        """Log what a cell's own process could not.
+            GridRuns(self._connect(), sweep, files=self.files).finish()
+        except Exception as error:
+            return self._explain(error, "The same command logs what is missing.")
+        return describe_viewing(self.uri, self.experiment)
 
-        It failed before its first turn, its process ended when the grid was interrupted, or its finished run is
-        reused and stands in another database.
-        """
-        if cell.state == "same":
-            return  # it has no run of its own
-        if cell.state == "failed":
-            experiment.fail_cell(sweep, cell)
-        elif not cell.state:
-            experiment.kill_cell(sweep, cell)
-        elif not experiment.has_finished_run(cell):
-            experiment.log_finished_cell(sweep, cell, files=self.files)
+    def _log_due_runs(self) -> None:
+        from convrag_mlflow.due_runs import log_due_runs
 
-    def _connect(self) -> Experiment | None:
-        """The experiment, connected to at the first call; None where nothing is to be logged."""
+        log_due_runs(self._connect(), self._journal())
+
+    def _journal(self) -> Journal | None:
+        """Where single runs are noted until they are logged; None where they are logged at once."""
+        _, artifacts = resolve_uri(self.uri)
+        return Journal(artifacts / "unlogged") if artifacts else None
+
+    def _connect(self) -> Experiment:
+        """The experiment, connected to at the first call. Raises ConfigError."""
         with self._lock:
             if self._connection is None:
-                from convrag_mlflow.experiment import Experiment
-
-                with writing(f"tracker.uri={self.uri}"):
-                    self._connection = Experiment(self.uri, self.experiment, self._store)
+                try:
+                    from convrag_mlflow.experiment import Experiment
+                except ImportError as error:
+                    raise ConfigError(f"MLflow cannot be imported: {error}") from error
+                self._connection = Experiment(self.uri, self.experiment, self._store)
             return self._connection
+
+    def _explain(self, error: Exception, advice: str = "") -> str:
+        """A line for the user: why something is not logged."""
+        log.info("not logged to MLflow", exc_info=error)
+        reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
+        first = reason.strip().partition("\n")[0]
+        return redact_uri(f"Not logged to MLflow: {first.rstrip('.')}. {advice}", self.uri).rstrip()
 
 
 class AutoTracker(MlflowTracker):
     """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
 
     Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given.
+        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
+            environment: '${oc.env:MY_VARIABLE}'.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
     """
 
     requires: ClassVar[Mapping[str, str]] = {}
 
-    def _connect(self) -> Experiment | None:
-        return super()._connect() if is_installed("mlflow") else None
+    def check(self) -> Iterable[str]:
+        """Nothing that would stop a run: where MLflow cannot log, the last line of the command says so."""
+        return ()
+
+    @hookimpl
+    def convrag_run_started(self, run: Run) -> None:
+        """Create or note the run, where MLflow can log."""
+        if not find_problem():
+            super().convrag_run_started(run)
+
+    @hookimpl
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
+        """Log scores and files, and end the run; or say why not."""
+        if problem := find_problem():
+            return None if run.sweep else f"Not logged to MLflow: {problem}"
+        return super().convrag_run_finished(run, summary)
+
+    @hookimpl
+    def convrag_sweep_started(self, sweep: Sweep) -> None:
+        """Create the grid's parent run, where MLflow can log."""
+        if not find_problem():
+            super().convrag_sweep_started(sweep)
+
+    @hookimpl
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
+        """Complete the runs of the cells, and end the parent run; or say why not."""
+        if problem := find_problem():
+            return f"Not logged to MLflow: {problem}. The same command logs what is there, then."
+        return super().convrag_sweep_finished(sweep, reports)

@@ -71,8 +71,7 @@ class EvaluateTask(Task):
             read = {part for metric in wiring.get_all("metrics").values() for part in metric.reads}
             records, notes = self._read_files(dataset, settings.limit, settings.top_n, read)
         stopped = find_reason_of_stop(self.records) if self.records is not None else ""
-        run, summary = evaluate_records(config, folder, records, notes, stopped=stopped)
-        print_summary(run, summary)
+        _, summary = evaluate_records(config, folder, records, notes, stopped=stopped, show=print_summary)
         return summary.exit_status
 
     def _read_files(

@@ -9,7 +9,7 @@ from typing import IO
 
 from omegaconf import DictConfig
 
-from convrag import Completion, ConfigError, Prompt, Run, Task, TurnRecord, hookimpl
+from convrag import Completion, ConfigError, Prompt, Run, RunSummary, Task, TurnRecord, hookimpl
 from convrag.sdk.recording import compute_prompt_key, format_reply
 from convrag.store.atomic import open_atomically
 
@@ -36,8 +36,11 @@ class RecordTask(Task):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:
             recorder = Recorder(self._open(stack))
-            run, summary = run_experiment(config, folder, recorder)
-        print_summary(run, summary, f"{recorder.count} replies: {self.path}", advice=ADVICE)
+
+            def show(run: Run, summary: RunSummary) -> None:
+                print_summary(run, summary, f"{recorder.count} replies: {self.path}", advice=ADVICE)
+
+            _, summary = run_experiment(config, folder, recorder, show=show)
         return summary.exit_status
 
     def _open(self, stack: ExitStack) -> IO[str]:

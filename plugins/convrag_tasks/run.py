@@ -9,7 +9,7 @@ from typing import Literal
 
 from omegaconf import DictConfig
 
-from convrag import Task
+from convrag import Run, RunSummary, Task
 
 
 class RunTask(Task):
@@ -43,8 +43,15 @@ class RunTask(Task):
         print_lines = partial(make_console().print, soft_wrap=True)
         observers = [TraceObserver(print_lines)] if self.show == "trace" else []
         top_level = self.top_level or ""
-        run, summary = run_experiment(config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level)
-        if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
-            run = replace(run, notes=())
-        print_summary(run, summary, table=not sweep, advice=ADVICE)
+
+        def show(run: Run, summary: RunSummary) -> None:
+            if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
+                run = replace(run, notes=())
+            print_summary(run, summary, table=not sweep, advice=ADVICE)
+
+        run, summary = run_experiment(
+            config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level, show=show
+        )
+        if run.reused:
+            show(run, summary)
         return summary.exit_status

@@ -11,17 +11,12 @@ from typing import Any
 import pytest
 
 from convrag.api.errors import LLMError
+from convrag.api.secrets import is_public_address, redact, redact_address
 from convrag.api.types import Message, Prompt
 from convrag_litellm import retrying
 from convrag_litellm.context_window import parse_token_counts
 from convrag_litellm.llm import LiteLLM
-from convrag_litellm.redaction import (
-    RedactingFilter,
-    find_secret_parameters,
-    is_public_address,
-    redact,
-    redact_address,
-)
+from convrag_litellm.redaction import RedactingFilter, find_secret_values
 from llm_server import Server, Step, make_error, make_reply
 
 KEY = "sk-planted-0123456789"
@@ -174,9 +169,11 @@ def test_public_addresses() -> None:
     assert not is_public_address("http://host/v1?api-key=1")
 
 
-def test_names_of_secrets() -> None:
-    found = find_secret_parameters({"api_key": 1, "max_tokens": 1, "extra_headers": {"Authorization": 1}, "keys": 2})
-    assert list(found) == ["api_key", "Authorization"]
+def test_secret_values_of_a_request() -> None:
+    found = find_secret_values(
+        {"api_key": 1, "max_tokens": 1, "extra_headers": {"Authorization": "Bearer k"}, "keys": 2}
+    )
+    assert list(found) == ["1", "1", "Bearer k", "k"]
 
 
 def test_a_line_is_logged_once() -> None:

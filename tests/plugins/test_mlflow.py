@@ -65,8 +65,11 @@ def runs(folder: Path) -> list[dict[str, Any]]:
     with chdir(folder), warnings.catch_warnings(action="ignore"):  # of its own libraries
         client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
         experiment = client.get_experiment_by_name("convrag")
+        found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]) if experiment else []
         return [
             {
+                "start": run.info.start_time,
+                "end": run.info.end_time,
                 "id": run.info.run_id,
                 "status": run.info.status,
                 "tags": run.data.tags,
@@ -75,7 +78,7 @@ def runs(folder: Path) -> list[dict[str, Any]]:
                 "steps": [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")],
                 "files": [item.path for item in client.list_artifacts(run.info.run_id)],
             }
-            for run in client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"])
+            for run in found
         ]
 
 
@@ -159,8 +162,14 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) == 130
+    if not mode:
+        assert runs(here) == [], "it ends at once, and the next command logs it"
+        assert convrag(*QUICK, folder=here).returncode == 0
+        assert [(run["tags"]["convrag.error"], run["status"]) for run in runs(here)[:1]] == [("interrupted", "KILLED")]
+        assert not list(here.glob("outputs/mlflow/unlogged/*.json"))
+        return
     states = {run["tags"]["convrag.kind"]: run["status"] for run in runs(here)}
-    assert states == ({"run": "KILLED", "sweep": "KILLED"} if mode else {"run": "KILLED"})
+    assert states == {"run": "KILLED", "sweep": "KILLED"}
 
 
 def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:

@@ -102,24 +102,32 @@ def runs(folder: Path) -> list[dict[str, Any]]:
         found = client.search_runs([experiment], order_by=["attributes.start_time"])
     return [
         {"kind": run.data.tags["convrag.kind"], "id": run.info.run_id, "status": run.info.status, "tags": run.data.tags}
-        | {"metrics": run.data.metrics}
+        | {"metrics": run.data.metrics, "params": run.data.params, "start": run.info.start_time}
         for run in found
     ]
 
 
 @linux
 def test_the_next_command_closes_the_run_of_a_killed_process(here: Path) -> None:
+    before = time.time()
     process = start(here, *ONE, after=0, pace=300)
-    (run,) = runs(here)
-    assert run["status"] == "RUNNING"
-    finish(here, "-m", "rewriter=none")  # a grid: it closes what is dead, and no run that lives
-    first, *_ = runs(here)
-    assert (first["id"], first["status"]) == (run["id"], "RUNNING")
+    started = time.time()
+    finish(here, *ONE)  # another run, which closes what is dead, and no run that lives
+    finish(here, "-m", "rewriter=none")
+    assert [(each["kind"], each["status"]) for each in runs(here)] == [
+        ("run", "FINISHED"),
+        ("sweep", "FINISHED"),
+        ("run", "FINISHED"),
+    ]
     kill(process)
-    finish(here, *ONE)
+    finish(here, "-m", "rewriter=last_n")  # a grid too
     states = [(each["kind"], each["status"]) for each in runs(here)]
-    assert states == [("run", "KILLED"), ("sweep", "FINISHED"), ("run", "FINISHED"), ("run", "FINISHED")]
-    assert runs(here)[0]["tags"]["convrag.error"] == f"process {process.pid} on {os.uname().nodename} was killed"
+    assert states[:2] == [("run", "KILLED"), ("run", "FINISHED")]
+    first, *_ = runs(here)
+    assert before < first["start"] / 1000 < started
+    assert first["tags"]["convrag.error"] == f"process {process.pid} on {os.uname().nodename} was killed"
+    assert not list(here.glob("outputs/mlflow/unlogged/*.json"))
+    assert first["params"]["rewriter"] == "none"
 
 
 @linux

@@ -167,7 +167,7 @@ def test_stages_that_need_each_other_are_told_so(wire: Any) -> None:
 
 
 def test_a_group_without_a_choice_is_named(wire: Any) -> None:
-    with pytest.raises(ConfigError, match=r"no embedder is chosen: embedder=\.\.\. \(letters\)"):
+    with pytest.raises(ConfigError, match=r"no embedder is chosen; embedder=\.\.\. \(letters\)"):
         wire(embedder=None).get("rewriter")
 
 

@@ -1,0 +1,54 @@
+"""The arguments of a command before Hydra reads them: flags stand first, and unknown ones are told what to type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from hydra._internal.utils import get_args_parser
+
+from convrag.api.errors import ConfigError
+
+BASELINE = "sweep.baseline"
+
+
+def prepare_arguments(arguments: Sequence[str]) -> list[str]:
+    """The arguments as Hydra reads them.
+
+    Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Overrides that are
+    the value of sweep.baseline are put in quotation marks, of which a user need not know.
+
+    Raises:
+        ConfigError: a flag is unknown.
+    """
+    known, rest = get_args_parser().parse_known_args(list(arguments))
+    if unknown := [argument for argument in rest if argument.startswith("-")]:
+        raise ConfigError(_explain_flag(unknown[0]))
+    overrides = {*known.overrides, *rest}
+    flags = [argument for argument in arguments if argument not in overrides]
+    return [*flags, *(_quote_baseline(argument) for argument in arguments if argument in overrides)]
+
+
+def is_multirun(arguments: Sequence[str]) -> bool:
+    """Whether they ask for a grid."""
+    return any(argument in ("-m", "--multirun") for argument in arguments)
+
+
+def _explain_flag(flag: str) -> str:
+    name = flag.lstrip("-")
+    if "=" in name:
+        return f"{flag}: an override has no dashes: {name}"
+    flags = sorted(_list_flags())
+    if similar := get_close_matches(flag, flags, n=1):
+        return f"{flag}: there is no such flag. Did you mean {similar[0]}?"
+    return f"{flag}: there is no such flag; overrides have no dashes ({name}=...), flags are {', '.join(flags)}"
+
+
+def _list_flags() -> Iterator[str]:
+    for action in get_args_parser()._actions:
+        yield from [name for name in action.option_strings if name.startswith("--")][:1]
+
+
+def _quote_baseline(argument: str) -> str:
+    key, _, value = argument.partition("=")
+    return f"{key}='{value}'" if key == BASELINE and "=" in value and value[0] not in "'\"" else argument

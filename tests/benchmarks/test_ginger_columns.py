@@ -1,0 +1,53 @@
+"""GINGER's two columns in docs/systems.md: an answer by default, and with one value as published.
+
+Each pair is cut to the shorter, and compared by the share of the reference answer's content words, on MTRAG's
+reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud.
+"""
+
+# ruff: noqa: T201 - the figures are what benchmarks are for
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from convrag.store.store import Store
+from convrag_clusterers.lsa import LsaClusterer
+from convrag_datasets.mtrag import MtragDataset
+from convrag_ginger.generator import GingerGenerator
+from convrag_ginger.sentences_detector import SentencesDetector
+from convrag_ginger.summarizer import LlmSummarizer
+from convrag_offline.extractive import ExtractiveLLM
+from convrag_offline.lsa import LsaEmbedder
+from convrag_retrieval.bm25_ranker import BM25Ranker
+from mtrag_contexts import answer_turns, compare_answers, read_turns
+
+PUBLISHED: dict[str, dict[str, Any]] = {
+    "ranker=bm25_okapi": {"ranker": BM25Ranker(variant="okapi")},
+    "least_nuggets=2 outliers=own": {"least_nuggets": 2, "outliers": "own"},
+    "outliers=own": {"outliers": "own"},
+    "duplicates=null": {"duplicates": None},
+    "unsupported=keep": {"unsupported": "keep"},
+}
+
+
+def test_columns(mtrag_path: Path, tmp_path: Path) -> None:
+    turns = read_turns(mtrag_path)
+    dataset = MtragDataset(path=mtrag_path, domain="clapnq+cloud")
+    store = Store(tmp_path)
+    llm = ExtractiveLLM(dataset=dataset, store=store)
+    default: dict[str, Any] = {
+        "llm": llm,
+        "detector": SentencesDetector(),
+        "clusterer": LsaClusterer(),
+        "embedder": LsaEmbedder(dataset=dataset, store=store),  # least_nuggets=2 asks it where a nugget alone belongs
+        "ranker": BM25Ranker(),
+        "summarizer": LlmSummarizer(llm=llm),
+    }
+    ours = answer_turns(turns, GingerGenerator(**default))
+    for name, value in PUBLISHED.items():
+        theirs = answer_turns(turns, GingerGenerator(**(default | value)))
+        one, two, p = compare_answers(turns, ours, theirs)
+        same = sum(a == b for a, b in zip(ours, theirs, strict=True))
+        print(f"{name:28} default {one:.3f}  published {two:.3f}  p {p:.3f}  {same} of {len(turns)} answers are equal")
+        assert one > two - 0.01, "a default that loses has no reason"
