@@ -11,20 +11,30 @@ Values = dict[str, list[float]]
 
 
 def run_result(
-    overrides: str, values: Values, name: str = "", *, domains: tuple[str, ...] = ("a",), **summary: Any
+    overrides: str,
+    values: Values,
+    name: str = "",
+    *,
+    domains: tuple[str, ...] = ("a",),
+    words: float | None = None,
+    **summary: Any,
 ) -> RunResult:
-    """A run with these scores, conversation -> turns; conversations take turns in the domains."""
+    """A run with these scores, conversation -> turns; conversations take turns in the domains.
+
+    R@5 is half of nDCG@5; `words` is the same in all turns, where it is given.
+    """
+    same = {} if words is None else {"words": words}
     scores = Scores()
     for index, (conversation, turns) in enumerate(values.items()):
         for position, value in enumerate(turns, 1):
             who = f"{conversation}:{position}", conversation, domains[index % len(domains)], position
-            scores.add(*who, {"nDCG@5": value, "R@5": value / 2})
+            scores.add(*who, {"nDCG@5": value, "R@5": value / 2, **same})
     places: dict[str, list[float]] = {}
     for place, value in zip(scores.domains, scores.measures["nDCG@5"], strict=True):
         places.setdefault(place, []).append(value)
     every = [value for turns in values.values() for value in turns]
     made: dict[str, Any] = {
-        "overall": {"nDCG@5": sum(every) / len(every), "R@5": sum(every) / len(every) / 2},
+        "overall": {"nDCG@5": sum(every) / len(every), "R@5": sum(every) / len(every) / 2, **same},
         "domains": {place: {"nDCG@5": sum(v) / len(v), "R@5": sum(v) / len(v) / 2} for place, v in places.items()},
         "scored": {"overall": len(every)},
         "turns": len(every),

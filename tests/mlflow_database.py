@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
+from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
 LIBRARIES = ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite")
@@ -23,3 +26,27 @@ def copy_database(database: Path, folder: Path) -> None:
     """Put a copy where commands in this folder look for theirs."""
     (folder / "outputs").mkdir()
     (folder / "outputs/mlflow.db").write_bytes(database.read_bytes())
+
+
+def read_runs(folder: Path) -> list[dict[str, Any]]:
+    """All runs of the experiment, oldest first."""
+    from mlflow import MlflowClient
+
+    with chdir(folder), warnings.catch_warnings(action="ignore"):  # of its own libraries
+        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
+        experiment = client.get_experiment_by_name("convrag")
+        found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]) if experiment else []
+        return [
+            {
+                "start": run.info.start_time,
+                "end": run.info.end_time,
+                "id": run.info.run_id,
+                "status": run.info.status,
+                "tags": run.data.tags,
+                "params": run.data.params,
+                "metrics": run.data.metrics,
+                "steps": [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")],
+                "files": [item.path for item in client.list_artifacts(run.info.run_id)],
+            }
+            for run in found
+        ]

@@ -1,4 +1,4 @@
-"""Answerable turns of MTRAG with their reference contexts, which parts of these answer them, and how answers compare.
+"""Answerable turns of MTRAG with their reference contexts, and which parts of these answer them.
 
 Gold: the sentences of a turn's contexts that are added greedily to raise the sum of ROUGE-1 and ROUGE-2 F1 with the
 reference answer (the oracle of Nallapati et al. 2017). Contexts of a turn overlap, and
@@ -19,16 +19,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from convrag.api.stages import Generator
-from convrag.api.types import Evidence, EvidenceItem, Passage, Question, Turn
+from convrag.api.types import Passage, Question, Turn
 from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.stemming import stem_words
-from convrag_compare.significance import compute_sign_flip_p
-from convrag_ginger.tokens import split_words, stem_content_words
-from convrag_judging.answers import split_words as split_answer
-from convrag_judging.answers import truncate_answer
+from convrag_ginger.tokens import split_words
 
 DOMAINS = ("clapnq", "cloud")
 HALVES = {0: "development", 1: "test"}
@@ -155,37 +149,6 @@ def _count_grams(words: Sequence[str], n: int) -> Counter[Any]:
 def _f1(found: Counter[Any], wanted: Counter[Any]) -> float:
     common = (found & wanted).total()
     return 2 * common / (found.total() + wanted.total()) if common else 0.0
-
-
-def answer_turns(turns: Sequence[ContextTurn], generator: Generator) -> list[str]:
-    """The answers of a generator that sees the contexts."""
-    shown = [Evidence(tuple(EvidenceItem(n, p, p.content) for n, p in enumerate(t.passages, 1))) for t in turns]
-    return [generator.generate(turn.question, seen).text for turn, seen in zip(turns, shown, strict=True)]
-
-
-def compare_answers(turns: Sequence[ContextTurn], ours: list[str], others: list[str]) -> tuple[float, float, float]:
-    """Compare answers at equal length.
-
-    Returns:
-        The mean share of the reference's content words that our answers and the others have, each pair cut to the
-        shorter, and the p-value of their difference (sign flips of conversations).
-    """
-    values = []
-    for turn, *pair in zip(turns, ours, others, strict=True):
-        words = min(len(split_answer(text)) for text in pair)
-        wanted = stem_content_words(turn.reference)
-        found = [set(stem_content_words(truncate_answer(text, words))) for text in pair]
-        values.append([sum(word in has for word in wanted) / len(wanted) for has in found])
-    rows = np.array(values)
-    return float(rows[:, 0].mean()), float(rows[:, 1].mean()), compute_p(turns, rows[:, 0] - rows[:, 1])
-
-
-def compute_p(turns: Sequence[ContextTurn], differences: Sequence[float]) -> float:
-    """The p-value of the differences of turns, with the conversation as the unit."""
-    totals: Counter[str] = Counter()
-    for turn, difference in zip(turns, differences, strict=True):
-        totals[turn.conversation] += difference  # type: ignore[assignment]
-    return float(compute_sign_flip_p(np.array(list(totals.values()))[:, None])[0])
 
 
 def select(turns: Sequence[ContextTurn], domain: str, half: int | None) -> list[int]:

@@ -157,7 +157,7 @@ def convrag_register(register):
 NOTING = ("plugins=[noting.py]", "rewriter=noting", "limit=1", "generator=none")
 REFERENCES: list[tuple[int, tuple[str, ...]]] = [
     (0, (*NOTING, "rewriter.word=${oc.env:PLAIN}")),
-    (0, (*NOTING, "rewriter.words={deep: ['${oc.env:OPENAI_API_KEY}']}", "tracker=none")),
+    (0, (*NOTING, "+rewriter.words={deep: ['${oc.env:OPENAI_API_KEY}']}", "tracker=none")),
     (0, (*NOTING, "rewriter.word=${oc.env:OPENAI_API_KEY}", "+rewriter.words.again=${rewriter.word}")),
     (0, ("-m", "top_n=1,2", *NOTING, "rewriter.word=${oc.env:PLAIN}")),
     (0, ("-m", *NOTING, "rewriter.word=a,${oc.env:MY_SERVER}")),
@@ -190,7 +190,7 @@ def test_a_reference_to_the_environment_is_never_resolved_in_what_is_written(
 
 def test_mlflow_has_the_reference(tmp_path: Path) -> None:
     (tmp_path / "noting.py").write_text(PLUGIN)
-    arguments = (*NOTING, "rewriter.word=${oc.env:PLAIN}", "limit=${oc.decode:${oc.env:LIMIT}}")
+    arguments = (*NOTING, "rewriter.word=${oc.env:PLAIN}", "limit=${oc.env:LIMIT}")
     done = run_convrag(arguments, tmp_path, environment={**ENVIRONMENT, "LIMIT": "1"}, libraries=LIBRARIES)
     assert done.returncode == 0, done.stderr
     (logged,) = tmp_path.glob("outputs/mlflow/*/artifacts/config.yaml")

@@ -151,13 +151,35 @@ def test_a_baseline_that_is_no_cell_ends_the_grid_before_it_begins(tmp_path: Pat
     assert not (tmp_path / "outputs/sweeps").exists()
 
 
-def test_a_baseline_is_named_as_it_is_typed_and_an_unknown_metric_is_told(tmp_path: Path) -> None:
-    settings = ("sweep.baseline=rewriter=last_n+limit=1", "sweep.metric=nDCG@7")
+def test_a_baseline_and_several_metrics_are_named_as_they_are_typed(tmp_path: Path) -> None:
+    settings = ("sweep.baseline=rewriter=last_n+limit=1", "sweep.metric=nDCG@3,R@5")
     done = convrag("rewriter=none,last_n", "generator=none", "limit=1", *settings, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "sweep.metric=nDCG@7 was not measured; R@1 decides. There are R@1, R@3" in done.stderr
+    assert "[2/2] nDCG@3 0." in done.stderr
     (board,) = tmp_path.glob("outputs/sweeps/*/leaderboard.md")
     assert "the baseline, `rewriter=last_n`" in board.read_text()
+    assert "| nDCG@3 [95 %] | to baseline [95 %] | p (Holm) | R@5 [95 %] |" in board.read_text()
+
+
+def test_a_metric_that_no_cell_can_have_ends_the_grid_before_it_begins(tmp_path: Path) -> None:
+    done = convrag("rewriter=none,last_n", "generator=none", "limit=1", "sweep.metric=nDCG@7", folder=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("convrag: sweep.metric=nDCG@7: no metric gives it. There are nDCG@5, R@1, R@3")
+    assert not (tmp_path / "outputs/sweeps").exists()
+
+
+def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
+    """Four rows of the same nDCG@5 say nothing: the answers differ, and it is said that the rankings cannot."""
+    grid = ("clusterer=lsa,kmeans", "ranker=bm25,embedding", "history=gold", "limit=5")
+    done = convrag(*grid, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "clusterer, ranker: no difference in nDCG@5; they move ROUGE-L, " in done.stderr
+    assert "ROUGE-L, in the same order" in done.stdout
+    per_cell = [line for line in done.stderr.splitlines() if "[2/4]" in line]
+    assert len(per_cell) == 2
+    assert "nDCG@5 0." in per_cell[1]
+    assert "ROUGE-L 0." in per_cell[1]
+    assert "Stage calls" not in done.stdout
 
 
 def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:

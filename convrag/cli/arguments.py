@@ -9,24 +9,29 @@ from hydra._internal.utils import get_args_parser
 
 from convrag.api.errors import ConfigError
 
-BASELINE = "sweep.baseline"
+BASELINE, METRIC = "sweep.baseline", "sweep.metric"
+
+EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
 
 
 def prepare_arguments(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra reads them.
 
     Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Overrides that are
-    the value of sweep.baseline are put in quotation marks, of which a user need not know.
+    the value of sweep.baseline are put in quotation marks, of which a user need not know, and so are the measures of
+    sweep.metric=nDCG@5,ROUGE-L, which would be a factor otherwise.
 
     Raises:
-        ConfigError: a flag is unknown.
+        ConfigError: a flag is unknown, or the run's folder has no name.
     """
     known, rest = get_args_parser().parse_known_args(list(arguments))
     if unknown := [argument for argument in rest if argument.startswith("-")]:
         raise ConfigError(_explain_flag(unknown[0]))
+    if empty := [argument for argument in arguments if argument in EMPTY_FOLDERS]:
+        raise ConfigError(f"{empty[0]}: name a folder. The one that you are in would be filled with the run's files.")
     overrides = {*known.overrides, *rest}
     flags = [argument for argument in arguments if argument not in overrides]
-    return [*flags, *(_quote_baseline(argument) for argument in arguments if argument in overrides)]
+    return [*flags, *(_quote_value(argument) for argument in arguments if argument in overrides)]
 
 
 def is_multirun(arguments: Sequence[str]) -> bool:
@@ -49,6 +54,7 @@ def _list_flags() -> Iterator[str]:
         yield from [name for name in action.option_strings if name.startswith("--")][:1]
 
 
-def _quote_baseline(argument: str) -> str:
+def _quote_value(argument: str) -> str:
     key, _, value = argument.partition("=")
-    return f"{key}='{value}'" if key == BASELINE and "=" in value and value[0] not in "'\"" else argument
+    sign = {BASELINE: "=", METRIC: ","}.get(key)
+    return f"{key}='{value}'" if sign and sign in value and value[0] not in "'\"[" else argument

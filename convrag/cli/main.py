@@ -15,7 +15,7 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.types import RunMode
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
@@ -34,6 +34,7 @@ from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, che
 from convrag.config.messages import HYDRA_ERRORS, explain
 from convrag.config.named_files import files_in_command
 from convrag.config.secret_checks import refuse_secrets_in_command
+from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
@@ -129,8 +130,8 @@ class Jobs:
         """
         make_streams_printable()  # for a process of a launcher's
         chosen = HydraConfig.get()
-        folder, metric = Path(chosen.runtime.output_dir), str(config.sweep.metric)
-        note_kept(str(config.store.path))
+        folder, metrics = Path(chosen.runtime.output_dir), read_metric_names(OmegaConf.select(config, "sweep.metric"))
+        note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
             check_config(config, Command.read())
@@ -139,12 +140,12 @@ class Jobs:
         if chosen.mode is not RunMode.MULTIRUN:
             self.status = _run_alone(folder, execute)
         elif find_sweep_id(folder):
-            return _run_cell(list(chosen.overrides.task), folder, execute, metric)
+            return _run_cell(list(chosen.overrides.task), folder, execute, metrics)
         else:
-            status, value = _run_for_sweeper(folder, execute, metric)
+            status, value = _run_for_sweeper(folder, execute, metrics)
             self.status = max(self.status, status)
             return value
-        return nan if self.status else read_metric(folder, metric)
+        return nan if self.status else read_metric(folder, metrics)
 
 
 def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
@@ -164,13 +165,13 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     return status
 
 
-def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metric: str) -> float:
+def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> float:
     from convrag.sweep.cell import run_cell
 
-    return run_cell(overrides, folder, execute, metric)
+    return run_cell(overrides, folder, execute, metrics)
 
 
-def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> tuple[int, float]:
+def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
     """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
     try:
         status = execute()
@@ -180,8 +181,9 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metric: str) -> t
         log.warning("the sweeper gets the value of a partial run: see %s", folder / "summary.md")
     elif status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
-    if isnan(value := read_metric(folder, metric)):
-        log.warning("sweep.metric=%s was not measured: the sweeper gets no value of %s", metric, folder)
+    if isnan(value := read_metric(folder, metrics)):
+        what = f"sweep.metric={metrics[0]}" if metrics else "nothing"
+        log.warning("%s was not measured: the sweeper gets no value of %s", what, folder)
     return status, value
 
 

@@ -13,6 +13,7 @@
 * `citing`: the file and the line of YAML that an error is about.
 * `grammar`: arguments that are no overrides, and what to type instead.
 * `known_keys`: keys that nothing reads.
+* `unused`: choices that no stage of the run asks for.
 * `yaml_files`: YAML is read so that an error names the file and the line.
 * `yaml_places`: where in a YAML file a key stands, or a choice.
 """

@@ -35,6 +35,8 @@ def explain_choice(overrides: Iterable[str], registry: Registry) -> ConfigError 
         group, names = key.partition("@")[0], [name.strip() for name in value.strip("[] ").split(",")]
         if not key:
             return ConfigError(f"{override}: {_advise(override, registry)}")
+        if override.startswith("+") and key in GROUPS:
+            return ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
         if group not in GROUPS or group in SEVERAL or "${" in value:
             continue
         if value.startswith("[") and len(names) > 1:
@@ -58,9 +60,13 @@ def _advise(argument: str, registry: Registry) -> str:
         return _advise_on_word(argument, registry)
     if not key.strip("+~ "):
         return "the key is missing before '='. An override is written key=value"
+    if key != key.strip() or value != value.lstrip():
+        return f"an override has no blanks beside '=': {key.strip()}={value.strip()}"
+    if any(value.count(one) != value.count(other) for one, other in ("()", "[]", "{}")):
+        return "a bracket is opened and not closed, or the other way round"
     if value.rstrip().endswith(",") or value.lstrip().startswith(","):
         return f"a comma stands between two values: -m {key}=one,two"
-    if any(sign in value for sign in "=;:{}[]()'\"\\") and not value.startswith(("[", "{", "'", '"')):
+    if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(("[", "{", "'", '"')):
         return f"a value with such signs stands in quotation marks, twice for the shell: '{key}=\"{value}\"'"
     return ""
 

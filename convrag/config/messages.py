@@ -91,11 +91,14 @@ def _explain_text(error: Exception, registry: Registry, command: Command) -> Con
         return cite_key(wrong, command)
     if isinstance(cause, ValidationError) and (match := _MERGE.search(text)):
         return ConfigError(f"{match[1]}: {str(cause).splitlines()[0]}")
-    return _cite_any(_plain_error(cause if isinstance(cause, OmegaConfBaseException) else error), text)
+    return _cite_any(_plain_error(cause if isinstance(cause, OmegaConfBaseException) else error), text, command)
 
 
-def _cite_any(error: ConfigError, text: str) -> ConfigError:
+def _cite_any(error: ConfigError, text: str, command: Command) -> ConfigError:
     """The error, with the best place that is known."""
+    typed = next((override for override in command.overrides if "${" in override), "")
+    if typed and "nterpolation" in str(error):
+        return ConfigError(f"{typed}: {error}")
     if str(error).startswith(("Merge error", "Cannot merge")):
         error = cite_flat(error)
     if "nterpolation" in str(error):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +12,8 @@ from convrag.api.errors import ConfigError, UnknownName
 
 DEFAULT_METRICS = ("ranking", "answers")
 """The metrics of conf/config.yaml. Where one of them finds nothing to measure, nobody asked for it: nothing is said."""
+
+_COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
 
 HISTORIES = ("generated", "gold", "none")
 
@@ -31,7 +36,13 @@ class StoreSettings:
 class SweepSettings:
     """What concerns a grid as a whole (`-m`)."""
 
-    metric: str = field(default="nDCG@5", metadata={"help": "the measure by which a grid's cells are compared"})
+    metric: Any = field(
+        default=None,
+        metadata={
+            "help": "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
+            "order; unless given, one for each metric: nDCG@5 and ROUGE-L"
+        },
+    )
     baseline: str | None = field(
         default=None, metadata={"help": "overrides of the cell to compare with: rewriter=none+ranker=bm25"}
     )
@@ -66,5 +77,24 @@ class Settings:
             value: Any = getattr(self, name)
             if isinstance(value, int) and value < least:
                 raise ConfigError(f"{name}={value}: it must be at least {least}")
+            if isinstance(value, int) and value > sys.maxsize:
+                raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
+
+
+def read_metric_names(value: Any) -> tuple[str, ...]:
+    """The measures in a value of `sweep.metric`: a list, or a text with commas between names; empty for None.
+
+    Raises:
+        ConfigError: the value is neither, or names a measure twice.
+    """
+    if isinstance(value, str):
+        names: list[Any] = [name.strip() for name in _COMMA.split(value)]
+    elif isinstance(value, Iterable):
+        names = list(value)
+    else:
+        names = [] if value is None else [value]
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise ConfigError(f"sweep.metric={value}: it must name measures, each once, as [nDCG@5,ROUGE-L] does")
+    return tuple(names)

@@ -86,7 +86,7 @@ def _names_options(value: str, group: str, registry: Registry) -> bool:
 
 def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
     parsed = [_parse(override) for override in overrides]
-    swept = {each.key for each in parsed if each and each.value and _is_sweep(each.value)}
+    swept = {each.key for each in parsed if each and each.value and is_sweep(each.value)}
     return [
         str(each._replace(value=f"choice({each.value})")) if each and _belongs_to(each, swept) else override
         for each, override in zip(parsed, overrides, strict=True)
@@ -95,14 +95,14 @@ def _sweep_of_one(overrides: Sequence[str]) -> list[str]:
 
 def _belongs_to(override: Override, swept: set[str]) -> bool:
     """Whether an override sets something of a stage that is swept over, and is no sweep itself."""
-    if override.sign or not override.value or _is_sweep(override.value) or "${" in override.value:
+    if override.sign or not override.value or is_sweep(override.value) or "${" in override.value:
         return False
     place = override.key.partition("@")[2] or override.key
     stages = {key.partition("@")[2] or key for key in swept}
     return any(place.startswith(f"{stage}.") for stage in stages)
 
 
-def _is_sweep(value: str) -> bool:
+def is_sweep(value: str) -> bool:
     """Whether Hydra reads several values in one: `a,b`, `choice(...)`, `range(...)`, `interval(...)`, `glob(...)`."""
     if re.match(r"(choice|range|interval|glob|shuffle|sort|tag)\(", value):
         return True

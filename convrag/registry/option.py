@@ -119,6 +119,17 @@ class Option:
         """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
         return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
 
+    def list_groups_of_run(self) -> list[str]:
+        """The groups of which this option is given the run's stage, read like `injected_groups`."""
+        return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]
+
+    def list_used_options(self) -> list[tuple[str, str]]:
+        """The group and the name of each option that this one has by default, read like `injected_groups`."""
+        parameters = self._any_parameters().items()
+        defaults = [(each.group, self.defaults.get(name, each.used_option)) for name, each in parameters]
+        named = [(group, used.option if isinstance(used, Use) else used) for group, used in defaults]
+        return [(group, used) for group, used in named if group and used]
+
     def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
         written = self.source_parameters

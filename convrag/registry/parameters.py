@@ -55,6 +55,16 @@ class Parameter:
         return self.default is inspect.Parameter.empty and not self.group and not self.injects_store
 
     @property
+    def used_option(self) -> str:
+        """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
+        return self.default.option if isinstance(self.default, Use) else ""
+
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the parameter is given the run's stage, unless it is given one of its own."""
+        return bool(self.group) and not self.used_option and self.default is not None
+
+    @property
     def optional(self) -> bool:
         """Whether None is a value."""
         return type(None) in union_members(self.type)

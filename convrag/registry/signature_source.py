@@ -59,6 +59,11 @@ class SourceParameter:
         found = re.fullmatch(r"(?:\w+\.)?use\((['\"])([^'\"]+)\1\)", self.default or "")
         return found[2] if found else ""
 
+    @property
+    def is_of_run(self) -> bool:
+        """Whether the parameter is given the run's stage, unless it is given one of its own."""
+        return bool(self.group) and not self.used_option and self.default != "None"
+
     def read_default(self) -> Any:
         """The default as a plain value; "???" where it has none. An expression stays the text that it is."""
         if self.default is None:

@@ -33,6 +33,7 @@ from convrag.score.reports import join_reports, keep_sound
 from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
+from convrag.sdk.progress import show_preparation
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
@@ -81,7 +82,7 @@ def run_experiment(
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
-    wiring.prepare()
+    wiring.prepare(show_preparation)
     source = ConversationWorkers(pipeline, conversations, settings)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
@@ -114,7 +115,7 @@ def evaluate_records(
     wiring.get("tracker")
     wiring.check()
     check_measures_differ(metrics)
-    wiring.prepare()
+    wiring.prepare(show_preparation)
     conversations = len({record.conversation_id for record in records})
     used = {"task", *(place.partition(".")[0] for place in wiring.stages)}
     run = replace(

@@ -16,7 +16,9 @@
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.
-* `progress`: progress bars.
+* `progress`: what is being done and how far it is, on the terminal and in the log.
+* `progress_display`: how that looks on a terminal.
+* `remaining_time`: how long a grid will take yet, and seconds in words.
 * `console`: the console that everything is printed on.
 * `markdown`: text of others in Markdown, and tables.
 * `retry_after`: the HTTP header Retry-After.

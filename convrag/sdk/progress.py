@@ -1,93 +1,175 @@
-"""Progress bars, shown on a terminal only."""
+"""What is being done and how far it is: rows on a terminal, and lines in the log for steps that took a while.
+
+All rows of a process stand in one display, whichever thread adds them: a bar of a grid's cells, one of the turns, and
+below them a row for each step that takes a while (an index, a model that is fitted).
+"""
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from convrag.sdk.remaining_time import CellProgress
 
 if TYPE_CHECKING:
-    from rich.progress import Progress
+    from rich.progress import Progress, TaskID
 
 T = TypeVar("T")
 
-_cells: tuple[int, int] | None = None
-"""The numbers of finished and of all cells of the grid that this process runs; None if it runs no grid."""
+log = logging.getLogger(__name__)
 
-_hidden = False
+_LOGGED = 1.0
+"""Seconds after which a step is worth a line in the log."""
+
+_TOLD = 5.0
+"""Seconds after which a step is worth a line on standard error, where that is no terminal."""
+
+
+_cell: CellProgress | None = None
+"""The cell that this process runs; None if it runs no grid."""
+
+_lock = threading.RLock()
+_display: Progress | None = None
+_rows = 0
 
 
 @contextmanager
-def within_grid(done: int, total: int, *, alone: bool) -> Iterator[None]:
-    """Show the progress of a grid beside the bar of each run in the block.
-
-    Args:
-        done: the number of cells of the grid before this run.
-        total: the number of all cells.
-        alone: whether this is the only process that shows bars on the terminal; if not, no bars are shown.
-    """
-    global _cells, _hidden
-    _cells, _hidden = (done, total), not alone
+def within_grid(done: int, total: int, *, alone: bool, seconds: Sequence[float] = ()) -> Iterator[CellProgress]:
+    """Show the progress of a grid above all other rows while the cell in the block runs; see CellProgress."""
+    global _cell
+    _cell = cell = CellProgress(done, total, alone, seconds)
     try:
-        yield
+        with _row("Cells", total=total, completed=done, cell=cell) as cell.advance:
+            yield cell
     finally:
-        _cells, _hidden = None, False
-
-
-def make_progress() -> Progress | None:
-    """Make a progress display on standard error, not yet started; None if that is not a terminal or bars are hidden."""
-    if _hidden or not sys.stderr.isatty():
-        return None
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from convrag.sdk.console import make_console
-
-    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    return Progress(*columns, console=make_console(stderr=True), transient=True)
+        _cell = None
 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Yield the items and show a progress bar, for work that takes a while: an index, a download."""
-    if (display := make_progress()) is None:
-        yield from items
-        return
-    with display:
-        yield from display.track(items, total=total, description=description)
+    """Yield the items and show how many were taken, for work that takes a while: an index, a download."""
+    with _step(description, total) as advance:
+        for item in items:
+            yield item
+            advance(1)
+
+
+@contextmanager
+def show_step(description: str) -> Iterator[None]:
+    """Show that a step runs which has no parts to count, with the time that it has taken so far."""
+    with _step(description, None):
+        yield
+
+
+@contextmanager
+def show_preparation(description: str) -> Iterator[None]:
+    """Show that a stage is prepared; the time that it takes says nothing of the next cell, which shares the stage."""
+    begun, cell = time.monotonic(), _cell
+    if cell:
+        cell.preparing = True
+    try:
+        with show_step(description):
+            yield
+    finally:
+        if cell:
+            cell.preparing = False
+            cell.prepared += time.monotonic() - begun
 
 
 @contextmanager
 def turn_progress(total: int) -> Iterator[Callable[[], None]]:
-    """Show the progress of a run; yields a function to call after each turn.
+    """Show the progress of a run; yields a function to call after each turn."""
+    cell = _cell
+    if cell:
+        cell.turns_started = time.monotonic()
+    with _row("Turns", total=total) as advance_turns:
 
-    In a grid, a second bar shows the progress of all cells. Its remaining time is estimated from the pace of this run.
-    """
-    if (display := make_progress()) is None:
-        yield lambda: None
-        return
-    rows = []
-    if _cells and total:
-        done, cells = _cells
-        rows.append((display.add_task("Cells", total=cells, completed=done), 1 / total))
-    rows.append((display.add_task("Turns", total=total), 1.0))
+        def advance() -> None:
+            if cell:
+                with _lock:
+                    cell.share = min(1.0, cell.share + 1 / total)
+                    cell.advance(1 / total)
+            advance_turns(1)
 
-    def advance() -> None:
-        for row, step in rows:
-            display.advance(row, step)
-
-    with display:
         yield advance
+
+
+@contextmanager
+def _step(description: str, total: int | None) -> Iterator[Callable[[float], None]]:
+    """A row for a step; where nothing is shown, a line after a while. The log has it with its seconds."""
+    start = time.monotonic()
+    teller = None
+    if not _is_shown() and (_cell is None or _cell.alone):
+        teller = threading.Timer(_TOLD, _tell, [f"convrag: {description} ...\n"])
+        teller.daemon = True
+        teller.start()
+    try:
+        with _row(description, total=total) as advance:
+            yield advance
+    finally:
+        if teller:
+            teller.cancel()
+        if (seconds := time.monotonic() - start) >= _LOGGED:
+            log.info("%s: %.1f s", description, seconds)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(line)
+
+
+def _is_shown() -> bool:
+    return (_cell is None or _cell.alone) and (_display is not None or sys.stderr.isatty())
+
+
+@contextmanager
+def _row(description: str, *, total: int | None, **fields: Any) -> Iterator[Callable[[float], None]]:
+    """Add a row to the display, which is there while it has rows; yields a function that advances it."""
+    if not _is_shown():
+        yield lambda steps: None
+        return
+    display, row = _add_row(description, total, fields)
+    try:
+        yield lambda steps: display.advance(row, steps)
+    finally:
+        _remove_row(display, row)
+
+
+def _add_row(description: str, total: int | None, fields: dict[str, Any]) -> tuple[Progress, TaskID]:
+    global _display, _rows
+    with _lock:
+        if _display is None:
+            from convrag.sdk.progress_display import make_display
+
+            _display = make_display()
+            _display.start()
+        _rows += 1
+        return _display, _display.add_task(description, total=total, **fields)
+
+
+def _remove_row(display: Progress, row: TaskID) -> None:
+    global _display, _rows
+    with _lock:
+        _rows -= 1
+        if _rows:
+            display.remove_task(row)
+        else:  # the last row stays until the display is taken away, so that it is seen once as it ended
+            _display = None
+            display.stop()
 
 
 @contextmanager
 def hide_transformers_bars() -> Iterator[None]:
     """Switch off the progress bars of transformers, which it draws for local files and without a terminal, too."""
-    from transformers.utils import logging
+    from transformers.utils import logging as transformers_logging
 
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
     try:
         yield
     finally:
         if shown:
-            logging.enable_progress_bar()
+            transformers_logging.enable_progress_bar()

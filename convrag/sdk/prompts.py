@@ -43,9 +43,12 @@ class PromptTemplate:
         self.task = task
         self.path = path or Path(str(resources.files(package).joinpath(f"{task}.jinja")))
         try:
-            self.source = self.path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"this prompt cannot be read ({error})", path=self.path) from error
+            self.source = self.path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise DataError(f"this prompt cannot be read ({error.strerror})", path=self.path) from error
+        except UnicodeDecodeError as error:
+            line = error.object.count(b"\n", 0, error.start) + 1
+            raise DataError(f"this is not UTF-8 ({error.reason})", path=self.path, line=line) from error
         self.messages = self._compile()
 
     @property

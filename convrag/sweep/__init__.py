@@ -3,6 +3,7 @@
 * `sweeper`: a grid from its plan to its reports. Hydra's plugin (hydra_plugins.convrag_sweeper) calls it.
 * `cells`: the cells of a grid are enumerated, drawn, and named.
 * `experiments`: which cells are the same experiment, and which factor made no difference.
+* `metric_checks`: whether the measures of `sweep.metric` are there, before a grid runs and at its end.
 * `cell`: one cell is run, and how it ended is noted in its folder.
 * `sweep_file`: what the processes of a grid must know of it stands in its folder.
 * `folders`: the names of the folders of sweeps and cells.

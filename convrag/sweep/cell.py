@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
+from convrag.sdk.remaining_time import format_duration
 from convrag.store.disk import DiskError, describe_disk_error
 from convrag.store.folder_lock import hold_folder
 from convrag.sweep.sweep_file import (
@@ -26,7 +27,7 @@ from convrag.sweep.sweep_file import (
     SWEEP_FILE,
     DamagedSweep,
     read_json,
-    read_metric,
+    read_scores,
     read_sweep,
     this_process,
     write_json,
@@ -35,7 +36,7 @@ from convrag.sweep.sweep_file import (
 log = logging.getLogger(__name__)
 
 
-def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int], metric: str) -> float:
+def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int], metrics: Sequence[str] = ()) -> float:
     """Run a cell, in whatever process it was launched. One that fails must not end the others: nothing is raised.
 
     Where a process of an earlier try still runs this cell (a job on a cluster outlives the command that sent it), it is
@@ -45,10 +46,10 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         overrides: of the cell.
         folder: of the cell.
         execute: runs it; returns an exit status, and may raise.
-        metric: the measure that decides (`sweep.metric`).
+        metrics: the measures to compare by (`sweep.metric`); with none, those that stand for the metrics of the run.
 
     Returns:
-        The value of the metric; NaN where the cell failed, or did not measure it.
+        The value of the first of the measures; NaN where the cell failed, or did not measure it.
 
     Raises:
         DiskError: files cannot be written: the disk is full, say.
@@ -59,29 +60,32 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
         place = next(number for number, cell in enumerate(launched) if cell["id"] == folder.name)
         number = f"[{place + 1}/{len(launched)}]"
-        _tell(f"{number} {launched[place]['name']}{_time_left(grid, launched, folder.parent)}")
         started = grid["started"]
+        seconds = _list_seconds(launched, folder.parent, started)
+        _tell(f"{number} {launched[place]['name']}{_estimate_left(grid, launched, folder.parent, seconds)}")
     except (KeyError, StopIteration) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
     with (
         hold_folder(folder, wait=True),
-        within_grid(place, len(launched), alone=grid.get("process") == this_process()),
+        within_grid(place, len(launched), alone=grid.get("process") == this_process(), seconds=seconds) as cell,
     ):
+        begun = time.monotonic()
         ending = _execute(folder, execute)
+        ending |= {"seconds": round(time.monotonic() - begun, 3), "prepared": round(cell.prepared, 3)}
         write_json(folder / CELL_FILE, {"overrides": list(overrides), "try": started, **ending})
     if ending["state"] == "failed":
         _tell(f"{number} this cell failed: {ending['error']}")
         return nan
-    value = read_metric(folder, metric)
-    notes = {"reused": " (reused)", "partial": f" (partial: {ending['error']})"}
-    _tell(f"{number} {_outcome(folder, metric, value)}{notes.get(ending['state'], '')}")
-    return value
+    scores = read_scores(folder, metrics) if (folder / METRICS_FILE).exists() else {}
+    how = {"reused": "reused", "partial": f"partial: {ending['error']}"}.get(ending["state"])
+    _tell(f"{number} {_describe_scores(scores)} ({how or format_duration(ending['seconds'])})")
+    return next(iter(scores.values()), nan)
 
 
-def _outcome(folder: Path, metric: str, value: float) -> str:
-    if not isnan(value):
-        return f"{metric} {value:.3f}"
-    return f"{metric} was not measured" if (folder / METRICS_FILE).exists() else "done"
+def _describe_scores(scores: Mapping[str, float]) -> str:
+    """`nDCG@5 0.495, ROUGE-L 0.166`; "done" for a task that measures nothing."""
+    parts = [f"{name} was not measured" if isnan(value) else f"{name} {value:.3f}" for name, value in scores.items()]
+    return ", ".join(parts) or "done"
 
 
 def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
@@ -121,12 +125,26 @@ def _written(folder: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def _time_left(grid: dict[str, Any], launched: Sequence[dict[str, Any]], folder: Path) -> str:
-    """How long the rest of the grid may take, by the cells that were done since it started."""
-    done = sum(read_json(folder / cell["id"] / CELL_FILE).get("try") == grid["started"] for cell in launched)
-    if not done:
+def _list_seconds(launched: Sequence[Mapping[str, Any]], folder: Path, started: float) -> list[float]:
+    """How long the cells took that ran since the grid started, without preparing stages, which others share.
+
+    One that was reused or failed says nothing of others.
+    """
+    endings = [read_json(folder / cell["id"] / CELL_FILE) for cell in launched]
+    ran = [each for each in endings if each.get("try") == started and each.get("state") in ("ok", "partial")]
+    return [float(each["seconds"]) - float(each["prepared"]) for each in ran if {"seconds", "prepared"} <= each.keys()]
+
+
+def _estimate_left(
+    grid: Mapping[str, Any], launched: Sequence[Mapping[str, Any]], folder: Path, seconds: Sequence[float]
+) -> str:
+    """How long the rest may take if cells take as long as those that ran; empty while none has ended."""
+    if not seconds:
         return ""
-    return f" (about {(time.time() - grid['started']) / done * (len(launched) - done):.0f} s left)"
+    ended = sum(read_json(folder / cell["id"] / CELL_FILE).get("try") == grid["started"] for cell in launched)
+    at_once = max(1.0, sum(seconds) / max(time.time() - grid["started"], 0.001))  # launchers may run several
+    left = sum(seconds) / len(seconds) * (len(launched) - ended) / at_once
+    return f" (about {format_duration(left)} left)"
 
 
 def _tell(line: str) -> None:

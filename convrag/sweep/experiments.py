@@ -18,10 +18,14 @@ _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 
 @dataclass(frozen=True)
 class Experiment:
-    """What a cell really runs: `identity` stands for its results, `groups` are those of which it uses the stage."""
+    """What a cell really runs: `identity` stands for its results, `groups` are those of which it uses the stage.
+
+    `measures` are all that its metrics may give; None where one of the metrics does not say.
+    """
 
     identity: str
     groups: frozenset[str]
+    measures: tuple[str, ...] | None = None
 
 
 def read_experiment(config: DictConfig) -> Experiment | None:
@@ -36,14 +40,15 @@ def read_experiment(config: DictConfig) -> Experiment | None:
             return None
         for group in ("dataset", *Stages._fields):
             wiring.get(group)
-        wiring.get_all("metrics")
+        listed = [metric.list_measures() for metric in wiring.get_all("metrics").values()]
     except Exception:
         return None
     settings = {
         key: value for key, value in wiring.config.items() if key not in GROUPS and key not in _OPERATIONAL_SETTINGS
     }
     groups = frozenset(place.partition(".")[0] for place in wiring.stages)
-    return Experiment(digest([wiring.collect_fingerprints(), settings]), groups)
+    measures = tuple(name for names in listed for name in names) if all(listed) else None
+    return Experiment(digest([wiring.collect_fingerprints(), settings]), groups, measures)
 
 
 def mark_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]) -> list[Cell]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from pathlib import Path
@@ -76,11 +77,29 @@ def read_ending(cell: Cell, started: float) -> Cell:
     return replace(cell, state=str(ending["state"]), error=str(ending.get("error", "")))
 
 
-def read_metric(folder: Path, metric: str) -> float:
-    """A measure of the run in a folder, over all its turns; NaN where there is none, or the file is damaged."""
+def read_scores(folder: Path, measures: Sequence[str] = ()) -> dict[str, float]:
+    """Measures of the run in a folder, over all its turns; NaN for those that it was not measured by.
+
+    Args:
+        folder: of a run.
+        measures: their names; with none, those that stand for the metrics of the run.
+    """
+    main = read_json(folder / METRICS_FILE).get("main_measures")
+    names = measures or (main if isinstance(main, list) else [])
+    every = read_all_scores(folder)
+    return {name: every.get(name, nan) for name in names if isinstance(name, str)}
+
+
+def read_all_scores(folder: Path) -> dict[str, float]:
+    """Every measure of the run in a folder, over all its turns; empty where there is none, or the file is damaged."""
     overall = read_json(folder / METRICS_FILE).get("overall")
-    value = overall.get(metric) if isinstance(overall, dict) else None
-    return float(value) if isinstance(value, int | float) else nan
+    values = overall.items() if isinstance(overall, dict) else ()
+    return {name: float(value) for name, value in values if isinstance(value, int | float)}
+
+
+def read_metric(folder: Path, measures: Sequence[str] = ()) -> float:
+    """The first of these measures of the run in a folder; NaN where there is none."""
+    return next(iter(read_scores(folder, measures).values()), nan)
 
 
 def this_process() -> dict[str, Any]:

@@ -17,13 +17,15 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.errors import ConvragError, NotReady
+from convrag.api.errors import ConfigError, ConvragError, NotReady
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.command import Command
 from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets
+from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
+from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
@@ -42,6 +44,7 @@ from convrag.sweep.cells import (
 )
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
+from convrag.sweep.metric_checks import check_metrics_were_measured, find_missing_metrics
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
 from convrag.turn.wiring import Wiring
 
@@ -107,6 +110,7 @@ def run_grid(grid: Grid) -> list[float]:
                 raise
         sweep = finish_sweep(sweep, started, observers)
     _raise_what_went_wrong(sweep, len(values))
+    check_metrics_were_measured(sweep, read_metric_names(settings_of(_without_hydra(grid.config)).sweep.metric))
     return values
 
 
@@ -148,8 +152,13 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     experiments = [read_experiment(_without_hydra(each)) for each in composed]
     cells = mark_same(cells, experiments)
     identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
-    notes = tuple(explain_same(cells, experiments))
+    used = [(each, known.groups) for each, known in zip(composed, experiments, strict=True) if known]
+    unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
+    notes = (*explain_same(cells, experiments), *unused)
     sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
+    metrics = read_metric_names(settings.metric)
+    if missing := find_missing_metrics(metrics, experiments):
+        raise ConfigError(missing)
     if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
         raise NotReady(problems)
     return sweep, observers
@@ -185,10 +194,12 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     try:
         if not sweep.interrupted:
             reports = observers.collect("convrag_sweep_report", sweep=sweep)
-            _publish(sweep.folder, reports)
+            for name, text in (file for report in reports for file in report.files.items()):
+                write_atomically(sweep.folder / name, text)
     finally:
-        for line in observers.collect("convrag_sweep_finished", sweep=sweep, reports=reports):
-            _say(line)
+        ends = observers.collect("convrag_sweep_finished", sweep=sweep, reports=reports)
+    for line in [*(line for report in reports for line in report.lines), *ends]:
+        _say(line)
     return sweep
 
 
@@ -202,14 +213,6 @@ def _remove_own_files(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     with suppress(OSError):
         folder.rmdir()
-
-
-def _publish(folder: Path, reports: Sequence[Report]) -> None:
-    for report in reports:
-        for name, text in report.files.items():
-            write_atomically(folder / name, text)
-        for line in report.lines:
-            _say(line)
 
 
 def _say(line: str) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -15,6 +16,7 @@ from convrag.api.stage import Stage
 from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.references import keep_references
+from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
@@ -77,12 +79,21 @@ class Wiring:
         }
 
     def check(self) -> None:
-        """Open the store and check every built stage. Raises NotReady with all problems; ConfigError for the store."""
+        """Open the store, check every built stage, and say which typed choices none of them uses.
+
+        Raises:
+            NotReady: with all problems.
+            ConfigError: the store cannot be opened.
+        """
         self.store.open()
         problems = [(place, problem) for place, _ in self._list_distinct() for problem in self.find_problems(place)]
         if problems:
             first = {problem: place for place, problem in reversed(problems)}  # the same message appears once
             raise NotReady([f"{self.describe_choice(place)}: {problem}" for problem, place in reversed(first.items())])
+        if not self.command.in_grid:
+            used = {place.partition(".")[0] for place in self.stages}
+            for sentence in find_unused(self.config, self.command, used, self.registry):
+                log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
         """Return messages about missing libraries of the stage at a place, or else those of its own check."""
@@ -90,10 +101,15 @@ class Wiring:
         missing = missing_extra(stage.requires, "it")
         return [str(missing)] if missing else list(stage.check())
 
-    def prepare(self) -> None:
-        """Prepare every built stage: load models, build indexes."""
-        for _, stage in self._list_distinct():
-            pool.prepare(stage)
+    def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
+        """Prepare every built stage: load models, build indexes.
+
+        Args:
+            watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
+        """
+        for place, stage in self._list_distinct():
+            with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
+                pool.prepare(stage)
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""

@@ -95,6 +95,15 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
     )
 
 
+def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
+    """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
+    ran = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
+    usage = sum((each for summary in ran if summary for each in summary.usage.values()), Usage())
+    failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
+    spent = f", ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
+    return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
+
+
 _HEAD = ["seconds", "ms per turn", "ms in full", "turns", *_COUNTS, "cost $", "spent $"]
 
 

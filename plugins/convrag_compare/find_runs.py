@@ -12,6 +12,7 @@ from omegaconf import OmegaConf
 
 from convrag import ConfigError
 from convrag.api.groups import OPTION_KEY
+from convrag.run.manifest import MANIFEST
 from convrag.sweep.sweep_file import CELL_FILE, read_json, read_sweep
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
@@ -20,7 +21,7 @@ _MLFLOW_ID = re.compile(r"[0-9a-f]{32}")
 
 
 def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[RunResult]:
-    """Find and read runs, in the order given.
+    """Find and read runs, in the order given; of those that are the same experiment with the same scores, the first.
 
     Args:
         runs: folders of runs or grids, globs of such folders, or MLflow ids (of a grid: all its runs).
@@ -37,7 +38,9 @@ def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[Ru
     results = [
         read_run_result(folder, name, _read_choices(folder)) for folder, name in zip(folders, names, strict=True)
     ]
-    return _make_distinct(_add_defaults(results, folders))
+    kept = _join_repeated(results, folders)
+    folders = [folder for folder, result in zip(folders, kept, strict=True) if result]
+    return _make_distinct(_add_defaults([result for result in kept if result], folders))
 
 
 def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]:
@@ -80,6 +83,33 @@ def _find_shortest_names(folders: Sequence[Path]) -> list[str]:
 def _read_choices(folder: Path) -> dict[str, str]:
     path = folder / ".hydra" / "overrides.yaml"
     return parse_overrides(list(OmegaConf.load(path))) if path.exists() else {}
+
+
+def _join_repeated(results: Sequence[RunResult], folders: Sequence[Path]) -> list[RunResult | None]:
+    """The runs, with the names of others that repeat them in `repeated_by`; None in the place of these others.
+
+    Runs of the same experiment whose scores differ (a model may answer otherwise) stay, each by itself.
+    """
+    kept: list[RunResult | None] = []
+    first: dict[str, int] = {}
+    for place, (result, folder) in enumerate(zip(results, folders, strict=True)):
+        identity = _read_identity(folder) if result.has_scores else ""
+        original = kept[first[identity]] if identity in first else None
+        if original and original.scores == result.scores:
+            kept[first[identity]] = replace(original, repeated_by=(*original.repeated_by, result.name))
+            kept.append(None)
+        else:
+            kept.append(result)
+            if identity:
+                first.setdefault(identity, place)
+    return kept
+
+
+def _read_identity(folder: Path) -> str:
+    """What stands for the experiment of a run; empty for scores of files (task=evaluate), which nothing identifies."""
+    task = _load_mapping(folder / ".hydra" / "config.yaml").get("task")
+    is_run = isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"
+    return str(read_json(folder / MANIFEST).get("identity", "")) if is_run else ""
 
 
 def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[RunResult]:

@@ -1,12 +1,13 @@
-"""The leaderboard: the mean of each run with its interval, and its difference to the baseline with a p-value."""
+"""The leaderboard: the means of each run with their intervals, and its differences to the baseline with p-values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import nan
 
 from convrag_compare.factors import find_factors
+from convrag_compare.movements import Movement, find_movements
 from convrag_compare.paired_differences import (
     Difference,
     estimate_differences,
@@ -14,30 +15,37 @@ from convrag_compare.paired_differences import (
     subtract_scores,
 )
 from convrag_compare.run_result import RunResult
+from convrag_compare.shared_turns import Shared, share_turns
 from convrag_compare.significance import correct_by_holm
 
 
 @dataclass(frozen=True)
-class Row:
-    """One run of a leaderboard.
+class Score:
+    """A run by one measure.
 
     Args:
-        result: the run.
-        mean: of the metric; NaN for a run without scores.
-        low: the lower end of the mean's 95 % interval.
+        mean: of the measure; NaN for a run that was not measured by it.
+        low: the lower end of the mean's 95 % interval; NaN over fewer than five conversations.
         high: its upper end.
-        domains: for each domain, the mean of the metric and the ends of its interval.
+        domains: for each domain, the mean of the measure and the ends of its interval.
         difference: to the baseline; None for the baseline itself, and for a run that shares no scored turn with it.
         corrected: the p-value of the difference, corrected by Holm's method.
     """
 
-    result: RunResult
-    mean: float
-    low: float
-    high: float
-    domains: dict[str, tuple[float, float, float]]
+    mean: float = nan
+    low: float = nan
+    high: float = nan
+    domains: Mapping[str, tuple[float, float, float]] = field(default_factory=dict)
     difference: Difference | None = None
     corrected: float = nan
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of a leaderboard, with its score by each measure that the leaderboard compares."""
+
+    result: RunResult
+    scores: Mapping[str, Score]
 
 
 @dataclass(frozen=True)
@@ -45,66 +53,102 @@ class Leaderboard:
     """The compared runs.
 
     Args:
-        metric: the measure that decides.
+        metrics: the measures by which they are compared; the first one orders them. Empty where nothing was measured.
         factors: factor -> its levels.
-        measures: all that some run was measured by.
+        measures: all that some run was measured by, those of `metrics` first.
         domains: those with a mean of their own; empty where there is but one.
         rows: the runs, best first; those that failed come last.
         baseline: the run that the others are compared with, if any.
+        movements: factor -> which measures differ between runs that differ in this factor alone.
+        shared: the turns on which runs are compared that were scored on different ones.
     """
 
-    metric: str
+    metrics: list[str]
     factors: dict[str, list[str]]
     measures: list[str]
     domains: list[str]
     rows: list[Row]
     baseline: RunResult | None
+    movements: Mapping[str, Movement]
+    shared: Sequence[Shared]
+
+    def list_differing(self) -> list[str]:
+        """The compared measures by which not all runs are equal; the first one where all are."""
+        found = [name for name in self.metrics if len({row.result.overall.get(name) for row in self.rows}) > 1]
+        return found or self.metrics[:1]
 
 
-def build_leaderboard(results: Sequence[RunResult], metric: str, baseline: RunResult | None) -> Leaderboard:
-    """Compare runs by a metric, each with the baseline where there is one.
+def build_leaderboard(results: Sequence[RunResult], metrics: Sequence[str], baseline: RunResult | None) -> Leaderboard:
+    """Compare runs by some measures, each with the baseline where there is one.
 
     Args:
         results: in the order of the grid.
-        metric: the measure that decides.
+        metrics: the measures to compare by; the first one decides the order.
         baseline: one of them that has scores.
     """
-    runs = [result.scores for result in results]
-    overall = estimate_mean_intervals(runs, metric)
+    place = next((index for index, result in enumerate(results) if result is baseline), None)
+    results, shared = share_turns(results)
+    baseline = None if place is None else results[place]
     domains = list(dict.fromkeys(name for each in results if each.summary for name in each.summary.domains))
-    places = {domain: estimate_mean_intervals(runs, metric, domain) for domain in domains} if len(domains) > 1 else {}
-    differences = _compare_with_baseline(results, baseline, metric)
-    corrected = correct_by_holm([difference.p if difference else nan for difference in differences])
-    rows = []
-    for index, result in enumerate(results):
-        by_domain = {place: (_get_domain_mean(result, metric, place), *found[index]) for place, found in places.items()}
-        mean = result.overall.get(metric, nan)
-        rows.append(Row(result, mean, *overall[index], by_domain, differences[index], corrected[index]))
+    domains = domains if len(domains) > 1 else []
+    by_measure = {measure: _score_runs(results, measure, domains, baseline) for measure in metrics}
+    rows = [
+        Row(result, {measure: scores[index] for measure, scores in by_measure.items()})
+        for index, result in enumerate(results)
+    ]
+    names = dict.fromkeys([*metrics, *(name for result in results for name in result.overall)])
+    factors = find_factors(results)
+    incomparable = {name for group in shared if not group.turns for name in group.measures}
+    ordering = [name for name in metrics if name not in incomparable]
     return Leaderboard(
-        metric=metric,
-        factors=find_factors(results),
-        measures=list(dict.fromkeys(name for result in results for name in result.overall)),
-        domains=list(places),
-        rows=sorted(rows, key=_make_sort_key),
+        metrics=list(metrics),
+        factors=factors,
+        measures=list(names),
+        domains=domains,
+        rows=rows if metrics and metrics[0] in incomparable else sorted(rows, key=lambda row: _rank(row, ordering)),
         baseline=baseline,
+        movements=find_movements(results, factors, list(names)),
+        shared=shared,
     )
 
 
+def _score_runs(
+    results: Sequence[RunResult], measure: str, domains: Sequence[str], baseline: RunResult | None
+) -> list[Score]:
+    """The score of each run by one measure."""
+    runs = [result.scores for result in results]
+    overall = estimate_mean_intervals(runs, measure)
+    places = {domain: estimate_mean_intervals(runs, measure, domain) for domain in domains}
+    comparisons = _compare_with_baseline(results, baseline, measure)
+    scores = []
+    for index, result in enumerate(results):
+        by_domain = {name: (_get_domain_mean(result, measure, name), *found[index]) for name, found in places.items()}
+        compared = comparisons.get(id(result), (None, nan))
+        scores.append(Score(result.overall.get(measure, nan), *overall[index], by_domain, *compared))
+    return scores
+
+
 def _compare_with_baseline(
-    results: Sequence[RunResult], baseline: RunResult | None, metric: str
-) -> list[Difference | None]:
-    """The difference of each run to the baseline; None for the baseline itself, and for a run without scores."""
+    results: Sequence[RunResult], baseline: RunResult | None, measure: str
+) -> dict[int, tuple[Difference | None, float]]:
+    """The difference of each run to the baseline, and its corrected p-value; by the id() of the run.
+
+    The baseline itself is absent, and so are runs without scores.
+    """
     others = [result for result in results if baseline and result is not baseline and result.has_scores]
-    pairs = [subtract_scores(result.scores, baseline.scores, metric) for result in others if baseline]
-    found = {id(result): each for result, each in zip(others, estimate_differences(pairs, metric), strict=True)}
-    return [found.get(id(result)) for result in results]
+    pairs = [subtract_scores(result.scores, baseline.scores, measure) for result in others if baseline]
+    found = estimate_differences(pairs, measure)
+    p_values = [each.p if each else nan for each in found]
+    corrected = correct_by_holm(p_values, [each.measures.get(measure) for each in pairs])
+    return {id(result): (each, p) for result, each, p in zip(others, found, corrected, strict=True)}
 
 
-def _get_domain_mean(result: RunResult, metric: str, domain: str) -> float:
-    return result.summary.domains.get(domain, {}).get(metric, nan) if result.summary else nan
+def _get_domain_mean(result: RunResult, measure: str, domain: str) -> float:
+    return result.summary.domains.get(domain, {}).get(measure, nan) if result.summary else nan
 
 
-def _make_sort_key(row: Row) -> tuple[bool, float, list[str]]:
-    """The best run comes first, then runs without scores, then those that failed; ties go by the overrides."""
-    mean = -row.mean if row.mean == row.mean else 1e300
-    return not row.result.has_scores, mean, [f"{key}={value}" for key, value in row.result.choices.items()]
+def _rank(row: Row, measures: Sequence[str]) -> tuple[bool, list[float], list[str]]:
+    """The best run by the first measure comes first, of equal ones the best by the next; failed ones come last."""
+    means = [row.scores[measure].mean for measure in measures]
+    overrides = [f"{key}={value}" for key, value in row.result.choices.items()]
+    return not row.result.has_scores, [-mean if mean == mean else 1e300 for mean in means], overrides

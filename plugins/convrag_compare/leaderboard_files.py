@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from convrag.score.bootstrap import RESAMPLES
+from convrag.score.bootstrap import RESAMPLES, TOO_FEW
 from convrag.score.endings import describe_gaps
 from convrag_compare.factors import format_run, get_levels
-from convrag_compare.leaderboard import Leaderboard, Row
+from convrag_compare.leaderboard import Leaderboard, Row, Score
+from convrag_compare.movements import describe_unmoved
 from convrag_compare.run_result import PARTIAL
+from convrag_compare.shared_turns import describe_shared
 from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
+
+_NAN = float("nan")
 
 
 def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> dict[str, str]:
     """The files of a leaderboard, name -> text; `notes` are further lines of leaderboard.md."""
     table = _make_main_table(board)
-    parts = ["# Leaderboard", table.markdown(), _format_caption(board), *_format_domains(board)]
-    if remarks := [*notes, *_list_remarks(board)]:
+    parts = ["# Leaderboard", table.markdown(), _format_caption(board)]
+    if remarks := [*notes, *list_findings(board), *_list_remarks(board)]:
         parts.append("\n".join(f"* {remark}" for remark in remarks))
+    parts += [*_format_domains(board), *_format_all_measures(board)]
     return {
         "leaderboard.md": "\n\n".join(parts) + "\n",
         "leaderboard.csv": _make_full_table(board).csv(),
@@ -36,57 +41,77 @@ def list_label_columns(board: Leaderboard) -> list[str]:
     return list(board.factors) or ["run"]
 
 
-def format_difference(board: Leaderboard, row: Row) -> list[str]:
-    """The difference to the baseline, its interval, and the corrected p-value."""
+def list_findings(board: Leaderboard) -> list[str]:
+    """What a reader of the table must know first: what is shared, what no factor moves, what has no interval."""
+    lines = list(describe_shared(board.shared, board.metrics))
+    lines += describe_unmoved(board.movements, board.metrics)
+    if without := [name for name in board.metrics if _lacks_intervals(board, name)]:
+        of = "" if len(without) == len(board.metrics) else f" of {', '.join(without)}"
+        lines.append(f"No intervals and no p{of}: {TOO_FEW}.")
+    return lines
+
+
+def _lacks_intervals(board: Leaderboard, measure: str) -> bool:
+    """Whether turns were scored by a measure, of too few conversations for an interval in any run."""
+    scored = any(measure in row.result.scores.measures for row in board.rows)
+    return scored and all(row.scores[measure].low != row.scores[measure].low for row in board.rows)
+
+
+def format_difference(board: Leaderboard, row: Row, measure: str) -> tuple[str, str, str]:
+    """The difference to the baseline by a measure, its interval, and the corrected p-value."""
     if row.result is board.baseline:
-        return ["baseline", "", ""]
-    if (found := row.difference) is None:
-        return ["", "", ""]
-    return [format_signed(found.mean), format_interval(found.low, found.high, sign=True), format_p(row.corrected)]
+        return "baseline", "", ""
+    score = row.scores[measure]
+    if (found := score.difference) is None:
+        return "", "", ""
+    return format_signed(found.mean), format_interval(found.low, found.high, sign=True), format_p(score.corrected)
 
 
 def _make_main_table(board: Leaderboard) -> Table:
-    others = [name for name in board.measures if name != board.metric]
-    head = [*list_label_columns(board), board.metric, "95 %", "difference", "95 %", "p (Holm)", *others, "state"]
-    rows = [
-        [
-            *format_row_labels(board, row),
-            format_number(row.mean),
-            format_interval(row.low, row.high),
-            *format_difference(board, row),
-            *(format_number(row.result.overall.get(name, float("nan"))) for name in others),
-            row.result.label,
-        ]
-        for row in board.rows
-    ]
-    return Table(head, rows, len(list_label_columns(board)))
+    columns = ["{} [95 %]", "to baseline [95 %]", "p (Holm)"] if board.baseline else ["{} [95 %]"]
+    head = [*list_label_columns(board), *(name.format(measure) for measure in board.metrics for name in columns)]
+    rows = [[*format_row_labels(board, row), *_format_scores(board, row), row.result.label] for row in board.rows]
+    return Table([*head, "state"], rows, len(list_label_columns(board)))
+
+
+def _format_scores(board: Leaderboard, row: Row) -> Iterator[str]:
+    for measure, score in row.scores.items():
+        yield f"{format_number(score.mean)} {format_interval(score.low, score.high)}".strip()
+        if board.baseline:
+            difference, interval, p = format_difference(board, row, measure)
+            yield from (f"{difference} {interval}".strip(), p)
 
 
 def _make_full_table(board: Leaderboard) -> Table:
-    """All numbers with every digit, also those by domain and the uncorrected p-value."""
+    """All numbers with every digit, also those by domain and the uncorrected p-values."""
+    others = [name for name in board.measures if name not in board.metrics]
     by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
-    difference = ["difference", "difference_low", "difference_high", "p", "p_holm"]
-    shared = ["compared_turns", "compared_conversations"]
-    head = [*list_label_columns(board), "state", *_GAPS, board.metric, "low", "high", *difference, *shared]
-    head += [name for name in board.measures if name != board.metric] + by_domain
-    return Table(head, [_format_full_row(board, row) for row in board.rows])
+    head = [*list_label_columns(board), "state", *_GAPS]
+    head += [f"{measure}{suffix}" for measure in board.metrics for suffix in _SUFFIXES]
+    return Table([*head, *others, *by_domain], [_format_full_row(board, row, others) for row in board.rows])
 
 
-def _format_full_row(board: Leaderboard, row: Row) -> list[str]:
-    found, summary = row.difference, row.result.summary
+_SUFFIXES = ["", "_low", "_high", "_difference", "_difference_low", "_difference_high", "_p", "_p_holm"]
+_SUFFIXES += ["_compared_turns", "_compared_conversations"]
+
+
+def _format_full_row(board: Leaderboard, row: Row, others: Sequence[str]) -> list[str]:
     cells = [*format_row_labels(board, row), row.result.state, *_format_gaps(row)]
-    cells += map(format_exact, (row.mean, row.low, row.high))
-    if found:
-        cells += [*map(format_exact, (found.mean, found.low, found.high, found.p, row.corrected))]
-        cells += [str(found.turns), str(found.conversations)]
-    else:
-        cells += [""] * 7
-    nothing = float("nan")
-    cells += [format_exact(row.result.overall.get(name, nothing)) for name in board.measures if name != board.metric]
-    domains = summary.domains if summary else {}
+    for score in row.scores.values():
+        cells += _format_full_score(score)
+    cells += [format_exact(row.result.overall.get(name, _NAN)) for name in others]
+    domains = row.result.summary.domains if row.result.summary else {}
     return cells + [
-        format_exact(domains.get(place, {}).get(name, nothing)) for place in board.domains for name in board.measures
+        format_exact(domains.get(place, {}).get(name, _NAN)) for place in board.domains for name in board.measures
     ]
+
+
+def _format_full_score(score: Score) -> list[str]:
+    cells = [format_exact(number) for number in (score.mean, score.low, score.high)]
+    if (found := score.difference) is None:
+        return cells + [""] * 7
+    cells += [format_exact(number) for number in (found.mean, found.low, found.high, found.p, score.corrected)]
+    return [*cells, str(found.turns), str(found.conversations)]
 
 
 _GAPS = ["turns", "failed_turns", "always_fell_back"]
@@ -99,23 +124,27 @@ def _format_gaps(row: Row) -> list[str]:
 
 
 def _format_caption(board: Leaderboard) -> str:
-    if not board.measures:
-        return "Nothing was measured: the data set has no relevance judgements, or `metrics` is empty."
+    if not board.metrics:
+        return "Nothing was measured: the data set has neither qrels nor reference answers, or `metrics` is empty."
+    first, *others = board.metrics
+    then = f", of equal ones by {others[0]}" if others else ""
     lines = [
-        f"Mean {board.metric} over the scored turns, best first, with its 95 % interval (a bootstrap over whole "
+        f"Means over the scored turns, best {first} first{then}, with 95 % intervals (a bootstrap over whole "
         f"conversations, {RESAMPLES:,} draws)."
     ]
     if board.baseline:
         lines.append(
-            f"`difference` is to the baseline, `{format_run(board.baseline, board.factors)}`, on the turns that both "
-            f"were scored on. `p` is that of a paired randomisation test, two-sided, with the conversation as the unit"
-            f": {_describe_flips(board)}. It is corrected by Holm's method for the number of runs compared."
+            f"`to baseline` is the difference to the baseline, `{format_run(board.baseline, board.factors)}`, on the "
+            f"turns that both were scored on. `p` is that of a paired randomisation test, two-sided, with the "
+            f"conversation as the unit: {_describe_flips(board)}. It is corrected by Holm's method for the number of "
+            "distinct differences to the baseline in this measure: runs with the same score in every turn count once."
         )
     return " ".join(lines)
 
 
 def _describe_flips(board: Leaderboard) -> str:
-    exact_ones = {row.difference.exact for row in board.rows if row.difference}
+    differences = [score.difference for row in board.rows for score in row.scores.values()]
+    exact_ones = {difference.exact for difference in differences if difference}
     flips = f"{FLIPS + 1:,} ways to flip the signs"
     if exact_ones == {True}:
         return "every way to flip the signs"
@@ -125,27 +154,29 @@ def _describe_flips(board: Leaderboard) -> str:
 
 
 def _format_domains(board: Leaderboard) -> Iterator[str]:
-    if not board.domains:
-        return
-    yield f"## {board.metric} by domain"
-    rows = [
-        [
-            *format_row_labels(board, row),
-            *(
-                f"{format_number(mean)} {format_interval(low, high)}".strip()
-                for mean, low, high in row.domains.values()
-            ),
+    for measure in board.metrics if board.domains else ():
+        yield f"## {measure} by domain"
+        rows = [[*format_row_labels(board, row), *_format_domain_means(row.scores[measure])] for row in board.rows]
+        yield Table([*list_label_columns(board), *board.domains], rows, len(list_label_columns(board))).markdown()
+
+
+def _format_domain_means(score: Score) -> list[str]:
+    return [f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in score.domains.values()]
+
+
+def _format_all_measures(board: Leaderboard) -> Iterator[str]:
+    if len(board.measures) > len(board.metrics):
+        yield "## All measures"
+        means = [[row.result.overall.get(name, _NAN) for name in board.measures] for row in board.rows]
+        rows = [
+            [*format_row_labels(board, row), *map(format_number, numbers)]
+            for row, numbers in zip(board.rows, means, strict=True)
         ]
-        for row in board.rows
-    ]
-    yield Table([*list_label_columns(board), *board.domains], rows, len(list_label_columns(board))).markdown()
+        yield Table([*list_label_columns(board), *board.measures], rows, len(list_label_columns(board))).markdown()
 
 
 def _list_remarks(board: Leaderboard) -> Iterator[str]:
-    """Remarks on runs that failed, are partial, fell back or cannot be compared in full."""
-    turns = {len(row.result.scores.turns) for row in board.rows if row.result.scores.turns}
-    if len(turns) > 1:
-        yield f"The runs were scored on different numbers of turns ({', '.join(map(str, sorted(turns)))})."
+    """Remarks on runs that failed, are partial, fell back or cannot be compared."""
     for row in board.rows:
         name = f"`{format_run(row.result, board.factors)}`"
         if not row.result.has_scores:
@@ -157,7 +188,7 @@ def _list_remarks(board: Leaderboard) -> Iterator[str]:
         if summary.fallbacks:
             counts = ", ".join(f"{stage} {count}" for stage, count in summary.fallbacks.items())
             yield f"{name}: turns in which a stage fell back: {counts}."
-        if row.difference and row.difference.turns < len(row.result.scores.turns):
-            yield f"{name}: compared with the baseline on {row.difference.turns} shared turns."
-        if board.baseline and row.result is not board.baseline and row.difference is None:
-            yield f"{name}: shares no scored turn with the baseline."
+        if board.baseline and row.result is not board.baseline:
+            alone = [measure for measure, score in row.scores.items() if score.difference is None]
+            if alone and row.result.has_scores:
+                yield f"{name}: shares no turn scored by {', '.join(alone)} with the baseline."

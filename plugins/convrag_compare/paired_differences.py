@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.score.bootstrap import bootstrap_intervals
+from convrag.score.bootstrap import LEAST, bootstrap_intervals
 from convrag_compare.run_result import Scores
 from convrag_compare.significance import compute_sign_flip_p, is_exact
 
@@ -25,7 +25,8 @@ class Difference:
         mean: the difference.
         low: the lower end of its 95 % interval.
         high: its upper end.
-        p: the p-value of the randomisation test, not corrected.
+        p: the p-value of the randomisation test, not corrected. Like the interval it is NaN over fewer than five
+            conversations.
         exact: whether the test tried every way to flip the signs.
         turns: how many turns the runs share.
         conversations: how many conversations these turns are from.
@@ -106,12 +107,13 @@ def estimate_differences(differences: Sequence[Scores], measure: str) -> list[Di
     columns = [sum_by_conversation(scores, measure, rows) for scores in differences]
     sums, sizes = (np.stack(part, axis=1) for part in zip(*columns, strict=True))
     bounds, p_values, exact = bootstrap_intervals(sums, sizes), compute_sign_flip_p(sums), is_exact(sums)
+    enough = np.count_nonzero(sizes, axis=0) >= LEAST
     return [
         Difference(
             mean=float(sums[:, k].sum() / sizes[:, k].sum()),
             low=float(bounds[k, 0]),
             high=float(bounds[k, 1]),
-            p=p_values[k],
+            p=p_values[k] if enough[k] else nan,
             exact=bool(exact[k]),
             turns=len(scores.turns),
             conversations=int(np.count_nonzero(sizes[:, k])),

@@ -1,4 +1,4 @@
-"""Scatter plots of the metric against cost and latency: a point for each run."""
+"""Scatter plots of a measure against cost and latency: a point for each run."""
 
 from __future__ import annotations
 
@@ -36,26 +36,34 @@ def has_costs(board: Leaderboard) -> bool:
     return any(row.result.usage.cost_usd or _count_tokens(row) for row in board.rows)
 
 
-def draw_cost(board: Leaderboard) -> Figure:
-    """Draw the metric against dollars per 1,000 turns, or against tokens where no run cost anything."""
+def draw_cost(board: Leaderboard, measure: str) -> Figure:
+    """Draw a measure against dollars per 1,000 turns, or against tokens where no run cost anything."""
     if any(row.result.usage.cost_usd for row in board.rows):
         return _draw_figure(
-            board, "cost", "$ per 1,000 turns", lambda row: 1000 * row.result.usage.cost_usd / _count_turns(row)
+            board,
+            measure,
+            "cost",
+            "$ per 1,000 turns",
+            lambda row: 1000 * row.result.usage.cost_usd / _count_turns(row),
         )
     return _draw_figure(
-        board, "tokens", "prompt and completion tokens per turn", lambda row: _count_tokens(row) / _count_turns(row)
+        board,
+        measure,
+        "tokens",
+        "prompt and completion tokens per turn",
+        lambda row: _count_tokens(row) / _count_turns(row),
     )
 
 
-def draw_latency(board: Leaderboard) -> Figure:
-    """Draw the metric against milliseconds per turn.
+def draw_latency(board: Leaderboard, measure: str) -> Figure:
+    """Draw a measure against milliseconds per turn.
 
     A reused call counts with the time that it took when it was made. Otherwise the cells that ran first would look
     slow, because they made the calls that all cells share.
     """
     reused = any(row.result.usage.reused for row in board.rows)
     meaning = "ms per turn" + (", reused calls as long as they once took" if reused else "")
-    return _draw_figure(board, "latency", meaning, lambda row: row.result.full_latency)
+    return _draw_figure(board, measure, "latency", meaning, lambda row: row.result.full_latency)
 
 
 def find_pareto_front(points: list[tuple[float, float]]) -> list[int]:
@@ -75,11 +83,12 @@ def _count_tokens(row: Row) -> int:
     return row.result.usage.prompt_tokens + row.result.usage.completion_tokens
 
 
-def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[[Row], float]) -> Figure:
+def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x_of: Callable[[Row], float]) -> Figure:
     from matplotlib.figure import Figure
 
-    rows = [row for row in board.rows if row.mean == row.mean]
-    points = [(x_of(row), row.mean) for row in rows]
+    scored = [row for row in board.rows if row.scores[measure].mean == row.scores[measure].mean]
+    rows = sorted(scored, key=lambda row: -row.scores[measure].mean)  # the numbers are the places
+    points = [(x_of(row), row.scores[measure].mean) for row in rows]
     front = find_pareto_front(points)
     names = [_name_run(board, row) for row in rows]
     numbered = len(rows) > _FEW or len(board.factors) > 1
@@ -87,7 +96,7 @@ def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[
         labels = [(*point, name) for point, name in zip(points, names, strict=True)]
         figure = Figure(figsize=(7.6, 4.6))
         axes = figure.add_subplot()
-        _draw_points(axes, rows, points, lambda row: (MARKERS[0], SHADES[0]))
+        _draw_points(axes, measure, rows, points, lambda row: (MARKERS[0], SHADES[0]))
     else:
         listed = sorted({*range(min(len(rows), _LISTED)), *front})
         labels = [(*points[i], str(i + 1)) for i in listed]
@@ -95,15 +104,15 @@ def _draw_figure(board: Leaderboard, against: str, meaning: str, x_of: Callable[
         wide = 0.085 * max(map(len, [*lines, *(f"{handle.get_label()}____" for handle in handles)]))
         figure = Figure(figsize=(6.2 + wide, max(4.2, 0.187 * (len(lines) + len(handles) + 2))))
         axes, beside = figure.subplots(1, 2, width_ratios=[5.2, 1 + wide])
-        _draw_points(axes, rows, points, lambda row: _choose_marker(board, row))
+        _draw_points(axes, measure, rows, points, lambda row: _choose_marker(board, row))
         _draw_list(beside, handles, lines)
     _draw_front(axes, [points[i] for i in front])
     if 0 < 30 * min(x for x, _ in points) < max(x for x, _ in points):
         axes.set_xscale("log")
     axes.margins(0.12)
     axes.set_xlabel(meaning)
-    axes.set_ylabel(board.metric)
-    axes.set_title(join_title([f"{board.metric} against {against}", *explain_mark([row.result for row in rows])]))
+    axes.set_ylabel(measure)
+    axes.set_title(join_title([f"{measure} against {against}", *explain_mark([row.result for row in rows])]))
     label_points(axes, labels, points, beside=numbered)
     return figure
 
@@ -114,13 +123,18 @@ def _name_run(board: Leaderboard, row: Row) -> str:
 
 
 def _draw_points(
-    axes: Axes, rows: list[Row], points: list[tuple[float, float]], marker_of: Callable[[Row], tuple[str, str]]
+    axes: Axes,
+    measure: str,
+    rows: list[Row],
+    points: list[tuple[float, float]],
+    marker_of: Callable[[Row], tuple[str, str]],
 ) -> None:
     """Draw a marker for each run, and its interval where the runs are few."""
     for row, (x, y) in zip(rows, points, strict=True):
         marker, shade = marker_of(row)
-        if len(rows) <= _FEW and row.low == row.low:
-            axes.plot([x, x], [row.low, row.high], color="0.75", lw=1, zorder=0)
+        score = row.scores[measure]
+        if len(rows) <= _FEW and score.low == score.low:
+            axes.plot([x, x], [score.low, score.high], color="0.75", lw=1, zorder=0)
         axes.plot([x], [y], marker=marker, mfc=shade, mec="black", ms=MARKER_SIZE, mew=1.1, ls="", zorder=3)
 
 

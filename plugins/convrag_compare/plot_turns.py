@@ -1,4 +1,4 @@
-"""The metric by the position of the turn in its conversation: a line for each run."""
+"""A measure by the position of the turn in its conversation: a line for each run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import ceil
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
+from convrag.score.bootstrap import LEAST
 from convrag_compare.factors import format_run, get_level, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.plot_style import LINES, MARKERS, join_title, shorten
@@ -21,28 +22,30 @@ _PANELS = 12
 _COLUMNS = 3
 
 
-def draw_turns(board: Leaderboard) -> Figure:
-    """Draw the metric by turn. Each panel holds all factors but one equal, and has a line for each level of that one.
+def draw_turns(board: Leaderboard, measure: str) -> Figure:
+    """Draw a measure by turn. Each panel holds all factors but one equal, and has a line for each level of that one.
 
-    At most twelve panels are drawn; the worst runs are left out.
+    At most twelve panels are drawn; the worst runs are left out. So are positions that fewer than five conversations
+    have, unless all are such: their mean is that of a few turns.
     """
     from matplotlib.figure import Figure
 
-    panels, common = _make_panels(board)
+    panels, common = _make_panels(board, measure)
     panels = panels[:_PANELS]
     columns = min(_COLUMNS if common and len(panels) != 4 else _COLUMNS - 1, len(panels))
     wide, high = (3.1, 2.5) if common else (5.0, 2.9)
     downwards = ceil(len(panels) / columns)
     figure = Figure(figsize=(max(6.4, 1.0 + wide * columns), max(4.0, high * downwards + 1.2)))
     grid = figure.subplots(downwards, columns, sharex=True, sharey=True, squeeze=False)
-    counts = _count_by_position(board)
+    counts = _count_by_position(board, measure)
+    positions = [number for number, count in counts.items() if count >= LEAST] or list(counts)
     shown: dict[str, Any] = {}
     for index, axes in enumerate(grid.flat):
         if index >= len(panels):
             axes.set_axis_off()
             continue
         title, lines = panels[index]
-        drawn = {name: _draw_line(axes, row, board.metric, style, name) for name, style, row in lines}
+        drawn = {name: _draw_line(axes, row, measure, positions, style, name) for name, style, row in lines}
         shown |= drawn
         axes.set_title(title, fontsize=10)
         axes.grid(axis="y", color="0.9", lw=0.8)
@@ -51,23 +54,24 @@ def draw_turns(board: Leaderboard) -> Figure:
             axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8.5)
         if index + columns >= len(panels):
             axes.tick_params(labelbottom=True)
-            _label_positions(axes, counts)
+            _label_positions(axes, {number: counts[number] for number in positions})
     if common:
         names = list(shown)
         figure.legend(
             list(shown.values()), names, loc="outside upper center", ncols=_count_legend_columns(names, columns)
         )
     figure.supxlabel("turn of the conversation (below: how many were scored)", fontsize=10)
-    figure.supylabel(board.metric, fontsize=10)
+    figure.supylabel(measure, fontsize=10)
     return figure
 
 
-def _make_panels(board: Leaderboard) -> tuple[list[tuple[str, list[tuple[str, int, Row]]]], bool]:
+def _make_panels(board: Leaderboard, measure: str) -> tuple[list[tuple[str, list[tuple[str, int, Row]]]], bool]:
     """The title and the lines (name, index of style, row) of each panel, and whether all panels share one legend."""
-    rows = [row for row in board.rows if row.result.scores.turns and row.mean == row.mean]
+    scored = [row for row in board.rows if row.scores[measure].mean == row.scores[measure].mean]
+    rows = sorted((row for row in scored if row.result.scores.turns), key=lambda row: -row.scores[measure].mean)
     fitting = [name for name, levels in board.factors.items() if len(levels) <= _LINES_IN_A_PANEL]
     if len(rows) <= _LINES_IN_A_PANEL or not fitting:
-        return _make_panels_by_rank(board, rows), len(rows) <= _LINES_IN_A_PANEL
+        return _make_panels_by_rank(board, measure, rows), len(rows) <= _LINES_IN_A_PANEL
     lines = max(fitting, key=lambda name: len(board.factors[name]))
     others = [name for name in board.factors if name != lines]
     found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -78,12 +82,14 @@ def _make_panels(board: Leaderboard) -> tuple[list[tuple[str, list[tuple[str, in
     return [(title, _make_lines(board, lines, found[each])) for title, each in zip(titles, ordered, strict=True)], True
 
 
-def _make_panels_by_rank(board: Leaderboard, rows: Sequence[Row]) -> list[tuple[str, list[tuple[str, int, Row]]]]:
+def _make_panels_by_rank(
+    board: Leaderboard, measure: str, rows: Sequence[Row]
+) -> list[tuple[str, list[tuple[str, int, Row]]]]:
     """Panels of six runs each, the best first."""
     panels = []
     for start in range(0, len(rows), _LINES_IN_A_PANEL):
         part = rows[start : start + _LINES_IN_A_PANEL]
-        title = f"places {start + 1} to {start + len(part)}" if len(rows) > len(part) else f"{board.metric} by turn"
+        title = f"places {start + 1} to {start + len(part)}" if len(rows) > len(part) else f"{measure} by turn"
         named = [shorten(format_run(row.result, board.factors), 44) for row in part]
         panels.append((title, [(name, style, row) for style, (name, row) in enumerate(zip(named, part, strict=True))]))
     return panels
@@ -97,8 +103,9 @@ def _make_lines(board: Leaderboard, factor: str, rows: Sequence[Row]) -> list[tu
     ]
 
 
-def _draw_line(axes: Axes, row: Row, metric: str, index: int, name: str) -> Any:
-    values = _group_by_position(row, metric)
+def _draw_line(axes: Axes, row: Row, measure: str, positions: Sequence[int], index: int, name: str) -> Any:
+    found = _group_by_position(row, measure)
+    values = {number: found[number] for number in positions if number in found}
     (line,) = axes.plot(
         list(values),
         [fmean(each) for each in values.values()],
@@ -114,21 +121,21 @@ def _draw_line(axes: Axes, row: Row, metric: str, index: int, name: str) -> Any:
     return line
 
 
-def _group_by_position(row: Row, metric: str) -> dict[int, list[float]]:
-    """Position of a turn -> the values of the metric there, in rising order of positions."""
+def _group_by_position(row: Row, measure: str) -> dict[int, list[float]]:
+    """Position of a turn -> the values of the measure there, in rising order of positions."""
     found: dict[int, list[float]] = defaultdict(list)
     scores = row.result.scores
-    for number, value in zip(scores.numbers, scores.measures.get(metric, ()), strict=False):
+    for number, value in zip(scores.numbers, scores.measures.get(measure, ()), strict=False):
         if value == value:
             found[number].append(value)
     return dict(sorted(found.items()))
 
 
-def _count_by_position(board: Leaderboard) -> dict[int, int]:
+def _count_by_position(board: Leaderboard, measure: str) -> dict[int, int]:
     """Position of a turn -> how many turns were scored there, in the run with the most."""
     counts: dict[int, int] = defaultdict(int)
     for row in board.rows:
-        for number, values in _group_by_position(row, board.metric).items():
+        for number, values in _group_by_position(row, measure).items():
             counts[number] = max(counts[number], len(values))
     return dict(sorted(counts.items()))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_HEAT_MAPS = 48
-"""Where all measures together would need more, only the metric that decides has heat maps."""
+"""Where all compared measures together would need more, only the first of them has heat maps."""
 
 
 def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
-    """Draw every plot for which there are data, as PNG files in the folder.
+    """Draw the plots of the compared measures by which runs differ, as PNG files in the folder.
 
     Returns:
         Remarks for the report; one says so where a library is not installed.
     """
-    if not any(row.mean == row.mean for row in board.rows):
+    if not board.metrics:
         return []
     if missing := [name for name in ("matplotlib", "adjustText") if not find_spec(name)]:
         return [f"No plots were drawn: {missing[0]} is not installed (pip install 'convrag[plots]')."]
@@ -42,18 +43,19 @@ def _list_figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure
     """The name of each figure, without .png, and a function that draws it."""
     from convrag_compare import plot_heat_map, plot_scatter, plot_turns
 
+    differing = board.list_differing()
     if board.factors:
         combinations = plot_heat_map.list_combinations(board)
-        wanted = board.measures if len(combinations) * len(board.measures) <= _MOST_HEAT_MAPS else [board.metric]
-        for measure in wanted:
+        for measure in differing if len(combinations) * len(differing) <= _MOST_HEAT_MAPS else differing[:1]:
             for combination in combinations:
                 name = "_".join([f"heat_{measure}", *(f"{key}={value}" for key, value in combination.items())])
-                yield _make_file_name(name), lambda m=measure, c=combination: plot_heat_map.draw_heat_map(board, m, c)  # type: ignore[misc]
-    if plot_scatter.has_costs(board):
-        yield "quality_cost", lambda: plot_scatter.draw_cost(board)
-    yield "quality_latency", lambda: plot_scatter.draw_latency(board)
-    if any(row.result.scores.turns for row in board.rows):
-        yield "turns", lambda: plot_turns.draw_turns(board)
+                yield _make_file_name(name), partial(plot_heat_map.draw_heat_map, board, measure, combination)
+    for measure in differing:
+        if plot_scatter.has_costs(board):
+            yield _make_file_name(f"quality_cost_{measure}"), partial(plot_scatter.draw_cost, board, measure)
+        yield _make_file_name(f"quality_latency_{measure}"), partial(plot_scatter.draw_latency, board, measure)
+        if any(measure in row.result.scores.measures for row in board.rows):
+            yield _make_file_name(f"turns_{measure}"), partial(plot_turns.draw_turns, board, measure)
 
 
 def _make_file_name(name: str) -> str:

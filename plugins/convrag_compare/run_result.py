@@ -54,6 +54,7 @@ class RunResult:
         error: why it failed.
         summary: the means, counts, times and usage of the run.
         scores: those of its turns.
+        repeated_by: the names of other runs of the same experiment with the same scores, which stand for nothing more.
     """
 
     name: str
@@ -62,6 +63,7 @@ class RunResult:
     error: str = ""
     summary: RunSummary | None = None
     scores: Scores = field(default_factory=Scores, repr=False)
+    repeated_by: tuple[str, ...] = ()
 
     @property
     def has_scores(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isnan, nan
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,14 +58,26 @@ def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -
     return (extreme + 1) / (FLIPS + 1)
 
 
-def correct_by_holm(p_values: Sequence[float]) -> list[float]:
-    """P-values corrected for several tests by Holm's step-down method; NaN, for no test, stays NaN."""
-    tested = sorted((p, index) for index, p in enumerate(p_values) if not isnan(p))
-    corrected = [nan] * len(p_values)
+def correct_by_holm(p_values: Sequence[float], differences: Sequence[Sequence[float] | None] = ()) -> list[float]:
+    """P-values corrected for several tests by Holm's step-down method; NaN, for no test, stays NaN.
+
+    Args:
+        p_values: of the tests.
+        differences: of the turns in each test. Tests with the same differences are one test and count once; one whose
+            differences are all 0 compares a system with an equal one, and does not count. Without them, all count.
+    """
+    tests: dict[tuple[float, ...] | int, list[int]] = {}
+    for index, p in enumerate(p_values):
+        values = differences[index] if differences else None
+        if not isnan(p):
+            tests.setdefault(index if values is None else tuple(values), []).append(index)
+    corrected = list(p_values)
+    counted = sorted((p_values[same[0]], same) for key, same in tests.items() if isinstance(key, int) or any(key))
     highest = 0.0
-    for done, (p, index) in enumerate(tested):
-        highest = max(highest, min(1.0, p * (len(tested) - done)))
-        corrected[index] = highest
+    for done, (p, same) in enumerate(counted):
+        highest = max(highest, min(1.0, p * (len(counted) - done)))
+        for index in same:
+            corrected[index] = highest
     return corrected
 
 

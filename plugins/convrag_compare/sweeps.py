@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
 from convrag.api.groups import GROUPS, OPTION_KEY
+from convrag.config.settings import read_metric_names
 from convrag.store.store import get_store
 from convrag_compare.factors import find_baseline, settle_baseline
-from convrag_compare.report import TITLE, compare_runs, make_terminal_table
+from convrag_compare.report import TITLE, compare_runs
 from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result
 
 _store_marks: dict[str, int] = {}
@@ -39,21 +40,19 @@ def report_on(sweep: Sweep) -> Report | None:
     results = [_read_cell(cell) for cell in sweep.cells if not cell.same_as]
     baseline, remarks = _choose_baseline(sweep, results)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
-    metric = str(sweep.config["sweep"]["metric"])
-    notes = sweep.notes
+    metrics = read_metric_names(sweep.config["sweep"]["metric"])
     return compare_runs(
-        results, metric, baseline, sweep.folder, remarks=remarks, notes=notes, states=states, stored=stored
+        results, metrics, baseline, sweep.folder, remarks=remarks, notes=sweep.notes, states=states, stored=stored
     )
 
 
 def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:
     """Print the leaderboard, with the state of each cell: ok, reused, partial, failed or not run."""
     from convrag.sdk.console import make_console
+    from convrag_compare.terminal import print_tables
 
     if report := next((each for each in reports if each.title == TITLE), None):
-        console = make_console()
-        states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
-        console.print(make_terminal_table(report, states, console.width))
+        print_tables(report, {cell.id: cell.state or NOT_RUN for cell in sweep.cells}, make_console())
 
 
 def _read_cell(cell: Cell) -> RunResult:

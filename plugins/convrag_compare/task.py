@@ -7,15 +7,17 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
+from convrag.config.settings import read_metric_names
 from convrag.store.atomic import write_atomically
 
 
 class CompareTask(Task):
     """Compare finished runs: leaderboard, significance, effects, costs and plots, as after a grid.
 
-    `sweep.metric` is the measure that decides; `sweep.baseline` the overrides, or the name, of the run to compare with
-    (the first one unless given). A factor is whatever the runs' command lines say that is not the same for all. The
-    files are those that a grid leaves, in this command's own folder.
+    `sweep.metric` names the measures to compare by, of which the first decides the order; `sweep.baseline` the
+    overrides, or the name, of the run to compare with (the first one unless given). A factor is whatever the runs'
+    command lines say that is not the same for all. Runs that were scored on different turns are compared on those that
+    they share. The files are those that a grid leaves, in this command's own folder.
 
     Args:
         runs: folders of runs, folders of grids (all their finished cells), globs of such, or MLflow run ids (of a
@@ -34,16 +36,22 @@ class CompareTask(Task):
         from convrag.sdk.console import make_console
         from convrag_compare.factors import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs
-        from convrag_compare.report import compare_runs, make_terminal_table
+        from convrag_compare.report import compare_runs, find_missing_metrics
+        from convrag_compare.terminal import print_tables
 
         results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
+        metrics = read_metric_names(config.sweep.metric)
+        if missing := find_missing_metrics(results, metrics):
+            raise ConfigError(missing)
+        repeats = {run.name: ", ".join(run.repeated_by) for run in results if run.repeated_by}
+        repeated = [f"{others}: the same experiment as {name}." for name, others in repeats.items()]
         wanted = config.sweep.baseline
         baseline, remarks = settle_baseline(find_baseline(results, wanted), results, wanted)
-        report = compare_runs(results, str(config.sweep.metric), baseline, folder, remarks=remarks)
+        report = compare_runs(results, metrics, baseline, folder, remarks=[*repeated, *remarks])
         for name, text in report.files.items():
             write_atomically(folder / name, text)
         console = make_console()
-        console.print(make_terminal_table(report, {}, console.width))
+        print_tables(report, {}, console)
         for line in report.lines:
             console.print(line, soft_wrap=True)
         return 0

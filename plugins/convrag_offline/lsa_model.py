@@ -15,7 +15,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from convrag import ConfigError
 from convrag.sdk.corpus import Corpus
-from convrag.sdk.progress import track
+from convrag.sdk.progress import show_step, track
 
 _BATCH = 500
 _SEED = 0
@@ -70,7 +70,9 @@ def learn(corpora: Sequence[Corpus], dimensions: int, most: int) -> LsaModel:
     except ValueError as error:
         raise ConfigError(f"embedder=lsa cannot learn from this corpus: {error}") from error
     words = vectorizer.get_feature_names_out().tolist()
-    return LsaModel(words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions))
+    passages, number = (f"{count:,}" for count in matrix.shape)
+    with show_step(f"Fitting embeddings to {passages} passages and {number} words"):
+        return LsaModel(words, vectorizer.idf_.astype(np.float32), _projection(matrix, dimensions))
 
 
 def _projection(matrix: csr_matrix, dimensions: int) -> NDArray[np.float32]:

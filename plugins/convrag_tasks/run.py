@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -45,9 +44,8 @@ class RunTask(Task):
         top_level = self.top_level or ""
 
         def show(run: Run, summary: RunSummary) -> None:
-            if sweep:  # the scores of all cells come in one table; what stages have to say stands in each summary.md
-                run = replace(run, notes=())
-            print_summary(run, summary, table=not sweep, advice=ADVICE)
+            if not sweep:  # the scores of all cells come in one table; all else stands in each summary.md
+                print_summary(run, summary, advice=ADVICE)
 
         run, summary = run_experiment(
             config, folder, *observers, sweep=sweep, reuse=bool(sweep), top_level=top_level, show=show

@@ -20,7 +20,8 @@ from convrag_ginger.summarizer import LlmSummarizer
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_offline.lsa import LsaEmbedder
 from convrag_retrieval.bm25_ranker import BM25Ranker
-from mtrag_contexts import answer_turns, compare_answers, read_turns
+from equal_length import answer_turns, compare_answers
+from mtrag_contexts import read_turns
 
 PUBLISHED: dict[str, dict[str, Any]] = {
     "ranker=bm25_okapi": {"ranker": BM25Ranker(variant="okapi")},

@@ -1,13 +1,14 @@
 """GINGER without a language model, on MTRAG's reference contexts: where nuggets are, and answers at equal length.
 
-mtrag_contexts says what is gold. Answers: the share of the reference answer's content words, each pair of answers cut
-to the shorter.
+mtrag_contexts says what is gold. Answers: the share of the reference answer's content words, and of their bigrams, each
+pair of answers cut to the shorter.
 """
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,12 @@ from convrag_ginger.generator import GingerGenerator
 from convrag_ginger.llm_detector import LlmDetector
 from convrag_ginger.sentences_detector import SentencesDetector
 from convrag_ginger.summarizer import LlmSummarizer
+from convrag_ginger.tokens import stem_content_words
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_retrieval.bm25_ranker import BM25Ranker
+from equal_length import answer_turns, compare_answers, split_bigrams
 from ginger_toys import All as EverySentence
-from mtrag_contexts import HALVES, ContextTurn, Span, answer_turns, compare_answers, read_turns, select
+from mtrag_contexts import HALVES, ContextTurn, Span, read_turns, select
 
 SELECTIONS = [(domain, half) for half in (0, 1) for domain in ("clapnq", "cloud", "both")]
 
@@ -86,12 +89,14 @@ def test_answers_at_equal_length(turns: list[ContextTurn], llm: ExtractiveLLM) -
         "direct": answer_turns(turns, DirectGenerator(llm=llm)),
         "baseline": answer_turns(turns, BaselineGenerator(llm=llm)),
     }
+    counted = {"words": stem_content_words, "bigrams": split_bigrams}
     for domain, half in [*SELECTIONS, ("both", None)]:
         chosen = select(turns, domain, half)
-        for other, theirs in others.items():
-            one, two, p = compare_answers(
-                [turns[n] for n in chosen], [ours[n] for n in chosen], [theirs[n] for n in chosen]
-            )
+        picked = [turns[n] for n in chosen]
+        for (other, theirs), (what, split) in product(others.items(), counted.items()):
+            one, two, p = compare_answers(picked, [ours[n] for n in chosen], [theirs[n] for n in chosen], split)
             name = "all" if half is None else HALVES[half]
-            print(f"{name:11} {domain:6} {len(chosen):3} turns  ginger {one:.3f}  {other} {two:.3f}  p {p:.4f}")
-            assert domain != "both" or half == 0 or (one > two and p < 0.05)
+            print(
+                f"{name:11} {domain:6} {len(chosen):3} turns  {what:7}  ginger {one:.3f}  {other} {two:.3f}  p {p:.4f}"
+            )
+            assert what == "bigrams" or domain != "both" or half == 0 or (one > two and p < 0.05)

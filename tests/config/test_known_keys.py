@@ -26,6 +26,8 @@ from convrag.config.compose import compose, settings_of
         ("launcher=joblib", ["setting 'launcher' does not exist", "Did you mean 'hydra/launcher'?"]),
         ("~top_k", ["~top_k: a setting cannot be deleted", "top_k=..."]),
         ("~metrics", ["metrics=[]"]),
+        ("~store", ["~store: a setting cannot be deleted"]),
+        ("limit=99999999999999999999", ["limit=99999999999999999999: it must be at most"]),
         ("store.path=", ["store.path=: name a folder"]),
         ("rewriter=[mmr,dhrag]", ["a run has one rewriter", "-m rewriter=mmr,dhrag"]),
     ],

@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 
 from commands import run_convrag
-from comparisons import BAD, GOOD, MIXED, grid, run_result
+from comparisons import BAD, GOOD, grid, run_result
 from convrag.api.errors import ConfigError
 from convrag.api.records import Usage
 from convrag.api.sweeps import Cell, Sweep
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
 from convrag_compare.factors import find_baseline, format_run
 from convrag_compare.find_runs import find_runs
-from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.report import compare_runs, make_terminal_table
+from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores
 from convrag_compare.tables import Table, format_number, format_p, format_signed
+from convrag_compare.terminal import make_tables, print_tables
 
 
 @pytest.fixture(autouse=True)
@@ -36,7 +36,7 @@ def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def board_rows(results: list[RunResult], folder: Path, **more: Any) -> list[dict[str, str]]:
-    made = compare_runs(results, "nDCG@5", find_baseline(results, None), folder, **more)
+    made = compare_runs(results, ["nDCG@5"], find_baseline(results, None), folder, **more)
     return list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
 
 
@@ -46,16 +46,16 @@ def test_the_leaderboard_is_sorted_and_compared_with_the_baseline(tmp_path: Path
     assert "limit" not in rows[0]
     best, *_, baseline = rows
     assert float(best["nDCG@5"]) == pytest.approx(0.85)
-    assert float(best["difference"]) == pytest.approx(0.85 - float(baseline["nDCG@5"]))
-    assert float(best["p"]) == 2 / 2**6  # all six conversations are better: this way and its mirror image
-    assert float(best["p_holm"]) == pytest.approx(3 * 2 / 2**6)
-    assert [float(best["low"]), float(best["high"])] == pytest.approx([0.85, 0.85])
-    assert baseline["difference"] == baseline["p_holm"] == ""
+    assert float(best["nDCG@5_difference"]) == pytest.approx(0.85 - float(baseline["nDCG@5"]))
+    assert float(best["nDCG@5_p"]) == 2 / 2**6  # all six conversations are better: this way and its mirror image
+    assert float(best["nDCG@5_p_holm"]) == pytest.approx(2 * 2 / 2**6)  # the best two are equal, and count once
+    assert [float(best["nDCG@5_low"]), float(best["nDCG@5_high"])] == pytest.approx([0.85, 0.85])
+    assert baseline["nDCG@5_difference"] == baseline["nDCG@5_p_holm"] == ""
 
 
 def test_files_are_the_same_again_and_hold_no_times(tmp_path: Path) -> None:
     again = [replace(each, summary=replace(each.summary, seconds=99.0, timings={"generator": 7.0})) for each in grid()]
-    one, other = (compare_runs(runs, "nDCG@5", runs[0], tmp_path).files for runs in (grid(), again))
+    one, other = (compare_runs(runs, ["nDCG@5"], runs[0], tmp_path).files for runs in (grid(), again))
     for name in ("leaderboard.md", "leaderboard.csv", "leaderboard.tex", "effects.md"):
         assert one[name] == other[name]
     assert one["costs.md"] != other["costs.md"]
@@ -64,30 +64,30 @@ def test_files_are_the_same_again_and_hold_no_times(tmp_path: Path) -> None:
 def test_a_failed_cell_stands_last_and_nothing_is_said_of_it(tmp_path: Path) -> None:
     results = grid()
     results[1] = RunResult("bad", results[1].choices, FAILED, "no key")
-    made = compare_runs(results, "nDCG@5", results[0], tmp_path)
+    made = compare_runs(results, ["nDCG@5"], results[0], tmp_path)
     rows = list(csv.DictReader(io.StringIO(made.files["leaderboard.csv"])))
     assert [row["state"] for row in rows] == ["ok", "ok", "ok", "failed"]
-    assert rows[-1]["nDCG@5"] == rows[-1]["p"] == ""
-    assert float(rows[0]["p_holm"]) == pytest.approx(2 * float(rows[0]["p"]))  # two were compared, not three
+    assert rows[-1]["nDCG@5"] == rows[-1]["nDCG@5_p"] == ""
+    assert float(rows[0]["nDCG@5_p_holm"]) == pytest.approx(2 * float(rows[0]["nDCG@5_p"]))  # two were compared
     assert "`rewriter=a ranker=y`: failed (cell bad)." in made.files["leaderboard.md"]
 
 
 def test_nothing_ended_well(tmp_path: Path) -> None:
-    made = compare_runs([RunResult("one", {"rewriter": "a"}, FAILED, "no")], "nDCG@5", None, tmp_path)
+    made = compare_runs([RunResult("one", {"rewriter": "a"}, FAILED, "no")], ["nDCG@5"], None, tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "effects.md" not in made.files
 
 
 def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> None:
     bare = [replace(each, scores=Scores(), summary=replace(each.summary, overall={}, domains={})) for each in grid()]
-    made = compare_runs(bare, "nDCG@5", bare[0], tmp_path)
+    made = compare_runs(bare, ["nDCG@5"], bare[0], tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "calls made" in made.files["costs.md"]
 
 
 def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:
     results = [run_result("rewriter=a", BAD), run_result("rewriter=b", GOOD, failed=2, fallbacks={"rewriter": 4})]
-    text = compare_runs(results, "nDCG@5", results[0], tmp_path).files["leaderboard.md"]
+    text = compare_runs(results, ["nDCG@5"], results[0], tmp_path).files["leaderboard.md"]
     assert "* `rewriter=b` is partial: 2 of 12 turns failed." in text
     assert "* `rewriter=b`: turns in which a stage fell back: rewriter 4." in text
 
@@ -95,20 +95,20 @@ def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:
 def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_path: Path) -> None:
     gaps: dict[str, Any] = {"failed": 2, "fallbacks": {"rewriter": 10}, "always_fell_back": ("rewriter",)}
     results = [run_result("rewriter=a", BAD, **gaps), run_result("rewriter=b", GOOD, failed=1)]
-    made = compare_runs(results, "nDCG@5", results[0], tmp_path)
+    made = compare_runs(results, ["nDCG@5"], results[0], tmp_path)
     best, worst = csv.DictReader(io.StringIO(made.files["leaderboard.csv"]))
     assert (best["state"], best["turns"], best["failed_turns"], best["always_fell_back"]) == ("partial", "12", "1", "")
     assert (worst["failed_turns"], worst["always_fell_back"]) == ("2", "rewriter")
-    assert float(best["difference"]) > 0.5
+    assert float(best["nDCG@5_difference"]) > 0.5
     text = made.files["leaderboard.md"]
     assert re.search(r"^\| b \| 0\.850 .*\| partial: 1/12 failed \|$", text, re.MULTILINE)
     assert re.search(r"^\| a \| .*\| partial: 2/12 failed, rewriter fell back \|$", text, re.MULTILINE)
     assert "the rewriter fell back in all 10 turns that it was needed in" in text
     assert "partial: 1/12 failed" in made.files["leaderboard.tex"]
     assert "Partial runs: 2 of 2" in made.files["effects.md"]
-    table = make_terminal_table(made, {}, 200)
+    (table,) = make_tables(made, {}, 200)
     assert list(table.columns[-1].cells) == ["partial: 1/12 failed", "partial: 2/12 failed, rewriter fell back"]
-    assert "Partial" not in compare_runs(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
+    assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 
 
 CALLS = {"generator": Usage(calls=6, reused=1, failed=2)}
@@ -159,45 +159,19 @@ def test_what_is_said_of_calls_is_true(
         for each, state in zip(results, states, strict=True)
     ]
     ended = dict(zip((each.name for each in results), states, strict=True))
-    made = compare_runs(results, "nDCG@5", None, tmp_path, states=ended, stored={"LLM.complete": stored})
-    assert said in made.lines
+    made = compare_runs(results, ["nDCG@5"], None, tmp_path, states=ended, stored={"LLM.complete": stored})
     assert said in made.files["costs.md"]
-
-
-def test_only_shared_turns_are_compared(tmp_path: Path) -> None:
-    fewer = {name: turns[:1] for name, turns in GOOD.items()}
-    results = [run_result("rewriter=a", BAD), run_result("rewriter=b", fewer), run_result("rewriter=c", {"z": [1.0]})]
-    board = build_leaderboard(results, "nDCG@5", results[0])
-    by_name = {row.result.name: row for row in board.rows}
-    assert by_name["rewriter=b"].difference.turns == 6
-    assert by_name["rewriter=b"].difference.mean == pytest.approx(0.7)
-    assert by_name["rewriter=c"].difference is None
-    text = compare_runs(results, "nDCG@5", results[0], tmp_path).files["leaderboard.md"]
-    assert "`rewriter=c`: shares no scored turn with the baseline" in text
-    assert "different numbers of turns (1, 6, 12)" in text
+    ran = sum(state in ("ok", "partial") for state in states)
+    calls = sum(each.calls for each in usage.values()) * ran
+    assert any(line.startswith(f"Calls of stages and metrics: {calls} made") for line in made.lines)
 
 
 def test_several_domains_have_a_table(tmp_path: Path) -> None:
     results = [run_result(f"rewriter={n}", v, domains=("news", "law")) for n, v in (("a", BAD), ("b", GOOD))]
-    files = compare_runs(results, "nDCG@5", results[0], tmp_path).files
+    files = compare_runs(results, ["nDCG@5"], results[0], tmp_path).files
     assert "## nDCG@5 by domain" in files["leaderboard.md"]
     row = next(csv.DictReader(io.StringIO(files["leaderboard.csv"])))
     assert float(row["law:R@5"]) == pytest.approx(0.425)
-
-
-def test_effects_hold_all_else_equal(tmp_path: Path) -> None:
-    text = compare_runs(grid(), "nDCG@5", None, tmp_path).files["effects.md"]
-    means = {name: sum(map(sum, values.values())) / 12 for name, values in (("bad", BAD), ("mixed", MIXED))}
-    assert f"| x | {format_number((means['bad'] + means['mixed']) / 2)} |" in text
-    (line,) = re.findall(r"^\| a - b \|.*$", text, re.MULTILINE)
-    expected = (means["bad"] - means["mixed"]) / 2  # with ranker=y they are alike
-    assert f"| {format_signed(expected)} |" in line
-    assert line.endswith("| 2 |")
-
-
-def test_an_unmeasured_metric_is_answered_with_those_that_are_there(tmp_path: Path) -> None:
-    made = compare_runs(grid(), "BLEU", None, tmp_path)
-    assert "sweep.metric=BLEU was not measured; nDCG@5 decides. There are nDCG@5, R@5." in made.lines
 
 
 @pytest.mark.parametrize(
@@ -227,10 +201,10 @@ def test_an_unknown_baseline_lists_the_cells() -> None:
 def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
     from rich.console import Console
 
-    made = compare_runs(grid(), "nDCG@5", None, tmp_path)
+    made = compare_runs(grid(), ["nDCG@5"], None, tmp_path)
     states = {each.name: "reused" for each in grid()}
     console = Console(width=80, file=io.StringIO())
-    console.print(make_terminal_table(made, states, 80))
+    print_tables(made, states, console)
     shown = console.file.getvalue()
     assert shown.count("reused") == 4
     assert max(map(len, shown.splitlines())) <= 80
@@ -289,7 +263,7 @@ def swept(folder: Path, **settings: Any) -> Sweep:
         write(run_result(" ".join(overrides), values), folder / f"id-{name}", list(overrides))
         cells.append(Cell(f"id-{name}", overrides, folder / f"id-{name}", "ok"))
     cells.append(Cell("id-bad", ("rewriter=bad", "limit=3"), folder / "id-bad", "failed", "no key"))
-    sweep = {"metric": "nDCG@5", "baseline": None, "sample": None, "seed": 0} | settings
+    sweep = {"metric": None, "baseline": None, "sample": None, "seed": 0} | settings
     config = {"sweep": sweep, "task": {"_option_": "run"}, "store": {"path": str(folder / "store")}}
     return Sweep("s", folder, tuple(cells), config)
 
@@ -321,7 +295,7 @@ def test_an_unknown_baseline_is_told_before_the_first_cell(tmp_path: Path) -> No
 def test_what_a_former_report_left_is_taken_away(tmp_path: Path) -> None:
     for name in ("effects.md", "heat_nDCG@5.png", "mine.png"):
         (tmp_path / name).touch()
-    compare_runs([run_result("only", GOOD)], "nDCG@5", None, tmp_path)
+    compare_runs([run_result("only", GOOD)], ["nDCG@5"], None, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]
 
 
@@ -370,6 +344,35 @@ def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) 
     assert [run.choices["run"] for run in runs] == ["one", "run"]
 
 
+def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
+    """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
+    for name, values, identity, task in (
+        ("a", GOOD, "1", "run"),
+        ("b", GOOD, "1", "run"),
+        ("c", BAD, "1", "run"),
+        ("d", GOOD, "2", "run"),
+        ("e", GOOD, "3", "evaluate"),
+        ("f", GOOD, "3", "evaluate"),
+    ):
+        folder = write(run_result("x", values), tmp_path / name, ["rewriter=mmr"])
+        (folder / "run.json").write_text(json.dumps({"identity": identity}))
+        (folder / ".hydra/config.yaml").write_text(f"task:\n  _option_: {task}\n")
+    found = find_runs([str(tmp_path / "*")], tmp_path, "")
+    assert [run.name for run in found] == ["a", "c", "d", "e", "f"]
+    assert [run.repeated_by for run in found] == [("b",), (), (), (), ()]
+    done = run_convrag(["task=compare", "task.runs=[a,b,c]", "hydra.run.dir=out", "tracker=none"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "b: the same experiment as a." in done.stdout
+    assert len((tmp_path / "out/leaderboard.csv").read_text().splitlines()) == 3
+
+
+def test_the_task_refuses_a_metric_that_a_run_does_not_have(tmp_path: Path) -> None:
+    write(run_result("x", GOOD), tmp_path / "a", ["rewriter=none"])
+    done = run_convrag(["task=compare", "task.runs=[a]", "sweep.metric=BLEU", "tracker=none"], tmp_path)
+    assert done.returncode == 2
+    assert "sweep.metric=BLEU: no run was measured by it. All runs have nDCG@5, R@5." in done.stderr
+
+
 def test_the_task_compares_without_running(tmp_path: Path) -> None:
     sweep = swept(tmp_path / "grid")
     runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
@@ -379,7 +382,7 @@ def test_the_task_compares_without_running(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out/leaderboard.csv").read_text())))
     assert [row["rewriter"] for row in rows] == ["mmr", "none"]
-    assert float(rows[1]["difference"]) < 0
+    assert float(rows[1]["R@5_difference"]) < 0
     assert "Leaderboard" in done.stdout
 
 

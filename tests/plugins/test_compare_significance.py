@@ -92,3 +92,9 @@ def test_holm(p_values: list[float]) -> None:
 
 def test_holm_by_hand() -> None:
     assert correct_by_holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_equal_comparisons_count_once_and_those_with_an_equal_system_not_at_all() -> None:
+    p_values, differences = [0.027, 0.027, 0.5, 1.0, nan], [[0.1, 0.2], [0.1, 0.2], [0.3, -0.2], [0.0, 0.0], []]
+    assert correct_by_holm(p_values, differences)[:4] == pytest.approx([0.054, 0.054, 0.5, 1.0])
+    assert correct_by_holm(p_values)[0] == pytest.approx(0.108)

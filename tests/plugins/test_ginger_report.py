@@ -75,15 +75,15 @@ def test_a_grid_lists_the_words_of_topics_for_each_run(tmp_path: Path) -> None:
         folder = tmp_path / name
         folder.mkdir()
         usage: dict[str, Any] = {"fallbacks": {}, "usage": {}, "timings": {}, "seconds": 1.0}
-        summary = RunSummary({}, {}, {}, turns=1, failed=0, reports=reports, **usage)
+        summary = RunSummary({}, {}, {"overall": 0}, turns=1, failed=0, reports=reports, **usage)
         (folder / "metrics.json").write_text(format_summary(summary))
         return Cell(name, (), folder, **({"state": "ok", "name": f"clusterer={name}"} | given))
 
     words = {f"word{n:02}": 40 - n for n in range(12)}
     cells = (
-        cell("lsa", {"ginger": {"answered": 1}}),
-        cell("bertopic", {"ginger": {"answered": 1, "topic_words": words}}),
-        cell("copy", {"ginger": {"topic_words": words}}, same_as="bertopic", state="same"),
+        cell("lsa", {"ginger": {"lines": [], "answered": 1}}),
+        cell("bertopic", {"ginger": {"lines": [], "answered": 1, "topic_words": words}}),
+        cell("copy", {"ginger": {"lines": [], "topic_words": words}}, same_as="bertopic", state="same"),
         Cell("late", (), tmp_path / "late", "failed"),
     )
     assert report_topics(Sweep("s", tmp_path, cells[:1])) is None

@@ -6,10 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
-from contextlib import chdir
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +14,7 @@ from commands import run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
-from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
+from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database, read_runs
 
 pytest.importorskip("mlflow")
 
@@ -58,35 +55,11 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
-def runs(folder: Path) -> list[dict[str, Any]]:
-    """All runs of the experiment, oldest first."""
-    from mlflow import MlflowClient
-
-    with chdir(folder), warnings.catch_warnings(action="ignore"):  # of its own libraries
-        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
-        experiment = client.get_experiment_by_name("convrag")
-        found = client.search_runs([experiment.experiment_id], order_by=["attributes.start_time"]) if experiment else []
-        return [
-            {
-                "start": run.info.start_time,
-                "end": run.info.end_time,
-                "id": run.info.run_id,
-                "status": run.info.status,
-                "tags": run.data.tags,
-                "params": run.data.params,
-                "metrics": run.data.metrics,
-                "steps": [(m.step, m.value) for m in client.get_metric_history(run.info.run_id, "by_turn/nDCG_at_5")],
-                "files": [item.path for item in client.list_artifacts(run.info.run_id)],
-            }
-            for run in found
-        ]
-
-
 def test_a_single_run_is_logged(here: Path) -> None:
     done = convrag(*QUICK, "rewriter=last_n", "rewriter.n=3", folder=here)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    (run,) = runs(here)
+    (run,) = read_runs(here)
     assert run["status"] == "FINISHED"
     assert run["params"]["rewriter"] == "last_n"
     assert run["params"]["rewriter.n"] == "3"
@@ -107,7 +80,7 @@ def test_prompts_and_long_values_are_kept(here: Path) -> None:
     arguments = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl", f"+note={name}")
     done = convrag(*arguments, folder=here)
     assert done.returncode == 0, done.stderr
-    (run,) = runs(here)
+    (run,) = read_runs(here)
     assert len(run["params"]["note"]) == 6000
     assert "prompts" in run["files"]
 
@@ -116,8 +89,8 @@ def test_a_grid_is_a_parent_with_children_and_is_gone_on_with(here: Path) -> Non
     for _ in range(2):
         done = convrag("-m", *QUICK, "rewriter=none,last_n,replay", folder=here)
         assert done.returncode == 1
-    parents = [run for run in runs(here) if run["tags"]["convrag.kind"] == "sweep"]
-    children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
+    parents = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    children = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "run"]
     (parent,) = parents
     assert parent["status"] == "FAILED"
     assert parent["tags"]["mlflow.runName"].startswith("grid rewriter (")
@@ -139,10 +112,10 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
     assert convrag(*grid, folder=here).returncode == 0
     (here / "outputs/mlflow.db").write_bytes(database.read_bytes())
     assert convrag(*grid, folder=here).returncode == 0
-    children = [run for run in runs(here) if run["tags"]["convrag.kind"] == "run"]
+    children = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "run"]
     assert [child["status"] for child in children] == ["FINISHED"] * 2
     assert all(child["metrics"]["nDCG_at_5"] > 0 for child in children)
-    (parent,) = [run for run in runs(here) if run["tags"]["convrag.kind"] == "sweep"]
+    (parent,) = [run for run in read_runs(here) if run["tags"]["convrag.kind"] == "sweep"]
     assert (parent["metrics"]["cells_same"], parent["metrics"]["cells_reused"]) == (2, 2)
     assert "sweep.json" in parent["files"]
     assert not [name for name in parent["files"] if name.endswith(".lock")]
@@ -163,12 +136,14 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) == 130
     if not mode:
-        assert runs(here) == [], "it ends at once, and the next command logs it"
+        assert read_runs(here) == [], "it ends at once, and the next command logs it"
         assert convrag(*QUICK, folder=here).returncode == 0
-        assert [(run["tags"]["convrag.error"], run["status"]) for run in runs(here)[:1]] == [("interrupted", "KILLED")]
+        assert [(run["tags"]["convrag.error"], run["status"]) for run in read_runs(here)[:1]] == [
+            ("interrupted", "KILLED")
+        ]
         assert not list(here.glob("outputs/mlflow/unlogged/*.json"))
         return
-    states = {run["tags"]["convrag.kind"]: run["status"] for run in runs(here)}
+    states = {run["tags"]["convrag.kind"]: run["status"] for run in read_runs(here)}
     assert states == {"run": "KILLED", "sweep": "KILLED"}
 
 
@@ -179,7 +154,7 @@ def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
         for n in range(3, 7)
     ]
     assert [process.wait(timeout=300) for process in started] == [0] * 4
-    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 4
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 4
 
 
 def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
@@ -190,7 +165,7 @@ def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_p
         for command in commands
     ]
     assert [process.wait(timeout=300) for process in started] == [0] * 4
-    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"] * 6
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
 
 
 def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tmp_path: Path) -> None:
@@ -198,7 +173,7 @@ def test_a_database_that_was_half_made_when_a_process_was_killed_does_no_harm(tm
     (tmp_path / "outputs/mlflow.db.unfinished").write_bytes(b"half")
     done = convrag(*QUICK, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [run["status"] for run in runs(tmp_path)] == ["FINISHED"]
+    assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"]
     assert not list(tmp_path.glob("outputs/*.unfinished*"))
 
 

@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_mlflow import runs
 
 from commands import run_convrag
 from convrag_mlflow import installation
 from convrag_mlflow.addresses import describe_viewing
 from convrag_mlflow.journal import Journal
 from convrag_mlflow.tracker import AutoTracker
-from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
+from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database, read_runs
 
 pytest.importorskip("mlflow")
 
@@ -76,7 +75,7 @@ def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path)
     assert not list(here.glob("outputs/mlflow/*"))
     done = convrag(*grid, folder=here)
     assert done.stderr.splitlines()[-1].startswith("convrag: Logged to MLflow.")
-    assert [run["tags"]["convrag.kind"] for run in runs(here)] == ["sweep", "run", "run"]
+    assert [run["tags"]["convrag.kind"] for run in read_runs(here)] == ["sweep", "run", "run"]
     assert "reused" in done.stderr
 
 
@@ -94,7 +93,7 @@ def test_a_run_that_cannot_be_logged_keeps_its_results_and_is_logged_by_the_next
     assert list(here.glob("outputs/*/*/metrics.json"))
     path.write_bytes(good)
     assert convrag(*QUICK, folder=here).returncode == 0
-    first, second = runs(here)
+    first, second = read_runs(here)
     assert [first["status"], second["status"]] == ["FINISHED"] * 2
     assert first["metrics"]["nDCG_at_5"] == second["metrics"]["nDCG_at_5"]
     assert first["end"] <= second["start"]

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
+import threading
 
 import pytest
 
-from convrag.sdk.progress import track, turn_progress, within_grid
+from convrag.sdk import progress
+from convrag.sdk.progress import show_preparation, show_step, track, turn_progress, within_grid
+from convrag.sdk.remaining_time import CellProgress, format_duration
 
 
 class Terminal(io.StringIO):
@@ -50,3 +54,76 @@ def test_several_processes_leave_the_terminal_alone(monkeypatch: pytest.MonkeyPa
         with turn_progress(2) as advance:
             advance()
     assert terminal.getvalue() == ""
+
+
+def test_a_step_in_another_thread_stands_below_the_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that the first turn fits is seen, in the same display: two would overwrite each other."""
+    terminal = watched(monkeypatch)
+    seen: list[list[str]] = []
+
+    def fit() -> None:
+        with show_step("Fitting embeddings"):
+            assert progress._display is not None
+            seen.append([task.description for task in progress._display.tasks])
+
+    with within_grid(0, 2, alone=True), turn_progress(2):
+        worker = threading.Thread(target=fit)
+        worker.start()
+        worker.join()
+    assert seen == [["Cells", "Turns", "Fitting embeddings"]]
+    assert progress._display is None
+    assert progress._rows == 0
+    assert "Cells" in terminal.getvalue()
+
+
+def test_a_cell_has_its_bar_before_the_first_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = watched(monkeypatch)
+    with within_grid(2, 4, alone=True, seconds=[30.0, 30.0]) as cell:
+        with show_preparation("Preparing embedder=lsa"):
+            assert cell.estimate_left(cell.started) is None
+        assert cell.prepared > 0
+    shown = terminal.getvalue()
+    assert "about 60 s left" in shown
+    assert "Preparing embedder=lsa" in shown
+
+
+def test_a_step_that_takes_a_while_is_told_where_there_is_no_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(progress, "_TOLD", 0.01)
+    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    told = threading.Event()
+    monkeypatch.setattr(progress, "_tell", lambda line: told.set() or sys.stderr.write(line))
+    with caplog.at_level(logging.INFO, "convrag"), show_step("Preparing embedder=lsa"):
+        assert told.wait(10)
+    assert capsys.readouterr().err == "convrag: Preparing embedder=lsa ...\n"
+    assert caplog.messages[0].startswith("Preparing embedder=lsa: ")
+
+
+def test_a_short_step_is_not_told(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "convrag"):
+        assert list(track([1, 2], "Reading")) == [1, 2]
+    assert capsys.readouterr().err == ""
+    assert caplog.messages == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "elapsed", "share", "left"),
+    [
+        ([], 50.0, 0.5, None),  # no cell has ended
+        ([20.0], 0.0, 0.0, 20.0 + 20.0 * 2),
+        ([20.0], 15.0, 0.0, 5.0 + 20.0 * 2),
+        ([20.0], 80.0, 0.0, 0.0 + 50.0 * 2),  # this one takes longer than the other: the next may, too
+        ([20.0], 50.0, 0.5, 40.0 + 55.0 * 2),  # 10 s before its turns, 40 s for half of them
+    ],
+)
+def test_the_time_left_follows_the_cell_that_runs(
+    seconds: list[float], elapsed: float, share: float, left: float | None
+) -> None:
+    cell = CellProgress(1, 4, True, seconds, started=40.0, turns_started=110.0, share=share, prepared=60.0)
+    assert cell.estimate_left(100.0 + elapsed) == left
+
+
+def test_durations_read_well() -> None:
+    told = [format_duration(seconds) for seconds in (0.04, 9.9, 12.4, 99.0, 100.0, 3500.0, 7000.0)]
+    assert told == ["0.0 s", "9.9 s", "12 s", "99 s", "2 min", "58 min", "1.9 h"]

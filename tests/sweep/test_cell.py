@@ -44,7 +44,7 @@ def run(cell: Cell, measured: float | None = 0.5, status: int = 0, error: Except
             (cell.folder / "run.json").write_text("{}")
         return status
 
-    return run_cell(cell.overrides, cell.folder, execute, "nDCG@5")
+    return run_cell(cell.overrides, cell.folder, execute, ["nDCG@5"])
 
 
 def ended(cell: Cell) -> tuple[str, str]:
@@ -58,7 +58,7 @@ def test_how_a_cell_ended_stands_in_its_folder(cells: list[Cell]) -> None:
     assert run(first) == 0.5
     assert ended(first) == ("ok", "")
     assert read_ending(first, STARTED + 1).state == "", "of an earlier try"
-    assert run_cell(first.overrides, first.folder, lambda: 0, "nDCG@5") == 0.5
+    assert run_cell(first.overrides, first.folder, lambda: 0, ["nDCG@5"]) == 0.5
     assert ended(first) == ("reused", "")
     assert isnan(run(last, error=ConfigError("no key")))
     assert ended(last) == ("failed", "no key")
@@ -80,13 +80,13 @@ def test_a_partial_cell_says_what_it_lacks(cells: list[Cell], capsys: pytest.Cap
         (cell.folder / "run.json").write_text("{}")
         return summary.exit_status
 
-    assert run_cell(cell.overrides, cell.folder, execute, "nDCG@5") == 0.5
+    assert run_cell(cell.overrides, cell.folder, execute, ["nDCG@5"]) == 0.5
     lacks = "2 of 9 turns failed; the rewriter fell back in all 7 turns that it was needed in"
     assert ended(cell) == ("partial", lacks)
     told = json.loads((cell.folder / "cell.json").read_text())
     assert (told["turns"], told["failed_turns"], told["always_fell_back"]) == (9, 2, ["rewriter"])
     assert f"convrag: [1/2] nDCG@5 0.500 (partial: {lacks})" in capsys.readouterr().err
-    assert run_cell(cell.overrides, cell.folder, lambda: 3, "nDCG@5") == 0.5
+    assert run_cell(cell.overrides, cell.folder, lambda: 3, ["nDCG@5"]) == 0.5
     assert ended(cell) == ("partial", "the run ended with status 3"), "of another task, which wrote no run"
 
 
@@ -98,7 +98,7 @@ def test_a_cell_whose_turns_all_failed_says_so(cells: list[Cell]) -> None:
         (cells[0].folder / "run.json").write_text("{}")
         return summary.exit_status
 
-    assert isnan(run_cell(cells[0].overrides, cells[0].folder, execute, "nDCG@5"))
+    assert isnan(run_cell(cells[0].overrides, cells[0].folder, execute, ["nDCG@5"]))
     assert ended(cells[0]) == ("failed", "9 of 9 turns failed")
 
 
@@ -113,28 +113,63 @@ def test_the_terminal_and_the_log_hear_how_far_the_grid_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: STARTED + 40)
+    monkeypatch.setattr(time, "monotonic", iter(range(0, 900, 20)).__next__)
     with caplog.at_level(logging.INFO, "convrag"):
         run(cells[0])
         run(cells[2], measured=None)
-        run_cell(cells[0].overrides, cells[0].folder, lambda: 0, "R@5")
+        run_cell(cells[0].overrides, cells[0].folder, lambda: 0, ["R@5", "nDCG@5"])
     lines = [
         "[1/2] rewriter=a",
-        "[1/2] nDCG@5 0.500",
-        "[2/2] rewriter=c (about 40 s left)",
-        "[2/2] done",
-        "[1/2] rewriter=a (about 0 s left)",
-        "[1/2] R@5 was not measured (reused)",
+        "[1/2] nDCG@5 0.500 (20 s)",
+        "[2/2] rewriter=c (about 20 s left)",
+        "[2/2] done (20 s)",
+        "[1/2] rewriter=a (about 0.0 s left)",
+        "[1/2] R@5 was not measured, nDCG@5 0.500 (reused)",
     ]
     assert capsys.readouterr().err.splitlines() == [f"convrag: {line}" for line in lines]
     assert caplog.messages == lines
 
 
+@pytest.mark.parametrize(
+    ("ending", "at_once", "told"),
+    [
+        ({"state": "ok", "seconds": 90.0, "prepared": 60.0}, 1, " (about 30 s left)"),
+        ({"state": "partial", "seconds": 240.0, "prepared": 0.0}, 1, " (about 4 min left)"),
+        ({"state": "ok", "seconds": 240.0, "prepared": 0.0}, 4, " (about 60 s left)"),  # several ran side by side
+        ({"state": "reused", "seconds": 0.1, "prepared": 0.0}, 1, ""),  # says nothing of how long a cell takes
+        ({"state": "failed", "seconds": 0.1, "prepared": 0.0}, 1, ""),
+        ({"state": "ok", "seconds": 30.0, "prepared": 0.0, "try": STARTED - 1}, 1, ""),
+        ({"state": "ok"}, 1, ""),  # of an early version
+    ],
+)
+def test_the_time_left_is_reckoned_by_cells_that_ran(
+    ending: dict[str, Any],
+    at_once: int,
+    told: str,
+    cells: list[Cell],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (cells[0].folder / "cell.json").write_text(json.dumps({"try": STARTED, **ending}))
+    monkeypatch.setattr(time, "time", lambda: STARTED + ending.get("seconds", 0.0) / at_once)
+    run(cells[2])
+    assert capsys.readouterr().err.splitlines()[0] == f"convrag: [2/2] rewriter=c{told}"
+
+
 def test_bars_are_shown_by_the_process_that_runs_all_cells(cells: list[Cell], monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Any] = []
-    run_cell(cells[2].overrides, cells[2].folder, lambda: seen.append((progress._cells, progress._hidden)) or 0, "R@5")
+
+    def look() -> int:
+        cell = progress._cell
+        assert cell is not None
+        seen.append((cell.done, cell.total, cell.alone))
+        return 0
+
+    run_cell(cells[2].overrides, cells[2].folder, look)
     monkeypatch.setattr("convrag.sweep.cell.this_process", lambda: {"pid": -1, "host": "elsewhere"})
-    run_cell(cells[2].overrides, cells[2].folder, lambda: seen.append((progress._cells, progress._hidden)) or 0, "R@5")
-    assert seen == [((1, 2), False), ((1, 2), True)]
+    run_cell(cells[2].overrides, cells[2].folder, look)
+    assert seen == [(1, 2, True), (1, 2, False)]
+    assert progress._cell is None
 
 
 def test_a_cell_that_an_earlier_try_still_runs_is_waited_for(cells: list[Cell]) -> None:
@@ -157,11 +192,11 @@ def test_a_folder_tells_which_grid_it_is_of(cells: list[Cell], tmp_path: Path) -
 
 def test_a_run_without_the_metric_gives_no_number(cells: list[Cell], tmp_path: Path) -> None:
     run(cells[0])
-    assert read_metric(cells[0].folder, "nDCG@5") == 0.5
+    assert read_metric(cells[0].folder, ["nDCG@5"]) == 0.5
     assert isnan(read_metric(cells[0].folder, "R@5"))
-    assert isnan(read_metric(tmp_path, "nDCG@5"))
+    assert isnan(read_metric(tmp_path, ["nDCG@5"]))
     (cells[0].folder / "metrics.json").write_text('{"overall": {"nDCG@5": null}}')
-    assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+    assert isnan(read_metric(cells[0].folder, ["nDCG@5"]))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"cells": [{"name": "a"}]}', "\xff"])
@@ -186,5 +221,5 @@ def test_a_list_of_cells_without_what_a_cell_needs_is_an_error(name: str, cells:
 def test_a_damaged_file_of_a_cell_counts_as_none(text: str, cells: list[Cell]) -> None:
     for name in ("metrics.json", "cell.json"):
         (cells[0].folder / name).write_text(text)
-    assert isnan(read_metric(cells[0].folder, "nDCG@5"))
+    assert isnan(read_metric(cells[0].folder, ["nDCG@5"]))
     assert read_ending(cells[0], STARTED) == cells[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -20,8 +21,9 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import NotReady, Report, Run, RunSummary, Sweep, hookimpl
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConfigError, ConvragError
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
+from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
@@ -63,7 +65,8 @@ class InProcess:
         folder.mkdir(exist_ok=True)
         with open_dict(config):
             del config["hydra"]
-        value = run_cell(overrides, folder, lambda: Wiring(config).get("task").execute(config, folder), "nDCG@5")
+        metrics = read_metric_names(config.sweep.metric)
+        value = run_cell(overrides, folder, lambda: Wiring(config).get("task").execute(config, folder), metrics)
         return JobReturn(status=JobStatus.COMPLETED, _return_value=value)
 
 
@@ -154,7 +157,8 @@ def test_a_grid_gives_the_values_of_its_metric(watcher: Watcher, capsys: pytest.
     assert (folder_of(grid) / "mine.md").read_text() == "# Mine\n"
     assert OmegaConf.load(folder_of(grid) / "multirun.yaml").hydra.sweeper.params is None
     said = capsys.readouterr().err.splitlines()
-    assert said[:2] == ["convrag: [1/2] rewriter=none", f"convrag: [1/2] nDCG@5 {values[0]:.3f}"]
+    assert said[0] == "convrag: [1/2] rewriter=none"
+    assert re.fullmatch(rf"convrag: \[1/2\] nDCG@5 {values[0]:.3f} \(\d+(\.\d)? s\)", said[1])
     assert said[2].startswith("convrag: [2/2] rewriter=last_n (about ")
     assert "convrag: all is well" in said
 
@@ -322,7 +326,37 @@ def test_every_ready_grid_is_composed(here: Path) -> None:
         assert len(make_grid(f"+sweep={name}").params) == factors
 
 
-def test_a_metric_that_nobody_measured_is_not_a_number(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("metric", ["nDCG@5", "[R@5,nDCG@5]", "'R@5,nDCG@5'"])
+def test_a_metric_that_no_cell_can_have_is_refused_before_the_first_one(metric: str, watcher: Watcher) -> None:
+    grid = make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]", f"sweep.metric={metric}")
+    there = "There are R@5, ROUGE-L, token_precision"
+    with pytest.raises(ConfigError, match=rf"^sweep\.metric=nDCG@5: no metric gives it\. {there}"):
+        run_grid(grid)
+    assert not Path("outputs/sweeps").exists()
+
+
+def test_a_metric_that_some_cell_cannot_have_is_refused(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n", "metrics=[ranking],[ranking,answers]", "sweep.metric=ROUGE-L")
+    with pytest.raises(ConfigError, match=r"ROUGE-L: no metric gives it in 2 of 4 cells\. There are nDCG@5$"):
+        run_grid(grid)
+
+
+def test_a_metric_that_a_cell_did_not_measure_is_told_at_the_end(here: Path) -> None:
+    """Nobody knew: the metric gives it, but these cells make no answers. What there is was compared."""
+    grid = make_grid("rewriter=none,last_n", "sweep.metric=[nDCG@5,ROUGE-L]")
+    with pytest.raises(ConfigError, match=r"ROUGE-L: 2 cells of 2 did not measure it; all measured nDCG@5\. What"):
+        run_grid(grid)
+    assert "| nDCG@5 [95 %] |" in (folder_of(grid) / "leaderboard.md").read_text()
+
+
+def test_without_a_choice_the_main_measure_decides(here: Path) -> None:
     values = run_grid(make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]"))
-    assert all(map(isnan, values))
-    assert "[2/2] nDCG@5 was not measured" in capsys.readouterr().err
+    assert not any(map(isnan, values))
+    assert "| R@5 " in next(here.glob("outputs/sweeps/*/leaderboard.md")).read_text()
+
+
+@pytest.mark.parametrize("wrong", ["[R@5,R@5]", "[1]", "3", "[[R@5]]", "''"])
+def test_what_names_no_measures_is_refused(wrong: str, here: Path) -> None:
+    with pytest.raises(ConfigError, match=r"it must name measures, each once"):
+        run_grid(make_grid("rewriter=none,last_n", f"sweep.metric={wrong}"))
+    assert not Path("outputs/sweeps").exists()

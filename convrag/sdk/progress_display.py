@@ -1,0 +1,42 @@
+"""How rows of progress look on a terminal (see convrag.sdk.progress)."""
+
+from __future__ import annotations
+
+import time
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from convrag.sdk.console import make_console
+from convrag.sdk.remaining_time import format_duration
+
+
+def make_display() -> Progress:
+    """A display on standard error that leaves nothing behind, not yet started."""
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), _Count(), _Time()
+    return Progress(*columns, console=make_console(stderr=True), transient=True)
+
+
+class _Count(MofNCompleteColumn):
+    """How many parts are done; nothing for a step without parts."""
+
+    def render(self, task: Task) -> Text:
+        return Text("") if task.total is None else super().render(task)
+
+
+class _Time(ProgressColumn):
+    """The time that is left, of cells as `CellProgress` estimates it; of a step without parts, the time so far."""
+
+    max_refresh = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._remaining = TimeRemainingColumn()
+
+    def render(self, task: Task) -> Text:
+        if cell := task.fields.get("cell"):
+            left = cell.estimate_left(time.monotonic())
+            return Text("" if left is None else f"about {format_duration(left)} left", style="progress.remaining")
+        if task.total is None:
+            return Text(format_duration(task.elapsed or 0.0), style="progress.elapsed")
+        return self._remaining.render(task)

@@ -1,0 +1,76 @@
+"""Flags, and arguments that are nearly right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from commands import run_convrag
+from convrag import __version__
+from convrag.api.errors import ConfigError
+from convrag.cli.arguments import prepare_arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "prepared"),
+    [
+        (["rewriter=mmr", "-m", "top_k=1,2"], ["-m", "rewriter=mmr", "top_k=1,2"]),
+        (["a=1", "--config-dir", "mine", "+seed=x", "--cfg", "job", "b=2"], None),
+        (["sweep.baseline=rewriter=none+top_k=3"], ["sweep.baseline='rewriter=none+top_k=3'"]),
+        (["sweep.baseline='rewriter=none'"], ["sweep.baseline='rewriter=none'"]),
+        (["--multirun", "--multirun", "a=1"], ["--multirun", "--multirun", "a=1"]),
+        ([], []),
+    ],
+)
+def test_flags_come_first(arguments: list[str], prepared: list[str] | None) -> None:
+    expected = prepared if prepared is not None else ["--config-dir", "mine", "--cfg", "job", "a=1", "+seed=x", "b=2"]
+    assert prepare_arguments(arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        (["--mutlirun", "a=1"], ["--mutlirun: there is no such flag", "--multirun"]),
+        (["--rewriter=mmr"], ["an override has no dashes: rewriter=mmr"]),
+        (["--limit", "3"], ["overrides have no dashes (limit=...)"]),
+        (["-x"], ["-x: there is no such flag", "--config-dir"]),
+        (["hydra.run.dir="], ["hydra.run.dir=: name a folder"]),
+    ],
+)
+def test_unknown_flags_are_told_what_to_type(arguments: list[str], parts: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        prepare_arguments(arguments)
+    for part in parts:
+        assert part in str(caught.value)
+
+
+def test_the_version_is_convrags(tmp_path: Path) -> None:
+    done = run_convrag(["--version"], tmp_path)
+    assert (done.returncode, done.stdout) == (0, f"convrag {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["chat"], "chat: type task=chat"),
+        (["help"], "help: type --help"),
+        (["plugins"], "plugins: type task=plugins"),
+        (["+sysem=mmr"], "Did you mean '+system'?"),
+        (["~store"], "~store: a setting cannot be deleted"),
+        (["--config-dir", "nowhere", "+seed=x"], "nowhere"),
+        (["-m", "top_n=1,2", "+sysem=mmr"], "Did you mean '+system'?"),
+        (["-m", "top_n=1,2", "+clusterer.foo=1"], "clusterer=lsa: parameter 'foo' does not exist"),
+        (["top_k=${nowhere}"], "top_k=${nowhere}: Interpolation key 'nowhere' not found"),
+        (["task=evaluate", "++topk=3"], "Did you mean 'top_k'?"),
+        (["hydra/launcher=joblib", "-m", "top_n=1,2", "+foo=1"], "'foo' does not exist"),
+    ],
+)
+def test_a_mistake_is_one_line_with_status_2(arguments: list[str], part: str, tmp_path: Path) -> None:
+    done = run_convrag([*arguments, "tracker=none"], tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert part in done.stderr
+    assert done.stderr.startswith("convrag: ")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.glob("outputs/2*/*")), "no run is left behind"
+    assert not list(tmp_path.glob("outputs/sweeps/*"))

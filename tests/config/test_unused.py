@@ -1,0 +1,105 @@
+"""What a user typed and no stage uses is said, with what would use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from commands import run_convrag
+from convrag.config.compose import compose_command
+from convrag.config.unused import find_unused
+from convrag.registry import plugins
+from convrag.turn.turn import Stages
+from convrag.turn.wiring import Wiring
+
+
+def unused(*overrides: str) -> list[str]:
+    """What is said of a run with these overrides."""
+    config, command = compose_command(*overrides)
+    wiring = Wiring(config, command)
+    for group in ("dataset", *Stages._fields):
+        wiring.get(group)
+    used = {place.partition(".")[0] for place in wiring.stages}
+    plain = OmegaConf.to_container(config)
+    assert isinstance(plain, dict)
+    return list(map(str, find_unused(plain, command, used, plugins.load().registry)))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (
+            ["generator=direct", "ranker=bm25"],
+            "ranker=bm25 is not used: generator=direct asks for no ranker; generator=ginger does; or type "
+            "reranker=bm25",
+        ),
+        (
+            ["+seed=condense", "ranker=duot5", "ranker.model=x"],
+            "ranker=duot5 and ranker.model=x are not used: generator=chat asks for no ranker; generator=ginger does; "
+            "or type reranker=duot5",
+        ),
+        (
+            ["generator=direct", "detector=llm"],
+            "detector=llm is not used: generator=direct asks for no detector; generator=ginger does",
+        ),
+        (
+            ["generator=chat_published", "clusterer.components=3"],
+            "clusterer.components=3 is not used: generator=chat_published asks for no clusterer; generator=ginger does",
+        ),
+        (
+            ["rewriter=mmr", "clusterer=bertopic", "generator=direct"],
+            "clusterer=bertopic is not used: generator=direct asks for no clusterer; generator=ginger does; "
+            "rewriter=mmr keeps clusterer=kmeans, which rewriter.clusterer=bertopic changes",
+        ),
+        (
+            ["rewriter=mmr", "clusterer=agglomerative"],
+            "clusterer=agglomerative is not used by all: rewriter=mmr keeps clusterer=kmeans, which "
+            "rewriter.clusterer=agglomerative changes",
+        ),
+    ],
+)
+def test_what_nothing_uses_is_said_with_what_would(overrides: list[str], said: str) -> None:
+    assert unused(*overrides) == [said]
+
+
+def test_a_stage_that_several_could_use_lists_them_by_group() -> None:
+    (said,) = unused("generator=direct", "embedder.dimensions=8")
+    assert "no stage of this run asks for the embedder" in said
+    assert "rewriter=condense,dhrag,mmr,threshold" in said
+    assert "retriever=dense" in said
+    assert "hybrid" in said, "its own dense retriever asks for it"
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        [],
+        ["+seed=condense"],
+        ["+seed=ginger", "generator=direct"],
+        ["ranker=bm25"],
+        ["generator=direct", "ranker=none"],
+        ["generator=direct", "reranker=bm25"],
+        ["rewriter=mmr", "rewriter.clusterer=lsa", "clusterer=lsa"],
+        ["generator=direct", "~clusterer"],
+        ["generator=direct", "rewriter=dhrag", "embedder.dimensions=8"],
+    ],
+)
+def test_nothing_is_said_of_defaults_presets_and_what_is_used(overrides: list[str]) -> None:
+    assert unused(*overrides) == []
+
+
+def test_a_run_says_it_once_at_its_start_and_goes_on(tmp_path: Path) -> None:
+    done = run_convrag(["+seed=condense", "ranker=duot5", "limit=1", "tracker=none", "hydra.run.dir=out"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    said = "ranker=duot5 is not used: generator=chat asks for no ranker; generator=ginger does; or type reranker=duot5"
+    assert done.stderr == f"convrag: {said}\n"
+    assert said in (tmp_path / "out/convrag.log").read_text()
+
+
+def test_a_grid_says_it_once(tmp_path: Path) -> None:
+    overrides = ["-m", "generator=none,direct", "ranker=bm25", "limit=1", "tracker=none", "rewriter=none"]
+    done = run_convrag(overrides, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("ranker=bm25 is not used") == 1
