@@ -36,7 +36,8 @@ class Step:
     `byte_delay` and `header_byte_delay` are the seconds before each byte of the body and of the headers. With `reset`
     the connection is reset. A streamed reply is sent in pieces of a word; `pieces` is how many are sent before the
     connection closes without the end of the stream. `events` is a streamed reply as its raw bytes, in parts that
-    are sent one by one; of an endless one, the last part is sent until the client goes away.
+    are sent one by one; of an endless one, the last part is sent until the client goes away. `silence` is the
+    seconds before it answers at all.
     """
 
     status: int = 200
@@ -48,6 +49,7 @@ class Step:
     reset: bool = False
     pieces: int | None = None
     chunked: bool = True
+    silence: float = 0.0
     events: tuple[bytes, ...] | None = None
     endless: bool = False
 
@@ -121,7 +123,7 @@ def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
             key = self.headers["authorization"] or self.headers["x-api-key"] or self.headers["api-key"] or ""
             step = server.begin_request(body, self.path, key)
             try:
-                time.sleep(server.delay)
+                time.sleep(server.delay + step.silence)
                 self.send_reply(step, body)
             except OSError:
                 self.close_connection = True  # the client went away

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -26,7 +27,7 @@ from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
 from convrag.cli.secret_guard import guard_configurations
-from convrag.cli.signals import Terminated, note_kept, watch_signals
+from convrag.cli.signals import leave_if_told, note_kept, watch_signals
 from convrag.config.citing import cite_key
 from convrag.config.command import Command
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
@@ -37,6 +38,7 @@ from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
+from convrag.store.disk import describe_disk_error
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
@@ -63,26 +65,35 @@ def main() -> None:
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
     watch = watch_signals()
+    logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
     try:
-        sys.argv[1:] = prepare_arguments(sys.argv[1:])
-        refuse_secrets_in_command(sys.argv[1:])
-        files_read.clear()
-        configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
-        sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
-        extend_hydra()
-        hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
-    except KeyboardInterrupt:
+        try:
+            _run_hydra(jobs)
+        finally:
+            leave_if_told()
+    except KeyboardInterrupt:  # a launcher's own, say: there was no signal
         watch.leave(signal.SIGINT)
-    except Terminated as terminated:
-        watch.leave(terminated.number)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say(_message(error))
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
-    except OSError as error:  # Hydra makes the folder before our part begins
+    except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
+            _say(message)
+            sys.exit(EXIT_STATUS["failed"])
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
     sys.exit(jobs.status)
+
+
+def _run_hydra(jobs: Jobs) -> None:
+    sys.argv[1:] = prepare_arguments(sys.argv[1:])
+    refuse_secrets_in_command(sys.argv[1:])
+    files_read.clear()
+    configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
+    sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
+    extend_hydra()
+    hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
 
 
 def extend_hydra() -> None:
@@ -143,7 +154,11 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     except (ConvragError, OmegaConfBaseException) as error:
         _say(_message(error))
         status = getattr(error, "exit_status", USAGE_ERROR)
-    except Exception:
+    except Exception as error:
+        leave_if_told()
+        if message := describe_disk_error(error):
+            log.error(message, exc_info=True)  # the traceback is for the log alone
+            return EXIT_STATUS["failed"]
         log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
         return 1
     remove_if_empty(folder)

@@ -69,6 +69,11 @@ class SignalWatch:
             os.register_at_fork(after_in_child=self._remove)
         threading.Thread(target=self._watch, name="signals", daemon=True).start()
 
+    def leave_if_told(self) -> None:
+        """End the process where a signal has told so, whatever became of the exception that was raised then."""
+        if self._raised:
+            self.leave(self._raised)
+
     def resume(self) -> None:
         """Go on as if there had been no signal: the main thread has dropped what was interrupted."""
         self._raised = 0
@@ -157,6 +162,12 @@ def note_kept(place: str) -> None:
     """Note where the command keeps what it computes; without effect in a process that a launcher started."""
     for watch in _watch:
         watch.kept = place
+
+
+def leave_if_told() -> None:
+    """End the process where a signal has told so: what has failed since then, failed for that."""
+    for watch in _watch:
+        watch.leave_if_told()
 
 
 def resume() -> None:

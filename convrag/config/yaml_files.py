@@ -97,6 +97,10 @@ class PackageFiles(ImportlibResourcesConfigSource):
         return _load(self, config_path, resources.files(self.path).joinpath(self._normalize_file_name(config_path)))
 
 
+# By these names Hydra knows them, and leaves them in place where it registers its own in a launcher's process.
+UserFiles.__name__, PackageFiles.__name__ = FileConfigSource.__name__, ImportlibResourcesConfigSource.__name__
+
+
 def tell_hydra_how_to_read() -> None:
     """Let Hydra read YAML by these sources; its own name no file for bad bytes, and take a list for a configuration."""
     types = SourcesRegistry.instance().types

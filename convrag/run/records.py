@@ -13,6 +13,7 @@ from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
 from convrag.run.record_rows import EvidenceRow, PassageRow, parse_row
 from convrag.sdk.jsonl import read_lines
+from convrag.store.disk import DiskError, writing
 from convrag.store.strict_json import format_json
 
 _TEXTS = ("text", "title", "url")
@@ -35,15 +36,15 @@ class TurnRecords(Iterable[TurnRecord]):
         self._folder: TemporaryDirectory[str] | None = None
 
     def add(self, record: TurnRecord) -> None:
-        """Add a record."""
+        """Add a record. Raises DiskError where the folder for temporary files cannot be used."""
         if self._memory_left > 0:
             self._memory_left -= 1
             self._in_memory[record.domain].append(record)
             return
         if self._folder is None:
-            self._folder = TemporaryDirectory(prefix="convrag-")
+            self._folder = _make_temporary_folder()
         path = self._on_disk.setdefault(record.domain, Path(self._folder.name, f"{len(self._on_disk)}.jsonl"))
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        with writing(path), path.open("a", encoding="utf-8", errors="backslashreplace") as file:
             file.write(f"{to_json(record, replies=True)}\n")
 
     def __iter__(self) -> Iterator[TurnRecord]:
@@ -57,6 +58,13 @@ class TurnRecords(Iterable[TurnRecord]):
         """Remove the temporary files."""
         if self._folder is not None:
             self._folder.cleanup()
+
+
+def _make_temporary_folder() -> TemporaryDirectory[str]:
+    try:
+        return TemporaryDirectory(prefix="convrag-")
+    except OSError as error:  # FileNotFoundError as well, which lists the folders that were tried
+        raise DiskError(f"there is no folder for temporary files: {error}. Name one in TMPDIR.") from error
 
 
 def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -> str:

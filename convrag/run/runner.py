@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import traceback
@@ -38,6 +39,8 @@ from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
+
+log = logging.getLogger(__name__)
 
 Show = Callable[[Run, RunSummary], None]
 
@@ -168,7 +171,10 @@ def _execute_run(
         observers = Observers(Writers(files, top_level), wiring.get("tracker"), *own_observers)
 
         def tell_of_interruption() -> None:
-            observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+            try:
+                observers.notify("convrag_run_failed", run=run, error="interrupted", interrupted=True)
+            except Exception:  # of a library whose import was interrupted, say
+                log.info("the interruption was not noted everywhere", exc_info=True)
 
         with if_abandoned(tell_of_interruption):
             try:

@@ -15,6 +15,7 @@ from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.abandonment import if_abandoned
+from convrag.store.disk import DiskError, writing
 from convrag.store.file_names import encode_name
 from convrag.store.folder_lock import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
@@ -33,20 +34,32 @@ class RunFolder:
         self.unfinished = folder / UNFINISHED
 
     def append(self, name: str, lines: Iterable[str]) -> None:
-        """Append lines to a file of the run."""
+        """Append lines to a file of the run. Raises DiskError where they cannot be written."""
         path = self.unfinished / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-            file.write("".join(f"{line}\n" for line in lines))
+        self._check_presence()
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+                file.write("".join(f"{line}\n" for line in lines))
 
     def publish(self) -> None:
-        """Move every file to its place, replacing the files of an earlier run."""
+        """Move every file to its place, replacing the files of an earlier run. Raises DiskError."""
+        self._check_presence()
+        with writing(self.folder):
+            self._move_files()
+
+    def _move_files(self) -> None:
         for path in sorted(self.unfinished.iterdir()):
             place = self.folder / path.name
             if place.is_dir():
                 shutil.rmtree(place)
             path.replace(place)
         self.unfinished.rmdir()
+
+    def _check_presence(self) -> None:
+        """Raise DiskError where somebody has removed the folder: what was written before is lost."""
+        if not self.unfinished.is_dir():
+            raise DiskError(f"{self.folder} was removed while this run wrote there. Run the same command again.")
 
     def discard(self) -> None:
         """Remove every file that is not published."""

@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 WORKERS = 32
 
-PATIENCE = 1.0
+PATIENCE = 0.5
 """Seconds that cancelled calls have to end; threads that still hang then are left behind."""
 
 

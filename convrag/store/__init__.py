@@ -21,6 +21,7 @@
 * `forking`: a process and its forked children share neither locks nor connections.
 * `cancellation`: the calls of a thread are ended from another one.
 * `abandonment`: what is cleaned up where a process ends while a thread hangs.
+* `disk`: what is said where files cannot be written.
 * `atomic`: files that are written whole or not at all.
 * `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.

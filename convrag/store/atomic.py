@@ -46,6 +46,9 @@ def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[A
             with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
                 yield file
             unfinished.replace(path)
+        except OSError as error:
+            error.filename = error.filename or str(path)  # a write that fails does not say where
+            raise
         finally:
             discard()
 

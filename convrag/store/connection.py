@@ -8,14 +8,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, RunStopped
 from convrag.store.database import open_database
+from convrag.store.disk import describe_disk_error
 from convrag.store.forking import ForkAware
 from convrag.store.locks import get_locks
 from convrag.store.salvage import FileIdentity, identify, is_damage, replace_damaged
 
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
+
+
+class StoreUnusable(ConfigError, RunStopped):
+    """The store cannot be used. In mid-run that ends the run: no further turn could keep what it costs."""
 
 
 class DatabaseConnection(ForkAware):
@@ -50,7 +55,7 @@ class DatabaseConnection(ForkAware):
         Transactions of several statements would stay open while their thread waits for the interpreter.
 
         Raises:
-            ConfigError: the database cannot be used.
+            StoreUnusable: the database cannot be used.
         """
         before = identify(self._file)
         try:
@@ -86,7 +91,7 @@ class DatabaseConnection(ForkAware):
             self._connection = None
 
     def _replace_damaged(self, file: FileIdentity | None, error: Exception) -> None:
-        """Replace the database, which was `file`, if the error says that it is damaged. Raises ConfigError if not."""
+        """Replace the database, which was `file`, if the error says that it is damaged. Raises StoreUnusable if not."""
         if not is_damage(error, self._file):
             raise self._make_error(error) from error
         try:
@@ -95,5 +100,6 @@ class DatabaseConnection(ForkAware):
         except (OSError, sqlite3.DatabaseError) as obstacle:
             raise self._make_error(obstacle) from error
 
-    def _make_error(self, error: Exception) -> ConfigError:
-        return ConfigError(f"store.path={self.path} cannot be used: {error}. Choose a folder to write to.")
+    def _make_error(self, error: Exception) -> StoreUnusable:
+        reason = describe_disk_error(error, self._file) or f"{error}. Choose a folder to write to."
+        return StoreUnusable(f"store.path={self.path} cannot be used: {reason}")

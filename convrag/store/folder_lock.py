@@ -62,9 +62,10 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         _acquire(lock, folder, wait)
     except OSError as error:
         warn_without_locks(folder, error)
+    is_held = lock.is_locked  # which another thread could not ask
 
     def remove() -> None:
-        if lock.is_locked and lock.lock_counter == 1:
+        if is_held:
             with suppress(OSError):  # Windows removes no open file
                 path.unlink()
 
@@ -72,7 +73,8 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         try:
             yield
         finally:
-            remove()
+            if lock.lock_counter == 1:
+                remove()
             lock.release()
 
 

@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 from convrag.store.abandonment import if_abandoned
 from convrag.store.connection import FILE, DatabaseConnection
 from convrag.store.database import COLUMNS, compute_checksum, is_damaged
+from convrag.store.disk import writing
 from convrag.store.forking import making
 from convrag.store.locks import warn_without_fcntl
 from convrag.store.manifest import find_damage, write_manifest
@@ -142,15 +143,17 @@ class Store(DatabaseConnection):
             unfinished, damaged = (folder.with_name(f"{key}.{suffix}") for suffix in ("unfinished", "damaged"))
             for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
                 shutil.rmtree(left, ignore_errors=True)
-            unfinished.mkdir(parents=True)
+            with writing(folder):
+                unfinished.mkdir(parents=True)
 
             def discard() -> None:
                 shutil.rmtree(unfinished, ignore_errors=True)
 
             with if_abandoned(discard):
                 try:
-                    build(unfinished)
-                    write_manifest(unfinished)
+                    with writing(folder):
+                        build(unfinished)
+                        write_manifest(unfinished)
                 except BaseException:
                     discard()
                     raise

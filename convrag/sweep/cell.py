@@ -19,6 +19,7 @@ from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
 from convrag.sdk.progress import within_grid
 from convrag.sdk.remaining_time import format_duration
+from convrag.store.disk import DiskError, describe_disk_error
 from convrag.store.folder_lock import hold_folder
 from convrag.sweep.sweep_file import (
     CELL_FILE,
@@ -51,6 +52,7 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
         The value of the first of the measures; NaN where the cell failed, or did not measure it.
 
     Raises:
+        DiskError: files cannot be written: the disk is full, say.
         DamagedSweep: the grid's own file does not say which cells there are.
     """
     grid = read_sweep(folder.parent)
@@ -93,6 +95,8 @@ def _execute(folder: Path, execute: Callable[[], int]) -> dict[str, Any]:
     try:
         status = execute()
     except Exception as error:
+        if message := describe_disk_error(error):
+            raise DiskError(message) from error  # nor could it be noted in the folder
         known = isinstance(error, ConvragError)
         (folder / "error.txt").write_text(redact(traceback.format_exc()), encoding="utf-8")
         return {"state": "failed", "error": redact(str(error) if known else f"{type(error).__name__}: {error}")}

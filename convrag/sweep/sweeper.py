@@ -13,10 +13,11 @@ from typing import Any
 
 from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.errors import ConfigError, NotReady
+from convrag.api.errors import ConfigError, ConvragError, NotReady
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.command import Command
@@ -169,8 +170,14 @@ def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
     batch = grid.batch or len(cells)
     for first in range(0, len(cells), batch):
         overrides = [list(cell.overrides) for cell in cells[first : first + batch]]
-        values += [float(job.return_value) for job in grid.launcher.launch(overrides, initial_job_idx=first)]
+        values += [_read_value(job) for job in grid.launcher.launch(overrides, initial_job_idx=first)]
     return values
+
+
+def _read_value(job: JobReturn) -> float:
+    if job.status is JobStatus.FAILED and isinstance(job._return_value, ConvragError):
+        raise job._return_value  # Hydra's own property would print a line before its message
+    return float(job.return_value)
 
 
 def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:

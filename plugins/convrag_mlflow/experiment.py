@@ -27,6 +27,7 @@ _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at onc
 
 for _name in ("alembic", "mlflow"):
     logging.getLogger(_name).setLevel(logging.WARNING)  # Hydra's root level would let their INFO through
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs, with a traceback, what it raises
 
 
 class Experiment:

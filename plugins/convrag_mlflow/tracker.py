@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from convrag import ConfigError, ConvragError, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
+from convrag.store.disk import writing
 from convrag_mlflow.addresses import check_database, describe_viewing, redact_uri, resolve_uri
 from convrag_mlflow.installation import MODULES, find_problem
 from convrag_mlflow.journal import Entry, Journal
@@ -67,7 +68,8 @@ class MlflowTracker(Tracker):
         """Create the run, with its parameters and prompts; note a single run that a database on disk will have."""
         journal = None if run.sweep else self._journal()
         if not journal:
-            self._runs[run.folder] = self._connect().start_run(run)
+            with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+                self._runs[run.folder] = self._connect().start_run(run)
             return
         try:
             check_database(self.uri)
@@ -110,8 +112,9 @@ class MlflowTracker(Tracker):
         """Create the grid's parent run, or continue that of an earlier start of the same grid."""
         from convrag_mlflow.grid_runs import GridRuns
 
-        self._log_due_runs()
-        GridRuns(self._connect(), sweep, files=self.files).start()
+        with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+            self._log_due_runs()
+            GridRuns(self._connect(), sweep, files=self.files).start()
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from convrag.api.records import Usage
 from convrag.api.types import Completion, Message, Prompt
 from convrag.sdk.parallel import map_parallel
+from convrag.store.cancellation import sleep
 from convrag.store.usage import UsageMeter, add_reply, add_usage
 
 
@@ -73,3 +75,83 @@ def test_the_first_error_ends_it_and_what_was_spent_until_then_counts() -> None:
         list(map_parallel(fails, range(1000), "Asking", workers=2))
     assert len(asked) < 20
     assert meter.usage == {"metrics.x": Usage(calls=len(asked))}
+
+
+def wait_or_note(ended: list[int]) -> Callable[[int], int]:
+    """A call that waits for long, and notes it where that is cut short."""
+
+    def call(number: int) -> int:
+        if number == 0:
+            return 0
+        try:
+            sleep(60)
+        finally:
+            ended.append(number)
+        return number
+
+    return call
+
+
+def interrupt(results: Iterator[int]) -> None:
+    for _ in results:
+        raise KeyboardInterrupt
+
+
+def test_an_interruption_cancels_the_calls_in_progress_and_no_others() -> None:
+    ended: list[int] = []
+    others: list[int] = []
+    other = map_parallel(wait_or_note(others), range(3), "Asking", workers=3)
+    assert next(other) == 0
+    results = map_parallel(wait_or_note(ended), range(100), "Asking", workers=3)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        interrupt(results)
+    results.close()
+    assert time.monotonic() - start < 10
+    assert 1 <= len(ended) <= 3
+    assert others == []
+    other.close()
+    assert sorted(others) == [1, 2]
+
+
+def test_calls_in_calls_are_cancelled_with_them() -> None:
+    ended: list[int] = []
+
+    def call(number: int) -> list[int]:
+        return [] if number == 0 else list(map_parallel(wait_or_note(ended), [1, 2], "Asking", workers=2))
+
+    results = map_parallel(call, range(2), "Asking", workers=2)
+    assert next(results) == []
+    time.sleep(0.2)
+    results.close()
+    assert sorted(ended) == [1, 2]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("side")]
+
+
+def test_a_call_that_hangs_is_left_behind() -> None:
+    hung = threading.Event()
+    results = map_parallel(lambda number: number and hung.wait(60), range(3), "Asking", workers=3)
+    assert next(results) == 0
+    start = time.monotonic()
+    results.close()
+    assert time.monotonic() - start < 5
+    left = [thread for thread in threading.enumerate() if thread.name.startswith("side")]
+    assert left
+    assert all(thread.daemon for thread in left)
+    hung.set()
+
+
+def test_what_is_paid_for_is_kept_after_an_error() -> None:
+    """Calls in progress go on to their end."""
+    done: list[int] = []
+
+    def call(number: int) -> int:
+        if number == 1:
+            raise ValueError("no")
+        time.sleep(0.3)
+        done.append(number)
+        return number
+
+    with pytest.raises(ValueError, match="no"):
+        list(map_parallel(call, range(2), "Asking", workers=2))
+    assert done == [0]

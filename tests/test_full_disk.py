@@ -1,0 +1,207 @@
+"""Disks that are full or read-only, and folders that go away: one message, and nothing half-published."""
+
+from __future__ import annotations
+
+import errno
+import os
+import pickle
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from convrag.api.errors import ConfigError, RunStopped
+from convrag.api.hookspecs import hookimpl
+from convrag.api.records import Run, TurnRecord
+from convrag.config.compose import compose
+from convrag.run.runner import run_experiment
+from convrag.store.atomic import write_atomically
+from convrag.store.connection import StoreUnusable
+from convrag.store.disk import DiskError, describe_disk_error, writing
+from convrag.store.store import Store
+
+FULL = "the disk is full. Make room there, or choose another folder: the same command goes on from what is kept."
+
+
+@cache
+def can_mount() -> bool:
+    """Whether this user may mount a small disk, where no other process sees it."""
+    if not (shutil.which("unshare") and os.geteuid() == 0):
+        return False
+    return not subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode
+
+
+SCRIPT = """
+mkdir -p small && mount -t tmpfs -o size=$SIZE tmpfs small || exit 99
+if [ -n "$READ_ONLY" ]; then mount -o remount,ro small; fi
+"$@"
+status=$?
+find small
+exit $status
+"""
+
+
+def run_on_disk(folder: Path, *arguments: str, size: str = "600k", read_only: bool = False) -> tuple[int, str, str]:
+    """A command in whose folder `small` is a small disk: its status, what it said, and what is on that disk."""
+    if not can_mount():
+        pytest.skip("this user mounts nothing")
+    command = ["unshare", "-m", "sh", "-c", SCRIPT, "sh", sys.executable, "-m", "convrag", *arguments, "tracker=none"]
+    variables = {**os.environ, "SIZE": size, "READ_ONLY": "1" if read_only else ""}
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode != 99, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr, done.stdout
+
+
+def test_a_run_on_a_full_disk(tmp_path: Path) -> None:
+    status, said, left = run_on_disk(tmp_path, "hydra.run.dir=small/run")
+    assert status == 1
+    (line,) = [line for line in said.splitlines() if "cannot be written" in line]
+    assert line.startswith(f"convrag: {tmp_path}/small/run/.unfinished/")
+    assert line.endswith(FULL)
+    assert "unfinished" not in left
+    assert "metrics.json" not in left
+    again, _, _ = run_on_disk(tmp_path, "hydra.run.dir=small/run", size="6m")
+    assert again == 0
+
+
+def test_a_grid_on_a_full_disk(tmp_path: Path) -> None:
+    """Cells that fitted are kept whole."""
+    status, said, left = run_on_disk(tmp_path, "-m", "top_n=1,2", "hydra.sweep.dir=small/grid")
+    assert status == 1
+    assert said.splitlines()[-1].endswith(FULL)
+    assert "unfinished" not in left
+    assert left.count("metrics.json") == left.count("run.json")
+
+
+def test_a_store_that_fills_up_ends_the_run_and_keeps_its_turns(tmp_path: Path) -> None:
+    status, _, said = run_on_disk(tmp_path, "store.path=small/store", "rewriter=dhrag", size="2600k")
+    assert status == 3
+    assert "store.sqlite cannot be written: the disk is full." in said
+    assert len(list(tmp_path.glob("outputs/*/*/metrics.json"))) == 1
+
+
+def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
+    status, said, left = run_on_disk(tmp_path, "store.path=small/store")
+    assert status == 1
+    assert said.splitlines()[-1].endswith(FULL)
+    assert f"{tmp_path}/small/store/" in said
+    assert "unfinished" not in left
+
+
+@pytest.mark.parametrize("arguments", [["hydra.run.dir=small/run"], ["-m", "top_n=1,2", "hydra.sweep.dir=small/grid"]])
+def test_a_read_only_disk(arguments: list[str], tmp_path: Path) -> None:
+    status, said, _ = run_on_disk(tmp_path, *arguments, read_only=True)
+    assert status == 2
+    assert said.count("\n") == 1
+    assert "small/" in said
+    assert "Read-only file system" in said
+
+
+class Does:
+    """Does something to the run's folder after its third turn."""
+
+    def __init__(self, act: Callable[[Path], object]) -> None:
+        self.act = act
+        self.turns = 0
+
+    @hookimpl
+    def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
+        self.turns += 1
+        if self.turns == 3:
+            self.act(run.folder)
+
+
+@pytest.mark.parametrize("left", ["", ".unfinished"])
+def test_a_folder_that_is_removed_under_a_run(left: str, here: Path) -> None:
+    """What was written before is lost, so the rest must not stand for the whole."""
+    folder = here / "run"
+    config = compose("limit=1", "generator=none", "tracker=none", "metrics=[]")
+    remove = Does(lambda path: shutil.rmtree(path / left))
+    with pytest.raises(DiskError, match=f"{folder} was removed while this run wrote there"):
+        run_experiment(config, folder, remove)
+    assert not list(folder.rglob("*.json*"))
+    run_experiment(config, folder)
+    assert (folder / "metrics.json").exists()
+
+
+def test_too_many_open_files(tmp_path: Path) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+    command = [sys.executable, "-m", "convrag", "limit=1", "tracker=none", "generator=none"]
+    done = subprocess.run(
+        command, cwd=tmp_path, preexec_fn=limit, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode in (1, 2)
+    assert "Traceback" not in done.stderr
+    assert "open" in done.stderr.splitlines()[-1]
+    assert not list(tmp_path.glob("outputs/2*/**/*unfinished*"))
+
+
+def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    from convrag.run import records
+
+    def none(**_: str) -> None:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']")
+
+    monkeypatch.setattr(records, "TemporaryDirectory", none)
+    with pytest.raises(DiskError, match=r"No usable temporary directory found in \['/tmp'\]. Name one in TMPDIR"):
+        records.TurnRecords(in_memory=0).add(None)  # type: ignore[arg-type]
+
+
+def test_a_file_that_is_written_at_once_says_which_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, *_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    (tmp_path / "a.txt").write_text("before")
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        write_atomically(tmp_path / "a.txt", "after")
+    assert describe_disk_error(raised.value) == f"{tmp_path}/a.txt cannot be written: {FULL}"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text() == "before"
+
+
+def test_a_library_s_error_that_the_disk_led_to() -> None:
+    error = ValueError("the archive is not closed")
+    error.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(DiskError, match=r"^the index cannot be written: the disk is full\."), writing("the index"):
+        raise error
+
+
+def test_other_errors_stay_as_they_are() -> None:
+    assert describe_disk_error(KeyError("a")) == ""
+    with pytest.raises(FileNotFoundError), writing("the index"):
+        raise FileNotFoundError(errno.ENOENT, "No such file")
+    known = ConfigError("choose another")
+    known.__cause__ = PermissionError(errno.EACCES, "no")
+    with pytest.raises(ConfigError, match="choose another"), writing("the index"):
+        raise known
+
+
+def test_a_full_store_stops_a_run(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.put("text", {"a": b"x"})
+    ((pages,),) = store._execute("PRAGMA page_count")
+    store._execute(f"PRAGMA max_page_count={pages}")
+    with pytest.raises(StoreUnusable, match=r"store.sqlite cannot be written: the disk is full\.") as raised:
+        store.put("text", {"b": bytes(100_000)})
+    assert isinstance(raised.value, RunStopped)
+    assert store.get(["a", "b"]) == {"a": b"x"}
+
+
+def test_it_passes_from_one_process_to_another() -> None:
+    assert str(pickle.loads(pickle.dumps(DiskError("the disk is full")))) == "the disk is full"
+
+
+def test_sqlite_s_extended_codes() -> None:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode = sqlite3.SQLITE_IOERR | (3 << 8)
+    assert describe_disk_error(error, "a.db").startswith("a.db cannot be written: the disk reports an error.")
