@@ -36,7 +36,7 @@ def run_result(
     made: dict[str, Any] = {
         "overall": {"nDCG@5": sum(every) / len(every), "R@5": sum(every) / len(every) / 2, **same},
         "domains": {place: {"nDCG@5": sum(v) / len(v), "R@5": sum(v) / len(v) / 2} for place, v in places.items()},
-        "scored": {"overall": len(every)},
+        "scored": {"overall": len(every), **{place: len(v) for place, v in places.items()}},
         "turns": len(every),
         "failed": 0,
         "fallbacks": {},
