@@ -159,7 +159,7 @@ def test_an_error_quotes_what_was_typed_without_them(arguments: list[str], data:
 def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
     talks = tmp_path / "talks.jsonl"
     hostile = tmp_path / "a\x1b[5;41;93mb [red]x[red].jsonl"
-    hostile.write_text(talks.read_text())
+    hostile.write_text(talks.read_text().replace("blink", "shine"))
     names = ",".join(f"'{path}'" for path in (hostile, talks))
     done = run_convrag(["-m", *data[:1], *data[2:4], "generator=none", f"dataset.conversations={names}"], tmp_path)
     assert done.returncode == 0, done.stderr

@@ -43,12 +43,17 @@ class Environment:
                 (self.site / package.name).symlink_to(package)
         self._metadata(described["name"], described["version"], described["entry-points"]["convrag"])
 
-    def install(self, name: str, files: dict[str, str]) -> None:
-        """Install a distribution made of these files; its entry point is the module `name`."""
+    def install(
+        self, name: str, files: dict[str, str], *, group: str = "convrag", requires: tuple[str, ...] = ()
+    ) -> None:
+        """Install a distribution made of these files; its entry point in the group is the module `name`.
+
+        Without a group it has none. `requires` are its requirements, as pip writes them.
+        """
         for path, text in files.items():
             (self.site / path).parent.mkdir(parents=True, exist_ok=True)
             (self.site / path).write_text(text, encoding="utf-8")
-        self._metadata(f"{name}-dist", "1.0", {name: name})
+        self._metadata(f"{name}-dist", "1.0", {name: name}, group, requires)
 
     def convrag(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the command with what is installed here, without a tracker."""
@@ -66,9 +71,18 @@ class Environment:
             command, cwd=self.work, env=environment, capture_output=True, text=True, timeout=300, check=False
         )
 
-    def _metadata(self, name: str, version: str, entry_points: dict[str, str]) -> None:
+    def _metadata(
+        self,
+        name: str,
+        version: str,
+        entry_points: dict[str, str],
+        group: str = "convrag",
+        requires: tuple[str, ...] = (),
+    ) -> None:
         folder = self.site / f"{name.replace('-', '_')}-{version}.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        required = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
         lines = [f"{key} = {value}" for key, value in entry_points.items()]
-        (folder / "entry_points.txt").write_text("\n".join(["[convrag]", *lines, ""]))
+        if group:
+            (folder / "entry_points.txt").write_text("\n".join([f"[{group}]", *lines, ""]))

@@ -10,5 +10,6 @@
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
+* `locations`: the file and the line of a plugin's mistake.
 * `printable`: text for terminals and logs, without control characters.
 """

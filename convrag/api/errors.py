@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from traceback import extract_tb
 
 
 class ConvragError(Exception):
@@ -51,7 +49,7 @@ class PluginError(ConvragError):
 
 
 class StageFault(ConvragError):
-    """The code of a stage raised what it must not raise: a mistake of its author's, not of the user's."""
+    """The code of a stage raised or returned what it must not: a mistake of its author's, not of the user's."""
 
     exit_status = 1
 
@@ -96,27 +94,3 @@ class LLMError(ConvragError):
         self.model = model
         self.status = status
         super().__init__(message)
-
-
-def describe_fault(error: Exception, cls: type, method: str) -> str:
-    """Describe what a method of a plugin's class raised: the plugin, the class, the error, its file and its line.
-
-    A ConvragError is meant for the user, so it is described by its message alone.
-    """
-    if isinstance(error, ConvragError):
-        return str(error)
-    raised = f"{cls.__module__}.{cls.__qualname__}.{method} raised {type(error).__name__}"
-    return f"this should not have happened: {raised}: {error}{describe_place(error, cls)}"
-
-
-def describe_place(error: Exception, cls: type) -> str:
-    """Describe where a plugin's class raised an error: " (/home/me/mine.py, line 20)"; empty where nobody knows.
-
-    It is the innermost place in the plugin's own files; where there is none, the innermost place.
-    """
-    frames = extract_tb(error.__traceback__)
-    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    folder = str(Path(file).parent) if file else ""
-    own = [frame for frame in frames if folder and frame.filename.startswith(folder)]
-    last = (own or frames)[-1:]
-    return "".join(f" ({frame.filename}, line {frame.lineno})" for frame in last)

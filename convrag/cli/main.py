@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from convrag import __version__
 from convrag.api.errors import ConvragError
+from convrag.api.locations import locate_error
 from convrag.api.records import EXIT_STATUS
 from convrag.api.secrets import redact
 from convrag.cli.arguments import is_multirun, prepare_arguments
@@ -42,6 +43,7 @@ from convrag.store.disk import describe_disk_error
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
+from convrag.turn.defects import list_stage_packages
 from convrag.turn.logs import TerminalFormatter
 from convrag.turn.wiring import Wiring
 
@@ -159,7 +161,15 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         if message := describe_disk_error(error):
             log.error(message, exc_info=True)  # the traceback is for the log alone
             return EXIT_STATUS["failed"]
-        log.critical("this should not have happened; the log is %s", folder / "convrag.log", exc_info=True)
+        place = locate_error(error, list_stage_packages())
+        log.critical(
+            "this should not have happened: %s: %s (%s); the log is %s",
+            type(error).__name__,
+            error,
+            place,
+            folder / "convrag.log",
+            exc_info=True,
+        )
         return 1
     remove_if_empty(folder)
     return status

@@ -74,7 +74,7 @@ def _list_typed(overrides: Sequence[str]) -> dict[str, list[str]]:
     typed: dict[str, list[str]] = {}
     for override in overrides:
         group, value = place_of(override).partition(".")[0], override.partition("=")[2]
-        if group in GROUPS and value not in ("", "none", "[]") and not override.startswith("~"):
+        if group in GROUPS and group != "task" and value not in ("", "none", "[]") and not override.startswith("~"):
             typed.setdefault(group, []).append(f"{place_of(override)}={value}")
     return typed
 

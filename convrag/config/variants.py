@@ -38,7 +38,7 @@ class Variant:
 def variants(group: str) -> dict[str, str]:
     """The YAML variants of a group's options, ours and the plugins': name -> the comment at the head of the file."""
     return {
-        name: _read_comment(file.read_text(encoding="utf-8"))
+        name: _read_comment(file.read_bytes().decode("utf-8", "replace"))
         for package in yaml_packages()
         for name, file in offered_files(package, group).items()
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 import pluggy
 
+from convrag.api.locations import locate_error, locate_function
 from convrag.registry.hook_results import CHECKED, NonsenseResult, check_result, check_results
 from convrag.registry.tracing import argument_names, call_traced, write_trace
 
@@ -49,10 +50,12 @@ class Guard:
 
     Args:
         plugin: its name in messages ("acme-dist:acme").
+        package: the top-level name of its modules ("acme").
     """
 
-    def __init__(self, plugin: str) -> None:
+    def __init__(self, plugin: str, package: str) -> None:
         self.plugin = plugin
+        self.package = package
         self._warned = False
 
     def wrap(self, hook: str, function: Callable[..., Any], marks: Mapping[str, Any]) -> Callable[..., Any]:
@@ -66,15 +69,17 @@ class Guard:
             return self._guarded_old_wrapper(hook, function)
         return self._guarded(hook, function)
 
-    def warn(self, hook: str, error: BaseException) -> None:
-        """Log what went wrong; only the first warning of a plugin is one."""
+    def warn(self, hook: str, error: BaseException, function: Callable[..., Any]) -> None:
+        """Log what went wrong, and where in the plugin; only the first warning of a plugin is one."""
         level = logging.DEBUG if self._warned else logging.WARNING
         self._warned = True
+        raised = "" if isinstance(error, NonsenseResult) else locate_error(error, {self.package})
+        place = f" ({found})" if (found := raised or locate_function(function)) else ""
         if isinstance(error, NonsenseResult):
-            log.log(level, "plugin %s: %s returned %s", self.plugin, hook, error)
+            log.log(level, "plugin %s: %s returned %s%s", self.plugin, hook, error, place)
         else:
             name = type(error).__name__
-            log.log(level, "plugin %s failed in %s: %s: %s", self.plugin, hook, name, error, exc_info=error)
+            log.log(level, "plugin %s failed in %s: %s: %s%s", self.plugin, hook, name, error, place, exc_info=error)
 
     def _traced(self, hook: str, function: Callable[..., Any]) -> Callable[..., Any]:
         names = argument_names(function)
@@ -93,7 +98,7 @@ class Guard:
             try:
                 return check_result(hook, call(*args, **kwargs))
             except Exception as error:
-                self.warn(hook, error)
+                self.warn(hook, error, function)
                 return None
 
         return guarded
@@ -109,10 +114,10 @@ class Guard:
                 result = yield
             except BaseException as error:  # of the run's own observers: a wrapper sees it, and cannot keep it
                 if wrapper is not None:
-                    self._throw(hook, wrapper, error)
+                    self._throw(hook, wrapper, error, function)
                 raise
             if wrapper is not None:
-                result = self._finish(hook, wrapper, result)
+                result = self._finish(hook, wrapper, result, function)
                 write_trace(hook, self.plugin, names, start)
             return result
 
@@ -127,7 +132,7 @@ class Guard:
             wrapper = self._start(hook, function, args, kwargs)
             outcome = yield
             if wrapper is not None:
-                self._finish_old(hook, wrapper, outcome)
+                self._finish_old(hook, wrapper, outcome, function)
                 write_trace(hook, self.plugin, names, start)
 
         return guarded
@@ -138,14 +143,14 @@ class Guard:
             wrapper: Wrapper = function(*args, **kwargs)
             next(wrapper)
         except StopIteration:
-            self.warn(hook, RuntimeError("a wrapper yields once, and it did not"))
+            self.warn(hook, RuntimeError("a wrapper yields once, and it did not"), function)
             return None
         except Exception as error:
-            self.warn(hook, error)
+            self.warn(hook, error, function)
             return None
         return wrapper
 
-    def _finish(self, hook: str, wrapper: Wrapper, result: Any) -> Any:
+    def _finish(self, hook: str, wrapper: Wrapper, result: Any, function: Callable[..., Any]) -> Any:
         """Run a wrapper to its end, and give the result that it makes of the inner one."""
         try:
             wrapper.send(result)
@@ -153,30 +158,32 @@ class Guard:
             try:
                 return check_results(hook, stop.value) if hook in CHECKED else result
             except NonsenseResult as error:
-                self.warn(hook, error)
+                self.warn(hook, error, function)
                 return result
         except Exception as error:
-            self.warn(hook, error)
+            self.warn(hook, error, function)
             return result
-        self._close(hook, wrapper)
+        self._close(hook, wrapper, function)
         return result
 
-    def _throw(self, hook: str, wrapper: Wrapper, error: BaseException) -> None:
+    def _throw(self, hook: str, wrapper: Wrapper, error: BaseException, function: Callable[..., Any]) -> None:
         try:
             wrapper.throw(error)
         except StopIteration:
             return
         except Exception as raised:
             if raised is not error:
-                self.warn(hook, raised)
+                self.warn(hook, raised, function)
             return
         except BaseException as raised:
             if raised is not error:
                 raise
             return
-        self._close(hook, wrapper)
+        self._close(hook, wrapper, function)
 
-    def _finish_old(self, hook: str, wrapper: Wrapper, outcome: pluggy.Result[Any]) -> None:
+    def _finish_old(
+        self, hook: str, wrapper: Wrapper, outcome: pluggy.Result[Any], function: Callable[..., Any]
+    ) -> None:
         """Run a wrapper of pluggy's old style to its end; it may change the outcome, but not an error into a result."""
         error = outcome.exception
         result = None if error else outcome.get_result()
@@ -186,18 +193,18 @@ class Guard:
             pass
         except Exception as raised:
             if raised is not error:
-                self.warn(hook, raised)
+                self.warn(hook, raised, function)
         else:
-            self._close(hook, wrapper)
+            self._close(hook, wrapper, function)
         if error is not None:
             outcome.force_exception(error)
             return
         try:
             outcome.force_result(check_results(hook, outcome.get_result()) if hook in CHECKED else result)
         except Exception as changed:
-            self.warn(hook, changed)
+            self.warn(hook, changed, function)
             outcome.force_result(result)
 
-    def _close(self, hook: str, wrapper: Wrapper) -> None:
+    def _close(self, hook: str, wrapper: Wrapper, function: Callable[..., Any]) -> None:
         wrapper.close()
-        self.warn(hook, RuntimeError("a wrapper yields once, and it did so twice"))
+        self.warn(hook, RuntimeError("a wrapper yields once, and it did so twice"), function)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pluggy
 
+from convrag.api.locations import find_package, locate_function
 from convrag.registry.guards import Guard, GuardedPlugin
 from convrag.registry.tracing import argument_names
 
@@ -24,7 +25,7 @@ def guard_plugin(plugin: object, name: str, manager: pluggy.PluginManager) -> tu
         name: how messages name it.
         manager: knows the specifications of the hooks.
     """
-    guard, hooks, problems = Guard(name), {}, []
+    guard, hooks, problems = Guard(name, find_package(plugin)), {}, []
     for attribute in dir(plugin):
         marks = manager.parse_hookimpl_opts(plugin, attribute)
         if marks is None:
@@ -49,19 +50,20 @@ def explain_mistake(
         function: the implementation.
         marks: what `@hookimpl` was given.
     """
+    place = f" ({found})" if (found := locate_function(function)) else ""
     known = sorted(name for name in vars(manager.hook) if name.startswith("convrag_"))
     if hook not in known:
         near = get_close_matches(hook, known, n=1)
         guess = f"Did you mean {near[0]}?" if near else f"The hooks are {', '.join(known)}."
-        return "" if marks.get("optionalhook") else f"implements {hook}, which is no hook. {guess}"
+        return "" if marks.get("optionalhook") else f"implements {hook}, which is no hook{place}. {guess}"
     spec = getattr(manager.hook, hook).spec
     if unknown := [name for name in argument_names(function) if name not in spec.argnames]:
         near = get_close_matches(unknown[0], spec.argnames, n=1)
         there = ", ".join(spec.argnames) or "none"
         guess = f"Did you mean {near[0]}?" if near else f"Its arguments: {there}."
-        return f"implements {hook} with the argument {unknown[0]}, which the hook does not have. {guess}"
+        return f"implements {hook} with the argument {unknown[0]}, which the hook does not have{place}. {guess}"
     if marks.get("wrapper") and marks.get("hookwrapper"):
-        return f"marks {attribute} as wrapper and as hookwrapper: choose wrapper=True"
+        return f"marks {attribute} as wrapper and as hookwrapper{place}: choose wrapper=True"
     if (marks.get("wrapper") or marks.get("hookwrapper")) and not inspect.isgeneratorfunction(function):
-        return f"marks {attribute} as a wrapper, which calls `yield` once, and this never does"
+        return f"marks {attribute} as a wrapper, which calls `yield` once, and this never does{place}"
     return ""

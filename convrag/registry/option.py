@@ -11,13 +11,14 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.groups import OPTION_KEY
+from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.registry.class_checks import explain_refusal, is_imported
 from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import missing_extra
 from convrag.registry.module_source import WrongPath
 from convrag.registry.parameters import Parameter, Use, read_parameters
-from convrag.registry.schema import make_schema
+from convrag.registry.schema import make_schema, plain_value
 from convrag.registry.signature_source import SourceParameter, read_signature
 from convrag.registry.values import check_value
 
@@ -100,6 +101,8 @@ class Option:
         Raises ConfigError where an annotation cannot be resolved, PluginError for defaults that cannot be.
         """
         parameters = read_parameters(self.cls)
+        for parameter in parameters.values():
+            self._check_default(parameter)
         for name, value in self.defaults.items():
             if name not in parameters:
                 raise self.refusal(str(UnknownName("parameter", name, parameters)))
@@ -207,7 +210,19 @@ class Option:
             stated = self._source.requires if self._source else None
             if isinstance(error, ImportError) and (absent := missing_extra(stated or {}, f"{self.group}={self.name}")):
                 raise absent from error
-            raise self.refusal(f"{self.target} cannot be imported ({type(error).__name__}: {error})") from error
+            place = locate_error(error, {find_package(module)})
+            cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
+            raise self.refusal(f"{self.target} cannot be imported ({cause})") from error
+
+    def _check_default(self, parameter: Parameter) -> None:
+        """Raise PluginError for a default in the signature that is not of the parameter's own type."""
+        if parameter.required or parameter.group or parameter.injects_store:
+            return
+        try:
+            check_value(plain_value(parameter.default), parameter.type, parameter.name)
+        except ConfigError as error:
+            place = locate_function(self.cls.__init__)
+            raise self.refusal(f"the default of {error} ({place})") from error
 
     def _checked(self, parameter: Parameter, value: Any) -> Any:
         """A default that a variant gives. Raises PluginError for one that the parameter cannot have."""

@@ -9,7 +9,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
@@ -19,6 +19,7 @@ import pluggy
 
 from convrag.api import hookspecs
 from convrag.api.errors import ConvragError, PluginError
+from convrag.api.locations import find_package, locate_error
 from convrag.api.stage import Stage
 from convrag.registry.guards import GuardedPlugin
 from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
@@ -53,7 +54,7 @@ class Plugins:
         found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
         for origin, entry_point in found.items():
             if not disabled & {origin.plugin, origin.distribution}:
-                self._load(origin, entry_point.load)
+                self._load(origin, entry_point)
         self.manager = self._make_manager()
         for origin, plugin in list(self._loaded.values()):
             self._call_registering_hooks(origin, plugin)
@@ -95,9 +96,9 @@ class Plugins:
             manager.register(plugin, name)
         return manager
 
-    def _load(self, origin: Origin, load: Callable[[], object]) -> None:
-        with self._isolated(origin):
-            plugin = load()
+    def _load(self, origin: Origin, entry_point: metadata.EntryPoint) -> None:
+        with self._isolated(origin, find_package(entry_point.value)):
+            plugin = entry_point.load()
             known = [each for each, guarded in self._loaded.values() if guarded.guarded_plugin is plugin]
             if known:
                 raise ValueError(f"{known[0].name} is the same module: one entry point is enough")
@@ -132,7 +133,7 @@ class Plugins:
                 self._failed(error)
 
         others = [each for each in self.manager.get_plugins() if each is not plugin]
-        with self._isolated(origin):
+        with self._isolated(origin, find_package(plugin.guarded_plugin)):
             self.manager.subset_hook_caller("convrag_register", others)(register=register)
             for packages in self.manager.subset_hook_caller("convrag_config_packages", others)():
                 self._add_config_packages(packages, origin)
@@ -150,15 +151,17 @@ class Plugins:
                 self.config_packages[name] = origin.distribution
 
     @contextmanager
-    def _isolated(self, origin: Origin) -> Iterator[None]:
-        """Turn what a plugin's own code raises into a failure of that plugin."""
+    def _isolated(self, origin: Origin, package: str) -> Iterator[None]:
+        """Turn what a plugin's own code, that of a package, raises into a failure of that plugin."""
         try:
             yield
         except (Exception, SystemExit) as error:
             name, distribution, _ = origin
+            place = locate_error(error, {package})
+            cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
             self._failed(
                 PluginError(
-                    f"plugin {name!r} of {distribution} could not be loaded ({type(error).__name__}: {error}). "
+                    f"plugin {name!r} of {distribution} could not be loaded ({cause}). "
                     f"Repair or uninstall {distribution}, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}",
                     plugin=name,
                     distribution=distribution,

@@ -6,7 +6,8 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from convrag.api.errors import ConfigError, ConvragError, describe_fault
+from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.locations import describe_fault
 from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics

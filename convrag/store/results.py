@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError
+from convrag.api.locations import locate_function
 from convrag.api.models import LLM
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
@@ -40,6 +41,7 @@ class MethodResults:
         self.store = store
         self.codec = codec
         self._is_paid = isinstance(stage, LLM)
+        self._place = f"{type(stage).__module__}, {locate_function(method)}"
 
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
         """Return key -> (result, seconds it took to compute). Entries that cannot be read count as absent."""
@@ -57,8 +59,11 @@ class MethodResults:
         The reply of a language model, which was paid for, is made such that it can be kept.
 
         Raises:
-            ConvragError: the result cannot be kept; names the place in it.
+            ConvragError: the result cannot be kept, or is no reply of a language model; names the place in it.
         """
+        if self._is_paid and self.name.endswith(".complete") and not isinstance(result, Completion):
+            kind = type(result).__name__
+            raise ConvragError(f"{self.name} returned a {kind}, which is no Completion ({self._place})")
         try:
             if self._is_paid and isinstance(result, Completion):
                 data = encode_reply(result, self.codec, self.name)
@@ -77,7 +82,8 @@ class MethodResults:
         place = f" at {error.place}" if error.place else ""
         return ConvragError(
             f"{self.name} returned {error.problem}{place}: the store cannot keep that. Return plain data, numpy values "
-            "and arrays, and objects of convrag's types or of dataclasses that the return annotation names."
+            "and arrays, and objects of convrag's types or of dataclasses that the return annotation names "
+            f"({self._place})."
         )
 
     def _decode_own(self, data: bytes) -> Any:

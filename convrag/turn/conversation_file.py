@@ -54,7 +54,10 @@ def read_turns(path: Path) -> tuple[dict[str, Any], SavedTurns]:
         *lines, unfinished = data.split(b"\n")
         head, *rows = [parse_json(line) for line in lines]
         turns = tuple(_parse_turn(row) for row in rows)
-        return {"id": head["id"], "domain": head["domain"]}, SavedTurns(turns, len(data) - len(unfinished))
+        names = {name: head[name] for name in ("id", "domain")}
+        if not all(isinstance(name, str) for name in names.values()):
+            raise TypeError("id and domain must be texts")
+        return names, SavedTurns(turns, len(data) - len(unfinished))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"this is not a saved conversation ({error!r}); move it away", path=path) from error
 

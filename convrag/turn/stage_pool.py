@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from convrag.api.errors import ConfigError, ConvragError, StageFault, describe_fault, describe_place
+from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.turn.defects import explain_build_error, explain_error, note_origin
+
+log = logging.getLogger(__name__)
 
 LIMIT = 64
 """The number of stages that are kept after their run: enough for the runs of a grid to share, few enough for memory."""
@@ -46,20 +51,17 @@ class StagePool:
         """
         stores = {parameter.name: store for parameter in option.parameters.values() if parameter.injects_store}
         with self._lock:
-            try:
-                stage = option.cls(**values, **injected, **stores)
-            except ImportError as error:
-                missing = option.missing_extra(place)
-                raise missing or ConfigError(f"{place}={option.name} cannot be built: {error}") from error
-            except (TypeError, ValueError) as error:
-                where = describe_place(error, option.cls)
-                raise ConfigError(f"{place}={option.name} cannot be built: {error}{where}") from error
-            except ConvragError:
-                raise
-            except Exception as error:
-                fault = describe_fault(error, option.cls, "__init__")
-                raise StageFault(f"{place}={option.name} cannot be built: {fault}") from error
-            stage.fingerprint = fingerprint_stage(option, values, injected, stage)
+            what = f"{place}={option.name} cannot be built"
+            with _explained(what, lambda error: explain_build_error(error, option), refusals=_REFUSALS):
+                try:
+                    stage = option.cls(**values, **injected, **stores)
+                except ImportError as error:
+                    if missing := option.missing_extra(place):
+                        raise missing from error
+                    raise
+            note_origin(stage, place, option)
+            with _explained(f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)):
+                stage.fingerprint = fingerprint_stage(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
                 remember(stage, store)
@@ -73,11 +75,36 @@ class StagePool:
         """Prepare a stage, unless that has been done."""
         with self._lock:
             if stage not in self._prepared:
-                stage.prepare()
+                with _explained("prepare failed", lambda error: explain_error(error, stage)):
+                    stage.prepare()
                 self._prepared.add(stage)
 
 
 pool = StagePool()
+
+
+_REFUSALS = (ImportError, TypeError, ValueError)
+"""The errors by which a constructor says that a value or a library will not do."""
+
+
+@contextmanager
+def _explained(
+    what: str, explain: Callable[[Exception], str], *, refusals: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """Turn an error of a plugin's into one that says where it was raised; the log has the traceback.
+
+    Raises:
+        ConfigError: the error is one of the refusals.
+        StageFault: it is any other.
+    """
+    try:
+        yield
+    except ConvragError:
+        raise
+    except Exception as error:
+        message = f"{what}: {explain(error)}"
+        log.info("%s", message, exc_info=error)
+        raise (ConfigError if isinstance(error, refusals) else StageFault)(message) from error
 
 
 def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:

@@ -14,6 +14,8 @@ from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
 from convrag.config.settings import Settings
 from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
+from convrag.turn import results
+from convrag.turn.defects import explain_error
 from convrag.turn.logs import FailureLog
 
 Listener = Callable[[str], None]
@@ -91,7 +93,9 @@ class TurnInProgress:
 
     def retrieve(self) -> None:
         """Retrieve passages for the queries."""
-        self.hits = tuple(self.stages.retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k))
+        retriever = self.stages.retriever
+        hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
+        self.hits = results.check_hits(retriever, hits)
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
@@ -105,8 +109,9 @@ class TurnInProgress:
     def assemble(self) -> None:
         """Choose the passages that the model sees."""
         hits = self.hits[: self.options.top_k or self.settings.top_n]
-        messages = self.stages.generator.messages(self.question)
-        self.evidence = self.stages.context.assemble(self.question, hits, messages)
+        generator, context = self.stages.generator, self.stages.context
+        messages = results.check_messages(generator, generator.messages(self.question))
+        self.evidence = results.check_evidence(context, context.assemble(self.question, hits, messages))
         self.trace["context"] = dict(self.evidence.trace)
 
     def generate(self) -> None:
@@ -115,7 +120,7 @@ class TurnInProgress:
             return
         generator, listener = self.stages.generator, self.options.listener
         with listen_with(listener if generator.streams else None):
-            self.answer = generator.generate(self.question, self.evidence)
+            self.answer = results.check_answer(generator, generator.generate(self.question, self.evidence))
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
@@ -144,19 +149,18 @@ class TurnInProgress:
     def _make_rewrite(self) -> Rewrite:
         if self.options.query is not None:
             return Rewrite.of(self.options.query, edited=True)
-        return self.stages.rewriter.rewrite(self.question)
+        return results.check_rewrite(self.stages.rewriter, self.stages.rewriter.rewrite(self.question))
 
     def _log_failure(self, error: Exception, stage: str) -> str:
-        """Log the failure of a stage, and return its reason in one line."""
-        known = isinstance(error, ConvragError)
-        reason = redact(str(error) if known else f"{type(error).__name__}: {error}")
+        """Log the failure of a stage, and return its reason: for a mistake in its code, with the file and the line."""
+        reason = redact(explain_error(error, getattr(self.stages, stage)))
         self.failures.log_failure(reason, "turn %s: %s failed: %s", self.question.turn_id, stage, reason, error=error)
         return reason
 
 
 def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Sort hits by the ranker's scores. If all scores are equal, the hits keep their order and their own scores."""
-    scores = [float(score) for score in ranker.score(query, [hit.passage.content for hit in hits])]
+    scores = results.check_scores(ranker, ranker.score(query, [hit.passage.content for hit in hits]))
     if len(scores) != len(hits):
         raise ConvragError(f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts")
     if len(set(scores)) < 2:

@@ -23,6 +23,7 @@ from convrag.registry.extras import missing_extra
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.store import get_store
+from convrag.turn.defects import check_items, check_type, explain_error
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -96,10 +97,18 @@ class Wiring:
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about missing libraries of the stage at a place, or else those of its own check."""
+        """Return messages about missing libraries of the stage at a place, or else those of its own check.
+
+        A check that fails is a problem, too.
+        """
         stage = self.stages[place]
         missing = missing_extra(stage.requires, "it")
-        return [str(missing)] if missing else list(stage.check())
+        if missing:
+            return [str(missing)]
+        try:
+            return list(check_items(stage, "check", stage.check(), str))
+        except Exception as error:
+            return [f"check failed: {explain_error(error, stage)}"]
 
     def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
         """Prepare every built stage: load models, build indexes.
@@ -117,7 +126,7 @@ class Wiring:
 
     def collect_notes(self) -> list[str]:
         """Return the notes of the built stages for readers of the summary (see `Stage.note`)."""
-        notes = [(place, stage.note()) for place, stage in self._list_distinct()]
+        notes = [(place, self._ask(stage, "note", str)) for place, stage in self._list_distinct()]
         return [f"{self.describe_choice(place)}: {note}" for place, note in notes if note]
 
     def describe_choice(self, place: str) -> str:
@@ -134,24 +143,17 @@ class Wiring:
 
     def collect_reports(self, records: Iterable[TurnRecord]) -> list[Report]:
         """Return the reports of the built stages on a run; a stage that fails to report causes a warning."""
-        reports = []
-        for place, stage in self._list_distinct():
-            try:
-                report = stage.report(records)
-                if report is not None and not isinstance(report, Report):
-                    raise TypeError(f"it gave {report!r:.80}, and no convrag.Report")
-            except Exception as error:
-                log.warning(
-                    "%s failed to report: %s: %s",
-                    self.describe_choice(place),
-                    type(error).__name__,
-                    error,
-                    exc_info=error,
-                )
-                continue
-            if report is not None:
-                reports.append(report)
-        return reports
+        reports = [self._ask(stage, "report", Report, records) for _, stage in self._list_distinct()]
+        return [report for report in reports if report is not None]
+
+    def _ask(self, stage: Stage, method: str, wanted: type, *arguments: Any) -> Any:
+        """Return what a stage has to say of a run; where it fails, warn, and return None: the run goes on."""
+        try:
+            said = getattr(stage, method)(*arguments)
+            return None if said is None else check_type(stage, method, said, wanted)
+        except Exception as error:
+            log.warning("%s failed: %s", method, explain_error(error, stage), exc_info=error)
+            return None
 
     def _list_distinct(self) -> list[tuple[str, Stage]]:
         """List the built stages, each with the first of its places."""

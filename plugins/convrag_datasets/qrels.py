@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from pathlib import Path
+from reprlib import repr as brief
 
 from convrag import DataError
 from convrag.sdk.jsonl import Line, read_lines
 
 _HEADER = ["query-id", "corpus-id", "score"]
+_HIGHEST = 1000  # trec_eval takes a second for 10 million, and measures nothing beyond 32 bits
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 
 
@@ -55,8 +57,9 @@ class Qrels:
         if not turn or not passage:
             raise line.error("an id is empty")
         if not _INTEGER.fullmatch(score):
-            raise line.error(f"the score must be an integer, not {score!r}")
-        grade = int(score)
+            raise line.error(f"the score must be an integer, not {brief(score)}")
+        if abs(grade := int(score)) > _HIGHEST:
+            raise line.error(f"the score must be between -{_HIGHEST} and {_HIGHEST}, not {grade}")
         if self.grades.setdefault(turn, {}).setdefault(passage, grade) != grade:
             raise line.error(f"passage {passage!r} is judged twice for {turn!r}, with different scores")
         self._first_lines.setdefault(turn, line)

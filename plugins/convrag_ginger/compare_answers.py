@@ -25,7 +25,7 @@ _DECIMALS = 4
 class PairedMeans:
     """The means of a measure over the turns of two runs; `difference` is one minus the other, with its 95 % interval.
 
-    The interval is that of a bootstrap over conversations; None where fewer than two have turns.
+    The interval is that of a bootstrap over conversations; None where fewer than five have turns.
     """
 
     one: str

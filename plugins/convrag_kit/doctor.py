@@ -50,8 +50,10 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
 
 def _check_plugins() -> list[Finding]:
     """The plugins that failed to load; where all are loaded, the distributions that they come from."""
+    from convrag_kit.inventory import list_failures
+
     registry = plugins.load().registry
-    if registry.failures:
-        return [Finding("warn", failure.plugin, str(failure)) for failure in registry.failures]
+    if failures := list_failures():
+        return [Finding("warn", failure.plugin, str(failure)) for failure in failures]
     options = [option for group in GROUPS for option in registry.options(group).values()]
     return [Finding("ok", ", ".join(sorted({f"{option.distribution} {option.version}" for option in options})))]

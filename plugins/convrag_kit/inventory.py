@@ -13,8 +13,10 @@ from convrag.config.variants import Variant, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option
 from convrag.registry.option import Option
+from convrag_kit.unregistered import find_unregistered
+from convrag_kit.variant_check import explain_mistake
 
-State = Literal["ready", "needs", "claimed", "broken"]
+State = Literal["ready", "faulty", "needs", "claimed", "broken"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Entry:
         version: of the distribution.
         module: `package.module:Class` of an option, the package of a variant.
         file: where it is defined.
-        state: "ready", "needs" (a library is missing), "claimed" (two plugins offer the name) or "broken".
+        state: "ready", "faulty" (it is ready, and something else of its plugin failed), "needs" (a library is missing),
+            "claimed" (two plugins offer the name) or "broken".
         message: why it is not ready, and what to do about it.
         extends: the option or variant that a variant extends; empty for an option.
         details: the rest of the docstring.
@@ -63,7 +66,7 @@ def list_entries(group: str) -> list[Entry]:
 
 def build_inventory(groups: list[str]) -> dict[str, Any]:
     """The options of these groups, and the plugins that failed to load, as data for JSON."""
-    failures = plugins.load().registry.failures
+    failures = list_failures()
     return {
         "convrag": __version__,
         "options": [asdict(entry) for group in groups for entry in list_entries(group)],
@@ -71,6 +74,11 @@ def build_inventory(groups: list[str]) -> dict[str, Any]:
             {"plugin": each.plugin, "distribution": each.distribution, "message": str(each)} for each in failures
         ],
     }
+
+
+def list_failures() -> list[PluginError]:
+    """What failed of the plugins that were found, and the distributions that register none."""
+    return [*plugins.load().registry.failures, *find_unregistered()]
 
 
 def list_groups() -> list[str]:
@@ -90,21 +98,29 @@ def _make_option_entry(option: Option) -> Entry:
     )
     try:
         plugins.load().registry.check_name(option.group, option.name)
-        description = describe_option(option)
     except PluginError as error:
         return replace(entry, state="claimed", message=str(error))
+    try:
+        description = describe_option(option)
     except ConvragError as error:
         return replace(entry, state="broken", message=str(error))
     except Exception as error:  # evaluating an annotation of a plugin may raise anything
         return replace(entry, state="broken", message=f"its signature cannot be read: {type(error).__name__}: {error}")
-    missing = option.missing_extra()
+    missing, fault = option.missing_extra(), _find_fault(option)
     return replace(
         entry,
         details=description.details,
         parameters=tuple(asdict(parameter) for parameter in description.parameters),
-        state="needs" if missing else "ready",
-        message=str(missing or ""),
+        state="needs" if missing else "faulty" if fault else "ready",
+        message=str(missing or fault),
     )
+
+
+def _find_fault(option: Option) -> str:
+    """What else of an option's plugin failed, a hook of it, say; empty where nothing did."""
+    failures = plugins.load().registry.failures
+    origin = (option.plugin, option.distribution)
+    return next((str(each) for each in failures if (each.plugin, each.distribution) == origin), "")
 
 
 def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended: Mapping[str, str]) -> Entry:
@@ -128,12 +144,20 @@ def _make_variant_entry(variant: Variant, options: Mapping[str, Entry], extended
         plugins.load().registry.check_name(variant.group, variant.name)
     except PluginError as error:
         return replace(entry, state="claimed", message=str(error))
-    if variant.extends and base not in options:
-        return replace(entry, state="broken", message=f"it extends {variant.extends}, which does not exist")
+    if mistake := _find_mistake(variant, base):
+        return replace(entry, state="broken", message=mistake)
     if base in options:
         option = options[base]
         return replace(entry, state=option.state, message=option.message, parameters=option.parameters)
     return entry
+
+
+def _find_mistake(variant: Variant, base: str) -> str:
+    """What is wrong with a variant of the option `base`; empty where it is the option that is broken."""
+    try:
+        return explain_mistake(variant, plugins.load().registry.options(options_group(variant.group)).get(base))
+    except ConvragError:
+        return ""
 
 
 def _find_version(distribution: str) -> str:

@@ -10,12 +10,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from convrag.registry import plugins
 from convrag.sdk.console import make_console
-from convrag_kit.inventory import Entry, State, list_entries
+from convrag_kit.inventory import Entry, State, list_entries, list_failures
 
 _STATES: dict[State, tuple[str, str]] = {  # text and style
     "ready": ("ready", "green"),
+    "faulty": ("ready, its plugin failed in part", "yellow"),
     "needs": ("needs", "yellow"),
     "claimed": ("claimed twice", "red"),
     "broken": ("broken", "red"),
@@ -36,7 +36,7 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
         for entry in list_entries(group):
             console.print(Padding(_format_heading(entry), (0, 0, 0, 2)))
             console.print(Padding(_format_details(entry) if in_full else _format_summary(entry), (0, 0, 0, 6)))
-    if failures := plugins.load().registry.failures:
+    if failures := list_failures():
         console.print(Text("\nplugins that failed, wholly or in part", style="bold"))
         for failure in failures:
             console.print(Padding(Text(str(failure), style="red"), (0, 0, 0, 2)))
@@ -88,5 +88,5 @@ def _format_extension(entry: Entry) -> str:
 def _format_help(entry: Entry) -> list[Text]:
     lines = [Text(entry.help)] if entry.help else []
     if entry.message:
-        lines.append(Text(entry.message, style="yellow" if entry.state == "needs" else "red"))
+        lines.append(Text(entry.message, style="yellow" if entry.state in ("needs", "faulty") else "red"))
     return lines

@@ -70,12 +70,22 @@ def _is_measured(record: TurnRecord, qrels: Mapping[str, Mapping[str, int]]) -> 
 def _evaluate(
     measures: list[Measure], qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
 ) -> dict[str, dict[str, float]]:
-    """Turn -> measure -> value, turns in the order of the run and measures in the order given."""
+    """Turn -> measure -> value, turns in the order of the run and measures in the order given.
+
+    trec_eval is given numbers in the place of ids: its C code ends the process for half a surrogate pair, and ends
+    an id at a NUL.
+    """
     import ir_measures
 
-    values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in run}
-    for metric in ir_measures.pytrec_eval.iter_calc(measures, qrels, run):
-        values[metric.query_id][str(metric.measure)] = float(metric.value)
+    turn_ids = list(run)
+    judged, ranked = {}, {}
+    for number, turn_id in enumerate(turn_ids):
+        numbers = {passage: str(n) for n, passage in enumerate({**qrels[turn_id], **run[turn_id]})}
+        judged[str(number)] = {numbers[passage]: grade for passage, grade in qrels[turn_id].items()}
+        ranked[str(number)] = {numbers[passage]: score for passage, score in run[turn_id].items()}
+    values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in turn_ids}
+    for metric in ir_measures.pytrec_eval.iter_calc(measures, judged, ranked):
+        values[turn_ids[int(metric.query_id)]][str(metric.measure)] = float(metric.value)
     return values
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from convrag import TurnRecord
 
 _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
+_LINE_END = "\r\n"
 _LAST = ("citations", "passages", "error")
 
 
@@ -49,5 +50,5 @@ def _format_label(value: object) -> object:
 
 def _format_csv_line(fields: Sequence[object]) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(fields)
-    return text.getvalue()
+    csv.writer(text, lineterminator=_LINE_END).writerow(fields)  # before 3.13, only its characters are quoted
+    return text.getvalue().removesuffix(_LINE_END)

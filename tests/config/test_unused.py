@@ -98,6 +98,16 @@ def test_a_run_says_it_once_at_its_start_and_goes_on(tmp_path: Path) -> None:
     assert said in (tmp_path / "out/convrag.log").read_text()
 
 
+def test_a_chat_says_it_too_and_of_itself_nothing(tmp_path: Path) -> None:
+    overrides = ["task=chat", "task.suggestions=0", "generator=direct", "detector=llm", "metrics=ranking"]
+    done = run_convrag([*overrides, "tracker=none"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.splitlines() == [
+        "convrag: detector=llm is not used: generator=direct asks for no detector; generator=ginger does",
+        "convrag: metrics=ranking is not used: task=chat has no metrics",
+    ]
+
+
 def test_a_grid_says_it_once(tmp_path: Path) -> None:
     overrides = ["-m", "generator=none,direct", "ranker=bm25", "limit=1", "tracker=none", "rewriter=none"]
     done = run_convrag(overrides, tmp_path)

@@ -434,6 +434,7 @@ class TestQrels:
             ("c1<::>1\tp1\t", "the score must be an integer, not ''"),
             ("c1<::>1\tp1\t1_0", "the score must be an integer, not '1_0'"),
             (f"c1<::>1\tp1\t{'9' * 5000}", "the score must be an integer, not '999"),
+            ("c1<::>1\tp1\t1001", "the score must be between -1000 and 1000, not 1001"),
             ("\tp1\t1", "an id is empty"),
             ("c1<::>1\t\t1", "an id is empty"),
             ("c1<::>2\tp1\t2", "passage 'p1' is judged twice for 'c1<::>2'"),

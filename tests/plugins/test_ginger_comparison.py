@@ -48,11 +48,18 @@ def test_each_pair_is_cut_to_the_shorter() -> None:
 
 
 def test_the_difference_has_an_interval() -> None:
-    rows, _ = compare_pair("a", "b", run("tea tea", "tea milk", "tea"), run("milk", "milk tea", "milk"), {"w": Words()})
-    assert [(row.measure, row.mean, row.other_mean, row.difference) for row in rows] == [("tea", 1.0, 0.3333, 0.6667)]
+    ours = ("tea tea", "tea milk", "tea", "tea", "milk")
+    theirs = ("milk", "milk tea", "milk", "tea", "milk tea")
+    rows, _ = compare_pair("a", "b", run(*ours), run(*theirs), {"w": Words()})
+    assert [(row.measure, row.mean, row.other_mean, row.difference) for row in rows] == [("tea", 0.8, 0.4, 0.4)]
     assert rows[0].interval is not None
     low, high = rows[0].interval
-    assert 0 <= low < 0.6667 < high == 1
+    assert 0 <= low < 0.4 < high <= 1
+
+
+def test_four_conversations_have_no_interval() -> None:
+    rows, _ = compare_pair("a", "b", run(*["tea"] * 4), run(*["milk"] * 4), {"w": Words()})
+    assert [(row.difference, row.interval) for row in rows] == [(1.0, None)]
 
 
 def test_a_metric_that_fails_is_named() -> None:

@@ -259,3 +259,11 @@ def test_where_all_judged_passages_are_there_or_there_is_no_corpus_nothing_is_sa
     (tmp_path / "qrels").write_text("c<::>1\ta\t1", encoding="utf-8")
     metric = RankingMetrics(dataset=data, store=Store(tmp_path / "store"))
     assert metric.measure([record("c<::>1", ["a"])]).report is None
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "", "a b", "x" * 100_000])
+def test_ids_of_any_form_are_compared_whole(name: str) -> None:
+    """trec_eval ended the process for half a surrogate pair, and took "a\0b" for "a"."""
+    values = measure({"t\0\ud800": {"a": 1, name: 1}}, record("t\0\ud800", [name]), measures=["R@5"])
+    assert values == {"t\0\ud800": {"R@5": 0.5}}
+    assert measure({"t": {"a": 1}}, record("t", [name]), measures=["R@5"]) == {"t": {"R@5": 0.0}}

@@ -77,11 +77,11 @@ def test_prompts_and_long_values_are_kept(here: Path) -> None:
     (here / "long.jsonl").write_text(json.dumps({"id": "c", "turns": [{"question": "what?", "note": "x" * 7000}]}))
     (here / "c.jsonl").write_text('{"_id": "1", "text": "A kettle boils water for green tea."}')
     name = "d" * 6500
-    arguments = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl", f"+note={name}")
+    arguments = ("dataset=jsonl", "dataset.conversations=long.jsonl", "dataset.corpus=c.jsonl", f"sweep.baseline={name}")
     done = convrag(*arguments, folder=here)
     assert done.returncode == 0, done.stderr
     (run,) = read_runs(here)
-    assert len(run["params"]["note"]) == 6000
+    assert len(run["params"]["sweep.baseline"]) == 6000
     assert "prompts" in run["files"]
 
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, RunStopped, UnknownName
+from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName
 from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Generator, Rewriter
@@ -25,6 +26,7 @@ from convrag_tasks.chat_conversation import ChatConversation, make_conversation_
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
 from convrag_tasks.chat_loop import ChatLoop
 from convrag_tasks.chat_terminal import Terminal
+from llm_server import DONE, Server, Step, make_event
 from toys import EvenRanker, ListRetriever, PlainContext
 
 
@@ -47,6 +49,7 @@ class Streams(Generator):
 
     def __init__(self) -> None:
         self.interrupt = False
+        self.breaks = False
         self.histories: list[int] = []
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
@@ -58,6 +61,8 @@ class Streams(Generator):
         first = evidence.items[0].passage
         if listener := current_listener():
             listener("It is ")
+            if self.breaks or "BREAK" in question.text:
+                raise LLMError("the stream broke")
             listener(f"{question.text} [7][9]")
         text = f"It is {question.text} [7]"
         return Answer(text, (first.id,), {"numbers": {first.id: 7, evidence.items[1].passage.id: 8}})
@@ -200,8 +205,6 @@ def test_suggestions_can_be_picked(
 
 
 def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
-    from convrag.api.errors import LLMError
-
     class Cannot(Suggests):
         def complete(self, prompt: Prompt) -> Completion:
             super().complete(prompt)
@@ -223,6 +226,52 @@ def test_what_fails_is_said_and_the_chat_goes_on(chat: Chat, capsys: pytest.Capt
     assert "No answer: retriever: OSError: the index is gone" in out
     assert "> BOOM\n(no answer)" in out
     assert "It is tea?" in out
+
+
+def test_an_answer_that_breaks_off_is_said_and_not_kept(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    assert chat.type("BREAK", "tea?", "/history") == 0
+    out = capsys.readouterr().out
+    assert "It is \nNo answer: generator: the stream broke\nWhat is shown above is not kept" in out
+    assert "> BREAK\n(no answer)\n> tea?\nIt is tea? [7]\n" in out
+    assert [turn["answer"] for turn in saved_turns(chat.folder, "talk")] == ["", "It is tea? [7]"]
+
+
+def test_a_second_answer_that_breaks_off_leaves_the_first(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first answer was lost, in memory and on disk."""
+    chat.type("tea?")
+    chat.generator.breaks = True
+    chat.type("/query kettle")
+    assert "No answer: generator: the stream broke" in capsys.readouterr().out
+    assert [turn.answer for turn in chat.chat.conversation.history] == ["It is tea? [7]"]
+    assert [turn["answer"] for turn in saved_turns(chat.folder, "talk")] == ["It is tea? [7]"]
+
+
+def test_any_fault_of_the_suggesting_llm_leaves_the_chat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plugin's KeyError ended the chat."""
+
+    class Faulty(Suggests):
+        def complete(self, prompt: Prompt) -> Completion:
+            raise KeyError("choices")
+
+    chat = Chat(tmp_path, monkeypatch, Faulty())
+    assert chat.type("tea?", "why?") == 0
+    assert capsys.readouterr().out.count("No suggestions from here on: KeyError: 'choices'") == 1
+    assert chat.questions() == ["tea?", "why?"]
+
+
+def test_a_full_disk_is_said_and_the_prompt_returns(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(chat.conversations, "save", fail)
+    assert chat.type("tea?", "/history") == 0
+    out = capsys.readouterr().out
+    assert "This turn could not be written to disk: [Errno 28] No space left on device" in out
+    assert "> tea?" in out
 
 
 def test_a_run_that_is_stopped_ends_with_status_1(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:
@@ -326,3 +375,49 @@ def test_the_preset_chooses_the_seeds_stages_and_leaves_others_to_be_chosen() ->
     assert (config.rewriter.gate, config.rewriter.short, config.generator.evidence) == ("heuristic", 8, "every_turn")
     other = compose("+system=perplexity", "rewriter=last_n", "top_k=30")
     assert (other.rewriter["_option_"], other.top_k, other.generator["_option_"]) == ("last_n", 30, "chat")
+
+
+@pytest.mark.integration
+def test_faults_of_a_streamed_answer_leave_the_prompt_and_the_conversation(tmp_path: Path) -> None:
+    pytest.importorskip("litellm")
+    server = Server()
+    whole = (make_event({"content": "A dog"}), make_event({"content": " [1]."}), make_event({}, "stop"), DONE)
+    broken = (make_event({"content": "A "}), b'data: {"error": {"message": "overloaded"}}\n\n')
+    cut = (make_event({"content": "A dog that"}), make_event({}, "length"), DONE)
+    server.plan_replies(*(Step(events=events) for events in (whole, broken, broken, cut)))
+    try:
+        done = convrag(
+            tmp_path,
+            "task.conversation=moon",
+            "task.suggestions=0",
+            "llm=openai_compatible",
+            "llm.model=openai/x",
+            f"llm.api_base={server.address}",
+            "rewriter=none",
+            "generator=direct",
+            lines="How far is the Moon?\n/query tea\nAnd Mars?\nAnd Venus?\n/history\n",
+        )
+    finally:
+        server.close()
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("overloaded. A part of it was shown already") == 2
+    assert done.stdout.count("What is shown above is not kept in the conversation.") == 2
+    assert "1 reply was cut at max_tokens (generator 1)" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    turns = saved_turns(tmp_path / "outputs/store", "moon")
+    assert [turn["answer"] for turn in turns] == ["A dog [1].", "", "A dog that"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="reads bytes from a pipe")
+def test_bytes_that_are_no_text_are_a_question_like_others(tmp_path: Path) -> None:
+    """`printf 'moon \\xff\\n' | convrag task=chat` ended in a traceback."""
+    done = subprocess.run(
+        [sys.executable, "-m", "convrag", "task=chat", "task.suggestions=0"],
+        input=b"moon \xff\n",
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Searching for: moon \ufffd" in done.stdout.decode()

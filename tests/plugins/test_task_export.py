@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export import ExportTask
+from convrag_tasks.export_csv import format_csv_lines
 from convrag_tasks.export_inspector import format_inspector_lines
 from convrag_tasks.export_mtrag import format_mtrag_lines
 
@@ -197,3 +199,12 @@ def test_mistakes_are_said(run: Path, tmp_path: Path) -> None:
         assert done.returncode == 2
         assert message in done.stderr
     assert not (tmp_path / "x.jsonl").exists()
+
+
+@pytest.mark.parametrize("text", ["First line\nSecond line", "a\rb", "a\r\nb", "a,b", 'a "b"', "", " a", "=1+1"])
+def test_a_field_with_any_sign_is_one_field(text: str) -> None:
+    """On Python 3.11, an answer of two lines was two rows: line ends were not quoted."""
+    given = TurnRecord("c", "c<::>1", "d", 1, "?", answer=Answer(text), labels={"kind": text})
+    lines = format_csv_lines([given, given], {"c<::>1": {"m": 0.5}})
+    rows = list(csv.DictReader(io.StringIO("".join(f"{line}\n" for line in lines), newline="")))
+    assert [(row["answer"], row["kind"], row["m"]) for row in rows] == [(text, text, "0.5")] * 2

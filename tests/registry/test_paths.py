@@ -163,7 +163,7 @@ def test_an_annotation_that_may_be_a_stage_is_looked_up(stages: str) -> None:
 def test_help_of_what_cannot_be_imported_says_so(stages: str) -> None:
     package = stages.partition(".")[0]
     option = registered(("ranker", "gone", f"{package}.fails:Untold")).get("ranker", "gone")
-    assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_one')" in option.help
+    assert "cannot be imported (ModuleNotFoundError: No module named 'no_such_one'; " in option.help
     assert option.file.endswith("fails.py")
     assert option.list_parameters() == []
 

@@ -70,7 +70,9 @@ def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> Non
     def convrag_regster(register: Any) -> None: ...
 
     Plugins([toys.plugin("toy_misspelt", convrag_regster=convrag_regster)])
-    assert "convrag_regster, which is no hook. Did you mean convrag_register?" in caplog.text
+    assert re.search(
+        r"convrag_regster, which is no hook \(.*, line \d+\). Did you mean convrag_register\?", caplog.text
+    )
 
 
 def naming(packages: Any) -> Any:

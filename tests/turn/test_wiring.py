@@ -264,7 +264,7 @@ def test_a_constructor_that_raises_is_named_with_file_and_line(tmp_path: Path) -
     """A KeyError ended in a traceback that named no option."""
     option, store = Option("rewriter", "stumbling", Stumbling, "plugin", "acme"), Store(tmp_path)
     line = Stumbling.__init__.__code__.co_firstlineno
-    fault = f"this should not have happened: {__name__}.Stumbling.__init__ raised KeyError: 'x' ({__file__}, line "
+    fault = f"KeyError: 'x' (plugin 'plugin' of acme: {__file__}, line "
     with pytest.raises(StageFault) as raised:
         pool.get(option, {"words": "x"}, {}, store, "rewriter")
     assert str(raised.value) == f"rewriter=stumbling cannot be built: {fault}{line + 3})"

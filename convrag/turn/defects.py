@@ -1,0 +1,86 @@
+"""Defects of plugins' stages in words: the stage, its plugin, the file and the line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from convrag.api.errors import ConvragError, StageFault
+from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.stage import Stage
+from convrag.registry.option import Option
+
+log = logging.getLogger(__name__)
+
+_origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
+"""A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the option."""
+
+
+def note_origin(stage: Stage, place: str, option: Option) -> None:
+    """Remember the option that a stage was built from, for messages."""
+    _origins.setdefault(stage, (place, option))
+
+
+def explain_error(error: BaseException, stage: Stage) -> str:
+    """Describe an error of a stage's own: what it is, the stage with its plugin, and where it was raised.
+
+    A ConvragError explains itself.
+    """
+    if isinstance(error, ConvragError):
+        return str(error)
+    place = locate_error(error, {find_package(type(stage)), *list_stage_packages()})
+    return f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
+
+
+def explain_build_error(error: BaseException, option: Option) -> str:
+    """Describe an error of an option's constructor, which leaves no stage."""
+    place = locate_error(error, {find_package(option.cls)})
+    kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
+    return f"{kind}{error} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
+
+
+def describe_stage(stage: Stage) -> str:
+    """Name a stage with its plugin: "rewriter=mine, plugin 'acme' of acme-dist"; one built by hand by its class."""
+    if stage not in _origins:
+        return f"{type(stage).__module__}.{type(stage).__qualname__}"
+    place, option = _origins[stage]
+    return f"{place}={option.name}, plugin {option.plugin!r} of {option.distribution}"
+
+
+def make_error(stage: Stage, problem: str, method: str = "") -> StageFault:
+    """Make the error for a defect of a stage, with the place of one of its methods."""
+    place = locate_function(getattr(type(stage), method)) if method else ""
+    return StageFault(f"{problem} ({describe_stage(stage)}{f': {place}' if place else ''})")
+
+
+def check_type(stage: Stage, method: str, result: Any, wanted: type) -> Any:
+    """Return what a method returned. Raises StageFault where it is of another type."""
+    if isinstance(result, wanted):
+        return result
+    raise make_error(stage, f"{method} returned {name_type(result)}, which is no {wanted.__name__}", method)
+
+
+def check_items(stage: Stage, method: str, result: Any, wanted: type) -> tuple[Any, ...]:
+    """Return the items that a method returned. Raises StageFault for what is no collection of that type."""
+    if isinstance(result, str | bytes) or not isinstance(result, Iterable):
+        problem = f"{method} returned {name_type(result)}, which is no list of {wanted.__name__}"
+        raise make_error(stage, problem, method)
+    items = tuple(result)
+    for item in items:
+        if not isinstance(item, wanted):
+            problem = f"{method} returned a list with {name_type(item)}, which is no {wanted.__name__}"
+            raise make_error(stage, problem, method)
+    return items
+
+
+def name_type(value: object) -> str:
+    """Name what was returned by its type, the same in each turn: "a str"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
+
+
+def list_stage_packages() -> set[str]:
+    """List the packages of all stages that were built: one that was injected may have raised an error."""
+    return {find_package(type(stage)) for stage in list(_origins)}

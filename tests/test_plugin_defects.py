@@ -1,0 +1,250 @@
+"""Mistakes of plugin authors: each is said with the plugin, the stage, the file and the line, and the run goes on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from third_party import Environment
+
+HEAD = """
+from convrag import (
+    Answer, Completion, Context, Embedder, Generator, LLM, Query, Ranker, Report, Retriever, Rewrite, Rewriter, hookimpl
+)
+
+class Mine({base}):
+    "Says so."
+{body}
+
+@hookimpl
+def convrag_register(register):
+    register("{group}", "mine", Mine)
+
+@hookimpl
+def convrag_config_packages():
+    return ["acme.conf"]
+"""
+BASES = {
+    "rewriter": "Rewriter",
+    "retriever": "Retriever",
+    "ranker": "Ranker",
+    "context": "Context",
+    "generator": "Generator",
+    "llm": "LLM",
+    "embedder": "Embedder",
+}
+REWRITE = "    def rewrite(self, question):\n        return Rewrite.of(question.text)\n"
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Environment:
+    return Environment(tmp_path)
+
+
+def install(environment: Environment, body: str, group: str = "rewriter", more: str = "", yaml: str = "") -> None:
+    code = HEAD.format(base=BASES[group], body=body, group=group) + more
+    files = {"acme/__init__.py": code, "acme/conf/__init__.py": ""}
+    environment.install("acme", files | ({"acme/conf/rewriter/mine_x.yaml": yaml} if yaml else {}))
+
+
+def entries(environment: Environment) -> dict[str, dict[str, Any]]:
+    done = environment.convrag("task=plugins", "task.json=true")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    return {each["name"]: each for each in told["options"]} | {"failures": told["failures"]}
+
+
+def check_place(text: str, environment: Environment, line: int) -> None:
+    """The message names the plugin, its file and the line."""
+    place = f"{environment.site / 'acme/__init__.py'}, line {line}"
+    assert re.search(rf"plugin 'acme' of acme-dist.*{re.escape(place)}", text), text
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "line", "status"),
+    [
+        ('    def __init__(self, *, n: int = 3):\n        {}["x"]\n', "mine cannot be built: KeyError: 'x'", 9, 1),
+        ('    def __init__(self, *, n: int = 3):\n        int("x")\n', "mine cannot be built: invalid lit", 9, 2),
+        ('    def check(self):\n        {}["x"]\n', "rewriter=mine: check failed: KeyError: 'x'", 9, 2),
+        ('    def check(self):\n        return "no key"\n', "check returned a str, which is no list of str", 8, 2),
+        ('    def prepare(self):\n        {}["x"]\n', "prepare failed: KeyError: 'x' (rewriter=mine", 9, 1),
+        ('    def content_hash(self):\n        {}["x"]\n', "mine cannot be identified: KeyError: 'x'", 9, 1),
+        ('    def __init__(self, *, n: int = "three"):\n        pass\n', "rewriter=mine: the default", 8, 2),
+    ],
+)
+def test_an_error_before_the_first_turn_names_plugin_file_and_line(
+    environment: Environment, body: str, message: str, line: int, status: int
+) -> None:
+    install(environment, body + REWRITE)
+    done = environment.convrag("rewriter=mine", "limit=1", "generator=none", "hydra.run.dir=out")
+    assert done.returncode == status
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "should not have happened" not in done.stderr
+    check_place(done.stderr, environment, line)
+
+
+@pytest.mark.parametrize(
+    ("group", "body", "choice", "message", "status"),
+    [
+        ("rewriter", "def rewrite(self, q): return q.text", "rewriter=mine", "rewrite returned a str", 3),
+        ("rewriter", "def rewrite(self, q): return None", "rewriter=mine", "rewrite returned None", 3),
+        ("rewriter", "def rewrite(self, q): return Rewrite(['a'])", "rewriter=mine", "a list with a str", 3),
+        (
+            "rewriter",
+            "def rewrite(self, q): return Rewrite.of(5)",
+            "rewriter=mine",
+            "returned an int, which is no str",
+            3,
+        ),
+        ("rewriter", "def rewrite(self, q): return q.txt", "rewriter=mine", "AttributeError: 'Question' object", 3),
+        ("retriever", "def retrieve(self, q, k): return ['p1']", "retriever=mine", "which is no Hit", 1),
+        ("retriever", "def retrieve(self, q, k): return None", "retriever=mine", "retrieve returned None", 1),
+        ("ranker", "def score(self, q, texts): return ['x' for _ in texts]", "reranker=mine", "Mine.score returned", 3),
+        (
+            "context",
+            "def assemble(self, q, h, m): return [x for x in h]",
+            "context=mine",
+            "assemble returned a list",
+            1,
+        ),
+        ("generator", "def generate(self, q, e): return 'x'", "generator=mine", "generate returned a str", 1),
+        ("generator", "def generate(self, q, e): return Answer(None)", "generator=mine", "None, which is no str", 1),
+    ],
+)
+def test_a_result_of_the_wrong_type_is_the_plugin_s_defect(
+    environment: Environment, group: str, body: str, choice: str, message: str, status: int
+) -> None:
+    install(environment, f"    {body}\n", group)
+    generator = () if group == "generator" else ("generator=none",)
+    done = environment.convrag(choice, "limit=1", "hydra.run.dir=out", *generator)
+    assert done.returncode == status, done.stderr
+    assert message in done.stderr
+    assert len(done.stderr.splitlines()) == 1, "the same reason is said once"
+    assert f"{environment.site / 'acme/__init__.py'}, line 8" in done.stderr
+    (path,) = (environment.work / "out/intermediate").glob("*.jsonl")
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(records) == 7
+    assert all(message in record["error"] + str(record["fallbacks"]) for record in records)
+    assert (environment.work / "out/summary.md").exists()
+
+
+def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment) -> None:
+    install(environment, "    def complete(self, prompt): return 'x'\n    def count_tokens(self, t): return 1\n", "llm")
+    done = environment.convrag("llm=mine", "generator=direct", "rewriter=none", "limit=1")
+    assert done.returncode == 1
+    assert f"Mine.complete returned a str, which is no Completion (acme, {environment.site}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("    def report(self, records): return 'good'\n", "report returned a str, which is no Report"),
+        ("    def report(self, records): return {}['x']\n", "report failed: KeyError: 'x'"),
+        ("    def note(self): return 5\n", "note returned an int, which is no str"),
+        ("    def note(self): return {}['x']\n", "note failed: KeyError: 'x'"),
+    ],
+)
+def test_a_stage_that_fails_to_tell_costs_no_results(environment: Environment, body: str, message: str) -> None:
+    install(environment, body + REWRITE)
+    done = environment.convrag("rewriter=mine", "limit=1", "generator=none", "hydra.run.dir=out")
+    assert done.returncode == 0, done.stderr
+    assert message in done.stderr
+    check_place(done.stderr, environment, 8)
+    assert json.loads((environment.work / "out/metrics.json").read_text())["turns"] == 7
+
+
+def test_a_hook_with_a_misspelt_argument_marks_the_plugin_s_options(environment: Environment) -> None:
+    install(environment, REWRITE, more="\n@hookimpl\ndef convrag_turn_finished(runn, record):\n    pass\n")
+    mine = entries(environment)["mine"]
+    assert mine["state"] == "faulty"
+    assert "with the argument runn, which the hook does not have" in mine["message"]
+    check_place(mine["message"], environment, 20)
+    shown = " ".join(environment.convrag("task=plugins").stdout.split())
+    assert "(acme:Mine) ready, its plugin failed in part" in shown
+
+
+def test_a_hook_that_fails_is_said_with_its_line(environment: Environment) -> None:
+    install(environment, REWRITE, more="\n@hookimpl\ndef convrag_turn_finished(run, record):\n    {}['x']\n")
+    done = environment.convrag("rewriter=mine", "limit=1", "generator=none")
+    assert done.returncode == 0
+    assert f"KeyError: 'x' ({environment.site / 'acme/__init__.py'}, line 22)" in done.stderr
+
+
+def test_a_plugin_that_fails_at_import_is_said_with_its_line(environment: Environment) -> None:
+    environment.install("acme", {"acme/__init__.py": "import acme.inner", "acme/inner.py": "\n\n{}['x']\n"})
+    done = environment.convrag("rewriter=none", "limit=1", "generator=none")
+    assert f"(KeyError: 'x'; {environment.site / 'acme/inner.py'}, line 3)" in done.stderr
+
+
+def test_a_default_of_the_wrong_type_is_listed_as_broken(environment: Environment) -> None:
+    install(environment, '    def __init__(self, *, n: int = "three"):\n        pass\n' + REWRITE)
+    mine = entries(environment)["mine"]
+    assert mine["state"] == "broken"
+    assert "the default of n=three" in mine["message"]
+    check_place(mine["message"], environment, 8)
+
+
+@pytest.mark.parametrize(
+    ("yaml", "message"),
+    [
+        (
+            "# A variant.\ndefaults: [mine, _self_]\nlenght: 3\n",
+            "mine_x.yaml, line 3: rewriter=mine has no parameter len",
+        ),
+        (
+            "defaults: [mine, _self_]\nlength: three\n",
+            "mine_x.yaml, line 2: length=three: input should be a valid integer",
+        ),
+        ("length: 3\n", "mine_x.yaml: it extends no option of rewriter. Its first line is defaults: [OPTION, _self_]"),
+        ("defaults: [mine\nlength: 3\n", "mine_x.yaml, line 2: it is no YAML"),
+        ("- mine\n", "mine_x.yaml: it is no list of settings"),
+        ("defaults: [mien, _self_]\n", "mine_x.yaml, line 1: it extends mien, which does not exist"),
+    ],
+)
+def test_a_variant_that_cannot_be_chosen_is_listed_as_broken(environment: Environment, yaml: str, message: str) -> None:
+    body = "    def __init__(self, *, length: int = 3):\n        pass\n"
+    install(environment, body + REWRITE, yaml=yaml)
+    variant = entries(environment)["mine_x"]
+    assert variant["state"] == "broken"
+    assert message in variant["message"]
+
+
+def test_a_variant_in_another_encoding_is_listed_as_broken(environment: Environment) -> None:
+    install(environment, REWRITE, yaml="defaults: [mine]")
+    (environment.site / "acme/conf/rewriter/mine_x.yaml").write_bytes("# für\ndefaults: [mine]\n".encode("latin-1"))
+    variant = entries(environment)["mine_x"]
+    assert (variant["state"], "can't decode byte" in variant["message"]) == ("broken", True)
+
+
+@pytest.mark.parametrize("yaml", ["defaults: [mine, _self_]\n", "# @package _global_.rewriter\ndefaults: [mine]\n"])
+def test_a_variant_that_is_well_is_ready(environment: Environment, yaml: str) -> None:
+    install(environment, REWRITE, yaml=yaml)
+    assert entries(environment)["mine_x"]["state"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("group", "requires", "message"),
+    [
+        ("convrags", ("convrag>=0.1",), "its entry points are in the group 'convrags', which must be 'convrag'"),
+        ("", ("Convrag",), "it has no entry point in the group 'convrag'"),
+        ("console_scripts", ("convrag (>=0.1)",), "it has no entry point in the group 'convrag'"),
+        ("", ('convrag; extra == "dev"',), ""),
+        ("", ("convrag-other",), ""),
+        ("convrag", ("convrag",), ""),
+    ],
+)
+def test_a_forgotten_entry_point_is_pointed_out(
+    environment: Environment, group: str, requires: tuple[str, ...], message: str
+) -> None:
+    code = HEAD.format(base="Rewriter", body=REWRITE, group="rewriter").partition("@hookimpl\ndef convrag_config")[0]
+    environment.install("acme", {"acme/__init__.py": code}, group=group, requires=requires)
+    failures = [each["message"] for each in entries(environment)["failures"]]
+    found = [each for each in failures if each.startswith("acme-dist depends on convrag and registers nothing")]
+    assert [message in each for each in found] == ([True] if message else [])
+    doctor = " ".join(environment.convrag("task=doctor").stdout.split())
+    assert ("acme-dist depends on convrag and registers nothing" in doctor) == bool(message)
