@@ -159,7 +159,7 @@ def check_stopped(command: Command, status: int, sent: signal.Signals) -> None:
     assert status == 128 + sent, command.said()
     ending = "interrupted" if sent is signal.SIGINT else f"stopped by {sent.name}"
     kept = "What was computed is kept in outputs/store: the same command goes on from there."
-    assert command.said().endswith(f"convrag: {ending}. {kept}\n")
+    assert command.said().count(f"convrag: {ending}. {kept}\n") == 1
     assert "Traceback" not in command.said()
     left = [path for path in command.folder.rglob("*") if "unfinished" in path.name or path.name == ".convrag.lock"]
     assert left == []
