@@ -26,6 +26,7 @@ CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
 """The space between two sentences: after a word too long for an abbreviation, before a capital or a citation."""
 
 _LINE = re.compile(r"[^\r\n]+")
+_SEPARATORS = re.compile(r"[\x1c-\x1f]+")  # white space to a pattern, but not to int(), which pysbd gives it to
 _SPACED_END = re.compile(r"(?<=\s[.!?])\s+(?=\S)")  # tokenised text: the mark is a token of its own
 _CLOSING = re.compile(r"(?:''|[”’])\s+(?=\S)")
 
@@ -76,7 +77,8 @@ def segment_line(line: str, *, fast: bool = False) -> list[str]:
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
-    blocks = [line] if len(line) <= READ_AT_ONCE else _cut_at_certain_ends(line)
+    lines = filter(None, _SEPARATORS.split(line))
+    blocks = (block for each in lines for block in _cut_at_certain_ends(each))
     return [
         str(part) for block in blocks for part in (segmenter.segment(block) if len(block) <= READ_AT_ONCE else [block])
     ]
@@ -89,6 +91,9 @@ def remove_citations(text: str) -> str:
 
 def _cut_at_certain_ends(line: str) -> Iterator[str]:
     """Cut a line into blocks of at most READ_AT_ONCE characters; a block is longer only where no end is certain."""
+    if len(line) <= READ_AT_ONCE:
+        yield line
+        return
     start = last = 0
     for gap in CERTAIN_GAP.finditer(line):
         if gap.end() - start > READ_AT_ONCE and last > start:

@@ -122,6 +122,6 @@ def read_scores(path: Path) -> Scores:
         row = line.json()
         try:
             scores.add(row["turn_id"], row["conversation_id"], row["domain"], row["turn"], row["scores"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise line.error(f"these are no scores of a turn ({error!r})") from error
     return scores
