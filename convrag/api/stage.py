@@ -70,7 +70,11 @@ class Stage(ABC):
     """The prompts of the stage, set in its constructor. They are part of its fingerprint, and a run keeps them."""
 
     def check(self) -> Iterable[str]:
-        """Return a message, with what to do, for each missing key, file or server. Called before the first turn."""
+        """Return a message, with what to do, for each missing key, file or server. Called before the first turn.
+
+        `{place}` in a message becomes the stage's place in the configuration: "name a folder: {place}.path=..." is read
+        as "retriever.path=...".
+        """
         return ()
 
     def prepare(self) -> None:

@@ -49,7 +49,8 @@ class Terminated(SystemExit):
 class SignalWatch:
     """Handles the signals that end a process; see the module. `kept` says where computed results are kept.
 
-    Signals that the process was told to ignore, as nohup does, stay ignored.
+    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command with `&`, though shells
+    tell such a process to ignore it.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class SignalWatch:
         self._writer.setblocking(False)
         for name in _NAMES:
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            if number is not None and (name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL):
                 signal.signal(number, self._handle)
         signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
         if hasattr(os, "register_at_fork"):

@@ -20,7 +20,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.config.citing import cite_key
 from convrag.config.command import Command
-from convrag.config.grammar import explain_choice
+from convrag.config.grammar import check_choices
 from convrag.config.known_keys import check_keys
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
@@ -107,6 +107,7 @@ def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
     refuse_secrets_in_command(overrides)
     configure(files_in_overrides(overrides))
     overrides = tuple(translate_overrides(overrides, plugins.load().registry))
+    check_choices(overrides, plugins.load().registry)
     with _composing, explained(plugins.load().registry, overrides):
         files_read.clear()
         with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
@@ -133,8 +134,6 @@ def check_config(config: DictConfig, command: Command) -> None:
     for key, name in command.chosen.items():
         if isinstance(name, str):
             plugins.load().registry.check_name(key.partition("@")[0], name)
-    if chosen := explain_choice(command.overrides, plugins.load().registry):
-        raise chosen
     try:
         check_keys(config, plugins.load().registry, command.names)
         _check_plugin_files(config)

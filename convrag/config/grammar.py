@@ -14,6 +14,7 @@ from convrag.registry.registry import Registry
 
 _FLAGS = {"help": "--help", "version": "--version", "multirun": "-m", "info": "task=doctor, or Hydra's --info"}
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+_NO_NAME = re.compile(r"[\d.eE+-]+|null|true|false|nan|[+-]?inf", re.IGNORECASE)
 _QUOTES = "\u2018\u2019\u201c\u201d\u00ab\u00bb"
 
 
@@ -28,24 +29,26 @@ def explain_override(argument: str, reason: str, registry: Registry) -> ConfigEr
     return ConfigError(f"{argument}: {_advise(argument, registry) or _shorten(reason)}")
 
 
-def explain_choice(overrides: Iterable[str], registry: Registry) -> ConfigError | None:
-    """The error for an override that chooses two options, or none: `rewriter=[mmr,dhrag]`, `rewriter=1`, `=mmr`."""
+def check_choices(overrides: Iterable[str], registry: Registry) -> None:
+    """Raise ConfigError for an override that chooses two options, or none: `rewriter=[mmr,dhrag]`, `rewriter=1`.
+
+    Hydra need not have read them: it ends with a traceback for `metrics=[ranking,1]`.
+    """
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
         group, names = key.partition("@")[0], [name.strip() for name in value.strip("[] ").split(",")]
         if not key:
-            return ConfigError(f"{override}: {_advise(override, registry)}")
+            raise ConfigError(f"{override}: {_advise(override, registry)}")
         if override.startswith("+") and key in GROUPS:
-            return ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
-        if group not in GROUPS or group in SEVERAL or "${" in value:
+            raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
+        if group not in GROUPS or "${" in value:
             continue
-        if value.startswith("[") and len(names) > 1:
-            return ConfigError(
+        if value.startswith("[") and len(names) > 1 and group not in SEVERAL:
+            raise ConfigError(
                 f"{override}: a run has one {group}. A grid has one after the other: -m {key}={','.join(names)}"
             )
-        if re.fullmatch(r"[\d.eE+-]+|null|true|false", value, re.IGNORECASE):
-            return ConfigError(f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}")
-    return None
+        if any(_NO_NAME.fullmatch(name) for name in names):
+            raise ConfigError(f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}")
 
 
 def _advise(argument: str, registry: Registry) -> str:

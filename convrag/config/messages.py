@@ -14,7 +14,7 @@ from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownNa
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.citing import cite_default, cite_file, cite_flat, cite_key, cite_last, explain_head
 from convrag.config.command import Command
-from convrag.config.grammar import explain_choice, explain_override
+from convrag.config.grammar import explain_override
 from convrag.config.known_keys import explain_unchosen, explain_unknown_parameter, explain_unknown_setting
 from convrag.config.settings import PRESETS
 from convrag.config.stage_choices import stage_at
@@ -26,7 +26,7 @@ HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError, RecursionErr
 _KEY = re.compile(r"Could not override '([^']+)'")
 _DELETED = re.compile(r"Could not delete (?:from config\. )?'([^']+)'")
 _MERGE = re.compile(r"Error merging override (\S+)")
-_FULL_KEY = re.compile(r"full_key: (\S+)")
+_FULL_KEY = re.compile(r"full_key: (.*\S)")
 _SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)")
 _TWICE = re.compile(r"Multiple values for ([\w/]+)\.")
 _NO_PLACE = "_dummy_"
@@ -55,8 +55,6 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
     """
     if isinstance(error, OverrideParseException):
         return explain_override(error.override, error.message, registry)
-    if chosen := explain_choice(overrides, registry):
-        return chosen
     if isinstance(error, MissingConfigException) and (name := error.missing_cfg_file):
         if "/" in name:
             return _explain_unknown_option(error, registry)

@@ -15,6 +15,9 @@ DEFAULT_METRICS = ("ranking", "answers")
 
 _COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
 
+TOP_N = 5
+"""The default of top_n; with a smaller top_k, all that was retrieved is shown."""
+
 HISTORIES = ("generated", "gold", "none")
 
 PRESETS = {
@@ -55,7 +58,7 @@ class Settings:
     """The top-level keys of the configuration; each field's `help` stands in --help and docs/."""
 
     top_k: int = field(default=10, metadata={"help": "passages to retrieve per turn"})
-    top_n: int = field(default=5, metadata={"help": "of these, passages that the generator may see"})
+    top_n: int = field(default=TOP_N, metadata={"help": "of these, passages that the generator may see"})
     history: str = field(
         default="generated",
         metadata={
@@ -79,6 +82,10 @@ class Settings:
                 raise ConfigError(f"{name}={value}: it must be at least {least}")
             if isinstance(value, int) and value > sys.maxsize:
                 raise ConfigError(f"{name}={value}: it must be at most {sys.maxsize}")
+        if isinstance(self.top_n, int) and self.top_n > max(self.top_k, TOP_N):
+            raise ConfigError(
+                f"top_n={self.top_n}: no more passages can be shown than are retrieved, top_k={self.top_k}"
+            )
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 
 from convrag import __version__
 from convrag.api.errors import DataError
@@ -23,6 +24,12 @@ def format_manifest(run: Run, files: Mapping[str, Mapping[str, int]]) -> str:
     """Format the run.json of a run. Its other files are those that `describe_files` has described."""
     row = {"identity": compute_identity(run), "fingerprints": run.fingerprints, "files": files}
     return json.dumps(row, indent=2)
+
+
+def list_run_files(folder: Path) -> list[Path]:
+    """List the files of a finished run: run.json, and those that it names. The folder may hold others."""
+    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return [folder / MANIFEST, *(folder / name for name in manifest["files"])]
 
 
 def read_finished_summary(run: Run) -> RunSummary | None:

@@ -1,6 +1,7 @@
 """A grid: every combination of what is given with commas is a cell, and each experiment among them is run once.
 
-* `sweeper`: a grid from its plan to its reports. Hydra's plugin (hydra_plugins.convrag_sweeper) calls it.
+* `sweeper`: a grid is run, from its plan to its reports. Hydra's plugin (hydra_plugins.convrag_sweeper) calls it.
+* `plan`: the cells of a grid, checked before anything is written.
 * `cells`: the cells of a grid are enumerated, drawn, and named.
 * `experiments`: which cells are the same experiment, and which factor made no difference.
 * `metric_checks`: whether the measures of `sweep.metric` are there, before a grid runs and at its end.

@@ -1,78 +1,38 @@
-"""A grid, from its plan to its reports: its cells are listed, checked, launched, and told of."""
+"""A grid is run, from its plan to its reports: its cells are launched, and told of."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from hydra.core.config_loader import ConfigLoader
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.utils import JobReturn, JobStatus
-from hydra.plugins.launcher import Launcher
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import OmegaConf
 
-from convrag.api.errors import ConfigError, ConvragError, NotReady
+from convrag.api.errors import ConvragError
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
-from convrag.config.command import Command
-from convrag.config.compose import check_config, settings_of
-from convrag.config.secret_checks import refuse_secrets
+from convrag.config.compose import settings_of
 from convrag.config.settings import read_metric_names
-from convrag.config.stage_choices import translate_overrides
-from convrag.config.unused import find_unused_everywhere
-from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
-from convrag.sweep.cells import (
-    CellsFailed,
-    CellsPartial,
-    draw_cells,
-    make_cells,
-    name_cells,
-    params_as_overrides,
-    sweep_id,
-)
-from convrag.sweep.experiments import explain_same, mark_same, read_experiment
-from convrag.sweep.folders import config_sources
-from convrag.sweep.metric_checks import check_metrics_were_measured, find_missing_metrics
+from convrag.sweep.cells import CellsFailed, CellsPartial
+from convrag.sweep.metric_checks import check_metrics_were_measured
+from convrag.sweep.plan import Grid, plan_sweep, without_hydra
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
-from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
 
 HYDRA_FILE = "multirun.yaml"
 """The configuration of the grid, where Hydra's own sweeper puts it."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What Hydra knows of a grid.
-
-    Args:
-        config: of the command, Hydra's part in it.
-        overrides: of the command line, lists of values among them.
-        params: what a ready grid (conf/sweep/) brings: key -> values.
-        loader: composes the configuration of a cell.
-        launcher: runs cells, in this process or in others.
-        batch: how many cells the launcher gets at once; None for all.
-    """
-
-    config: DictConfig
-    overrides: Sequence[str]
-    params: Mapping[str, Any]
-    loader: ConfigLoader
-    launcher: Launcher
-    batch: int | None = None
 
 
 def run_grid(grid: Grid) -> list[float]:
@@ -110,7 +70,7 @@ def run_grid(grid: Grid) -> list[float]:
                 raise
         sweep = finish_sweep(sweep, started, observers)
     _raise_what_went_wrong(sweep, len(values))
-    check_metrics_were_measured(sweep, read_metric_names(settings_of(_without_hydra(grid.config)).sweep.metric))
+    check_metrics_were_measured(sweep, read_metric_names(settings_of(without_hydra(grid.config)).sweep.metric))
     return values
 
 
@@ -127,41 +87,6 @@ def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
         raise CellsFailed(message, failed)
     if partial:
         raise CellsPartial(message, partial)
-
-
-def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
-    """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
-    folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
-    parser = OverridesParser.create(grid.loader)
-    ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
-    cells = make_cells([*ready, *grid.overrides], folder, parser)
-    config = _without_hydra(grid.config)
-    settings = settings_of(config).sweep
-    if settings.sample is not None:
-        cells = draw_cells(cells, settings.sample, settings.seed)
-    cells = name_cells(cells)
-    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
-    for each in composed:
-        refuse_secrets(each)
-    wiring = Wiring(config)
-    tracker = wiring.get("tracker")
-    wiring.check()
-    observers = Observers(tracker)
-    for each in composed:
-        check_config(_without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
-    experiments = [read_experiment(_without_hydra(each)) for each in composed]
-    cells = mark_same(cells, experiments)
-    identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
-    used = [(each, known.groups) for each, known in zip(composed, experiments, strict=True) if known]
-    unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
-    notes = (*explain_same(cells, experiments), *unused)
-    sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
-    metrics = read_metric_names(settings.metric)
-    if missing := find_missing_metrics(metrics, experiments):
-        raise ConfigError(missing)
-    if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
-        raise NotReady(problems)
-    return sweep, observers
 
 
 def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
@@ -201,10 +126,6 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     for line in [*(line for report in reports for line in report.lines), *ends]:
         _say(line)
     return sweep
-
-
-def _without_hydra(config: DictConfig) -> DictConfig:
-    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
 def _remove_own_files(folder: Path) -> None:

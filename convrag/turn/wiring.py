@@ -106,7 +106,7 @@ class Wiring:
         if missing:
             return [str(missing)]
         try:
-            return list(check_items(stage, "check", stage.check(), str))
+            return [each.replace("{place}", place) for each in check_items(stage, "check", stage.check(), str)]
         except Exception as error:
             return [f"check failed: {explain_error(error, stage)}"]
 

@@ -41,10 +41,9 @@ class Table:
         return "\n".join(format_table([self.heading, *self.rows], names=self.names))
 
     def csv(self) -> str:
-        """The table as comma-separated values (RFC 4180, but with plain line ends)."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerows([self.heading, *self.rows])
+        """The table as comma-separated values (RFC 4180)."""
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows([self.heading, *self.rows])
         return text.getvalue()
 
     def latex(self) -> str:

@@ -14,6 +14,7 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 
 from convrag import ConfigError, Run, RunSummary, Store
+from convrag.run.manifest import list_run_files
 from convrag.score.endings import describe_gaps
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
@@ -82,8 +83,9 @@ class Experiment:
         self.log_values(run_id, metrics=list_metrics(summary))
         self.client.set_tag(run_id, STATE, summary.state)
         self.client.set_tag(run_id, GAPS, clip_text(describe_gaps(summary), 5000))
-        if files:
-            self.client.log_artifacts(run_id, str(folder))
+        for path in [*list_run_files(folder), *folder.glob("convrag.log")] if files else []:
+            within = path.relative_to(folder).parent.as_posix()
+            self.client.log_artifact(run_id, str(path), None if within == "." else within)
         self.client.set_terminated(run_id, "FAILED" if summary.state == "failed" else "FINISHED", ended)
 
     def fail_run(self, run_id: str, error: str, ended: int | None = None, *, killed: bool = False) -> None:

@@ -46,8 +46,8 @@ class LocalModelStage(Stage, Generic[M]):
     def check(self) -> Iterator[str]:
         """Say what is wrong where the model cannot be loaded, as far as that can be known without loading it."""
         if problem := find_model_problem(self.model):
-            group, option = ("ranker", "bm25") if isinstance(self, Ranker) else ("embedder", "lsa")
-            yield f"{problem} ({group}.model=<folder>, or {group}={option}, which needs no model)"
+            option = "bm25" if isinstance(self, Ranker) else "lsa"
+            yield f"{problem} ({{place}}.model=<folder>, or {{place}}={option}, which needs no model)"
 
     def content_hash(self) -> str:
         """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""

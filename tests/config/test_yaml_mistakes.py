@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-import sys
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from convrag.cli.main import main
+from commands import run_convrag
 
 PRESET = """# @package _global_
 # A preset of mine
@@ -209,23 +209,19 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new, 1)
 
 
-def run(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(sys, "argv", ["convrag", *arguments, "limit=1", "tracker=none", "hydra.run.dir=out"])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    return int(ended.value.code or 0)
+def run(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return run_convrag([*arguments, "limit=1", "tracker=none", "hydra.run.dir=out"], folder)
 
 
-def check(arguments: list[str], name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    status = run("--config-dir", "mine", *arguments, monkeypatch=monkeypatch)
-    said = capfd.readouterr().err
-    assert status == 2, said
-    assert "Traceback" not in said
-    assert name in said
-    assert said.startswith("convrag: ")
-    assert said.count("\n") == 1, "one line"
-    assert said.count(name) == 1, "named once"
-    assert not Path("out").exists()
+def check(arguments: list[str], name: str, folder: Path) -> None:
+    done = run("--config-dir", "mine", *arguments, folder=folder)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert name in done.stderr
+    assert done.stderr.startswith("convrag: ")
+    assert done.stderr.count("\n") == 1, "one line"
+    assert done.stderr.count(name) == 1, "named once"
+    assert not (folder / "out").exists()
 
 
 def write(path: Path, content: str | bytes) -> None:
@@ -234,84 +230,75 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("mistake", [*REPLACED, *WHOLE])
-def test_a_preset(mistake: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_preset(mistake: str, here: Path) -> None:
     content = replaced(PRESET, *REPLACED[mistake]) if mistake in REPLACED else WHOLE[mistake]
     write(here / "mine/seed/bad.yaml", content)
-    check(["+seed=bad"], "mine/seed/bad.yaml", monkeypatch, capfd)
+    check(["+seed=bad"], "mine/seed/bad.yaml", here)
 
 
 @pytest.mark.parametrize("mistake", IN_VARIANT)
-def test_a_variant(
-    mistake: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_variant(mistake: str, here: Path) -> None:
     write(here / "mine/rewriter/bad.yaml", replaced(VARIANT, *IN_VARIANT[mistake]))
-    check(["rewriter=bad"], "mine/rewriter/bad.yaml", monkeypatch, capfd)
+    check(["rewriter=bad"], "mine/rewriter/bad.yaml", here)
 
 
 @pytest.mark.parametrize("mistake", IN_PRIMARY)
-def test_a_configuration(
-    mistake: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_configuration(mistake: str, here: Path) -> None:
     write(here / "mine/bad.yaml", replaced(PRIMARY, *IN_PRIMARY[mistake]))
-    check(["--config-name", "bad"], "nope.py" if mistake == "plugins nowhere" else "mine/bad.yaml", monkeypatch, capfd)
+    check(["--config-name", "bad"], "nope.py" if mistake == "plugins nowhere" else "mine/bad.yaml", here)
 
 
 @pytest.mark.parametrize("kind", ["folder", "link", "circle"])
-def test_what_is_no_file(
-    kind: str, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_file(kind: str, here: Path) -> None:
     path = here / "mine/seed/bad.yaml"
     path.parent.mkdir(parents=True)
     if kind == "folder":
         path.mkdir()
     else:
         path.symlink_to("nowhere.yaml" if kind == "link" else path)
-    check(["+seed=bad"], "mine/seed/bad.yaml", monkeypatch, capfd)
+    check(["+seed=bad"], "mine/seed/bad.yaml", here)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
-def test_what_cannot_be_read(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_read(here: Path) -> None:
     write(here / "mine/seed/bad.yaml", PRESET)
     (here / "mine/seed/bad.yaml").chmod(0)
-    check(["+seed=bad"], "mine/seed/bad.yaml", monkeypatch, capfd)
+    check(["+seed=bad"], "mine/seed/bad.yaml", here)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_whatever_is_broken_is_no_traceback(
-    seed: int, here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_whatever_is_broken_is_no_traceback(seed: int, here: Path) -> None:
     """Three signs of the preset are dropped, doubled or replaced: it is refused with its name, or it still runs."""
     draw, text = random.Random(seed), PRESET
     for _ in range(3):
         at = draw.randrange(len(text))
         text = text[:at] + draw.choice(["", text[at] * 2, *"[]{}:-#&*!|>'\"%@`\t\n ,?"]) + text[at + 1 :]
     write(here / "mine/seed/bad.yaml", text)
-    status = run("--config-dir", "mine", "+seed=bad", monkeypatch=monkeypatch)
-    said = capfd.readouterr().err
-    assert status in (0, 2), said
-    assert "Traceback" not in said
-    assert status == 0 or "mine/seed/bad.yaml" in said, text
+    done = run("--config-dir", "mine", "+seed=bad", folder=here)
+    assert done.returncode in (0, 2), done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == 0 or "mine/seed/bad.yaml" in done.stderr, text
 
 
 @pytest.mark.parametrize("start", ["", "\ufeff"])
-def test_one_without_a_mistake_runs(start: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_without_a_mistake_runs(start: str, here: Path) -> None:
     write(here / "mine/seed/good.yaml", start + PRESET)
-    assert run("--config-dir", "mine", "+seed=good", monkeypatch=monkeypatch) == 0
+    assert run("--config-dir", "mine", "+seed=good", folder=here).returncode == 0
     assert "'n': 2" in (here / "out/.hydra/config.yaml").read_text()
 
 
-def test_what_the_command_says_itself_is_in_no_file(
-    here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_the_command_says_itself_is_in_no_file(here: Path) -> None:
     write(here / "mine/seed/good.yaml", PRESET)
-    assert run("--config-dir", "mine", "+seed=good", "top_k=0", monkeypatch=monkeypatch) == 2
-    assert capfd.readouterr().err == "convrag: top_k=0: it must be at least 1\n"
+    done = run("--config-dir", "mine", "+seed=good", "top_k=0", folder=here)
+    assert done.returncode == 2
+    assert done.stderr == "convrag: top_k=0: it must be at least 1\n"
 
 
-def test_a_grid_names_it_too(here: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_grid_names_it_too(here: Path) -> None:
     write(here / "mine/seed/bad.yaml", PRESET.replace("top_k", "topk"))
     arguments = ["--config-dir", "mine", "+seed=bad", "-m", "top_n=1,2", "hydra.sweep.dir=grid"]
-    assert run(*arguments, monkeypatch=monkeypatch) == 2
-    said = capfd.readouterr().err
+    done = run(*arguments, folder=here)
+    assert done.returncode == 2
+    said = done.stderr
     assert "mine/seed/bad.yaml, line 7, column 1: option 'topk' does not exist" in said
     assert not (here / "grid").exists()

@@ -86,5 +86,5 @@ def test_spans_are_in_order_and_keep_every_letter(text: str) -> None:
 @pytest.mark.parametrize("separator", ["\x1c", "\x1d", "\x1e", "\x1f"])
 def test_numbers_behind_a_separator_of_records_are_read(separator: str) -> None:
     text = f"Pieces: one. {separator}2. Groups: two. 3. Order: three."
-    assert [text[a:b] for a, b in find_sentence_spans(text)][0] == "Pieces: one."
+    assert next(text[a:b] for a, b in find_sentence_spans(text)) == "Pieces: one."
     assert segment_line(f"a 1. x{separator}2. y 3. z")

@@ -42,7 +42,8 @@ class ConvragSweeper(Sweeper):
         Returns:
             The values of `sweep.metric`; see `convrag.sweep.sweeper.run_grid`, also for errors.
         """
-        from convrag.sweep.sweeper import Grid, run_grid
+        from convrag.sweep.plan import Grid
+        from convrag.sweep.sweeper import run_grid
 
         assert self.config is not None
         assert self.hydra_context is not None

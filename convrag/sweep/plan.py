@@ -1,0 +1,90 @@
+"""The plan of a grid: its cells, listed and checked before anything is written, and what can be said of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.plugins.launcher import Launcher
+from omegaconf import DictConfig, OmegaConf
+
+from convrag.api.errors import ConfigError, NotReady
+from convrag.api.sweeps import Sweep
+from convrag.config.command import Command
+from convrag.config.compose import check_config, settings_of
+from convrag.config.secret_checks import refuse_secrets
+from convrag.config.settings import read_metric_names
+from convrag.config.stage_choices import translate_overrides
+from convrag.config.unused import find_unused_everywhere
+from convrag.registry import plugins
+from convrag.run.observers import Observers
+from convrag.sweep.cells import draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.sweep.experiments import explain_same, mark_same, read_experiment
+from convrag.sweep.folders import config_sources
+from convrag.sweep.metric_checks import find_missing_metrics
+from convrag.turn.wiring import Wiring
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What Hydra knows of a grid.
+
+    Args:
+        config: of the command, Hydra's part in it.
+        overrides: of the command line, lists of values among them.
+        params: what a ready grid (conf/sweep/) brings: key -> values.
+        loader: composes the configuration of a cell.
+        launcher: runs cells, in this process or in others.
+        batch: how many cells the launcher gets at once; None for all.
+    """
+
+    config: DictConfig
+    overrides: Sequence[str]
+    params: Mapping[str, Any]
+    loader: ConfigLoader
+    launcher: Launcher
+    batch: int | None = None
+
+
+def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
+    """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
+    folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
+    parser = OverridesParser.create(grid.loader)
+    ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
+    cells = make_cells([*ready, *grid.overrides], folder, parser)
+    config = without_hydra(grid.config)
+    settings = settings_of(config).sweep
+    if settings.sample is not None:
+        cells = draw_cells(cells, settings.sample, settings.seed)
+    cells = name_cells(cells)
+    composed = [grid.loader.load_sweep_config(grid.config, list(cell.overrides)) for cell in cells]
+    for each in composed:
+        refuse_secrets(each)
+    wiring = Wiring(config)
+    tracker = wiring.get("tracker")
+    wiring.check()
+    observers = Observers(tracker)
+    for each in composed:
+        check_config(without_hydra(each), Command(grid.overrides, {**each.hydra.runtime.choices}, in_grid=True))
+    experiments = [read_experiment(without_hydra(each)) for each in composed]
+    cells = mark_same(cells, experiments)
+    identifier = sweep_id(grid.params, grid.overrides, config_sources(grid.config.hydra.job, grid.config.hydra.runtime))
+    used = [(each, {*known.groups, "tracker"}) for each, known in zip(composed, experiments, strict=True) if known]
+    unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
+    notes = (*explain_same(cells, experiments), *unused)
+    sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
+    metrics = read_metric_names(settings.metric)
+    if missing := find_missing_metrics(metrics, experiments):
+        raise ConfigError(missing)
+    if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
+        raise NotReady(problems)
+    return sweep, observers
+
+
+def without_hydra(config: DictConfig) -> DictConfig:
+    """A configuration without Hydra's own part."""
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
