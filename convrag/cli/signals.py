@@ -49,8 +49,8 @@ class Terminated(SystemExit):
 class SignalWatch:
     """Handles the signals that end a process; see the module. `kept` says where computed results are kept.
 
-    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command with `&`, though shells
-    tell such a process to ignore it.
+    SIGHUP stays ignored under nohup. SIGINT is heard also where a script has started the command with `&`, though a
+    shell tells such a process to ignore it.
     """
 
     def __init__(self) -> None:
