@@ -45,7 +45,7 @@ def _load() -> Any:
 
     from convrag_litellm.deadline import patch_httpcore
     from convrag_litellm.http_pool import PooledClient
-    from convrag_litellm.reply_limit import limit_other_clients
+    from convrag_litellm.limited_body import limit_other_clients
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False

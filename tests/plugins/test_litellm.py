@@ -54,7 +54,7 @@ def client(server: Server, **parameters: Any) -> LiteLLM:
 @needs_extra
 @pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated")  # litellm's own
 class TestLiteLLMContract(LLMContract):
-    without_results = ("httpcore", "httpx")
+    without_results = ("httpcore", "httpx", "openai")
 
     network = True
 

@@ -15,7 +15,7 @@ from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
-from convrag_litellm import reply, reply_limit
+from convrag_litellm import limited_body, reply
 
 pytestmark = [
     pytest.mark.integration,
@@ -230,7 +230,7 @@ def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pyt
 
 
 def test_the_bytes_of_a_stream_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reply_limit, "MAX_STREAM_BYTES", 2**20)
+    monkeypatch.setattr(limited_body, "MAX_STREAM_BYTES", 2**20)
     server.plan_replies(Step(events=(b"data: " + b"x" * 60_000, b"x" * 60_000), endless=True))
     with pytest.raises(LLMError, match="longer than 1 MB"):
         heard(server, model="openai/local", timeout=20)
