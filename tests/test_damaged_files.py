@@ -104,7 +104,7 @@ def find_misread(path: Path, damage: Iterable[tuple[str, bytes]], execute: Calla
             misread |= {f"{name}: {file}": "NaN" for file in _list_files_with_nan(path.parent / "out")}
         except ConvragError as error:
             refused += 1
-            if str(path.parent) not in str(error):
+            if str(path.parents[1]) not in str(error):
                 misread[name] = f"the message names no file: {error}"
         except Exception as error:
             misread[name] = repr(error)

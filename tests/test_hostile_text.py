@@ -163,7 +163,7 @@ def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
     names = ",".join(f"'{path}'" for path in (hostile, talks))
     done = run_convrag(["-m", *data[:1], *data[2:4], "generator=none", f"dataset.conversations={names}"], tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "\u241b[5;41;93mb" in done.stdout.replace("\n", "")
+    assert "\u241b" in done.stdout
     check(done.stdout)
     check(done.stderr)
     for path in (tmp_path / "outputs").rglob("*.md"):
