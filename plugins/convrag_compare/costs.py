@@ -57,6 +57,10 @@ def format_costs_files(
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
 
 
+_RAN = {"ok", "partial", "failed"}
+"""The states of cells that ran."""
+
+
 def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int]) -> str:
     """Sentences on whether the calls that the cells counted are the results that the store gained, one for each.
 
@@ -69,7 +73,7 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
     summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
     usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
     made, gained = usage.calls - usage.failed, sum(stored.values())
-    if not {"ok", "partial", "failed"} & set(ended):
+    if not _RAN & set(ended):
         others = f"; other commands on this store made {gained:,}" if gained else ""
         return f"No cell had to be run, and no call was made{others}."
     failed = f", {usage.failed:,} calls failed" if usage.failed else ""
@@ -97,6 +101,8 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
 
 def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
     """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
+    if not _RAN & set(states.values()):
+        return "No cell had to be run, and no call was made."
     ran = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
     usage = sum((each for summary in ran if summary for each in summary.usage.values()), Usage())
     failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
