@@ -265,7 +265,7 @@ def test_a_model_that_is_nowhere(cls: Any, monkeypatch: pytest.MonkeyPatch) -> N
     ranker = cls(model="nobody/has-this-model")
     (problem,) = ranker.check()
     assert "'nobody/has-this-model' is no folder, not in the local cache, and cannot be downloaded" in problem
-    assert problem.endswith("(ranker.model=<folder>, or ranker=bm25, which needs no model)")
+    assert problem.endswith("({place}.model=<folder>, or {place}=bm25, which needs no model)")
     with pytest.raises(ConvragError, match="nobody/has-this-model"):
         ranker.score("kettle", ["text"])
 

@@ -144,8 +144,8 @@ BROKEN_REWRITES = [
     ([{"_id": "1", "text": "x", "queries": "x"}], "line 1", "queries"),
     ([{"_id": "1", "text": "x", "queries": ["x"]}], "line 1", "text"),
     ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": "much"}]}], "line 1", "weight"),
-    (['{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": NaN}]}'], "line 1", "weight"),
-    ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": 10**400}]}], "line 1", "weight"),
+    (['{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": NaN}]}'], "line 1", "NaN"),
+    ([{"_id": "1", "text": "x", "queries": [{"text": "x", "weight": 10**400}]}], "line 1", "this is not JSON: the "),
 ]
 
 
@@ -325,8 +325,8 @@ BROKEN_RUNS = [
     ("x.jsonl", [{"turn_id": "t", "contexts": ["a"]}], "line 1", "id"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a"}]}], "line 1", "score"),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": "1"}]}], "line 1", "score"),
-    ("x.jsonl", ['{"turn_id": "t", "contexts": [{"id": "a", "score": Infinity}]}'], "line 1", "inf"),
-    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 10**400}]}], "line 1", "inf"),
+    ("x.jsonl", ['{"turn_id": "t", "contexts": [{"id": "a", "score": Infinity}]}'], "line 1", "Infinity"),
+    ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 10**400}]}], "line 1", "this is not JSON: the "),
     ("x.jsonl", [{"turn_id": "t", "contexts": [{"id": "a", "score": 1}] * 2}], "line 1", "twice"),
 ]
 
