@@ -11,6 +11,6 @@ setup(
     package_data={
         "convrag": ["py.typed"],
         "convrag.conf": ["*.yaml", "**/*.yaml"],
-        **{name: ["*.jinja", "*.yaml", "sample/**", "templates/**"] for name in plugins},
+        **{name: ["*.jinja", "*.yaml", "sample/**", "templates/**", "page/**", "view/**"] for name in plugins},
     },
 )
