@@ -11,6 +11,10 @@
 * `openai_replies`: its replies and chunks.
 * `message_history`: the messages of a request as a question with its history.
 * `url_citations`: citations as its annotations.
+* `conversations_api`: conversations that are kept: list, ask, show, regenerate, reset, delete.
+* `conversation_schemas`: its requests and replies.
+* `conversation_turns`: the model of a conversation, and one turn of it at a time.
+* `conversation_export`: a conversation as Markdown or JSON.
 * `event_stream`: replies as server-sent events.
 * `json_reply`: strict JSON in requests and replies.
 * `errors`: errors as OpenAI's object.

@@ -9,9 +9,10 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from convrag import __version__
-from convrag_web.server import completions, docs_page, health, static_files
+from convrag import Conversations, __version__
+from convrag_web.server import completions, conversations_api, docs_page, health, static_files
 from convrag_web.server.access import AccessCheck
+from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.errors import install_error_handlers
 from convrag_web.server.request_limits import RequestLimits
 from convrag_web.server.security_headers import SecureReplies
@@ -46,8 +47,8 @@ class Access:
     origins: Sequence[str] = ()
 
 
-def make_app(models: ServedModels, limits: Limits, access: Access) -> ASGIApp:
-    """Make the application that serves these models."""
+def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
+    """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
     runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
     app = FastAPI(
@@ -60,6 +61,9 @@ def make_app(models: ServedModels, limits: Limits, access: Access) -> ASGIApp:
     )
     install_error_handlers(app)
     app.include_router(completions.make_router(models, runner, limits.max_messages, limits.max_characters))
+    app.include_router(conversations_api.make_models_router(models))
+    turns = ConversationTurns(conversations, models, runner)
+    app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
     app.include_router(health.make_router(metrics))
     app.include_router(docs_page.make_router())
     app.include_router(static_files.make_router())

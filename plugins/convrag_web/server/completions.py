@@ -10,7 +10,7 @@ from starlette.responses import Response
 from convrag import TurnRecord
 from convrag_web.server import openai_replies
 from convrag_web.server.errors import ERRORS, RequestError
-from convrag_web.server.event_stream import DONE, PING, TurnStream, format_event
+from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_lengths, make_question
 from convrag_web.server.openai_replies import CompletionFormat
@@ -68,29 +68,12 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
     form = CompletionFormat(id, model.name, record=request.convrag, usage=usage)
     turn = await runner.start(model.name, answer)
     if request.stream:
-        return await _stream(turn, form)
+        return await start_stream(turn, _format_chunks(turn, form))
     try:
         _, record = await turn.finish()
     finally:
         turn.cancel()
     return JsonReply(form.format_whole(check_answered(record)))
-
-
-async def _stream(turn: RunningTurn, form: CompletionFormat) -> Response:
-    """The reply as a stream. A turn that fails before it has said anything is an error with its status."""
-    chunks = _format_chunks(turn, form)
-    try:
-        first = await anext(chunks)
-    except BaseException:
-        turn.cancel()
-        raise
-
-    async def all_chunks() -> AsyncIterator[bytes]:
-        yield first
-        async for chunk in chunks:
-            yield chunk
-
-    return TurnStream(turn, all_chunks())
 
 
 async def _format_chunks(turn: RunningTurn, form: CompletionFormat) -> AsyncIterator[bytes]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from convrag import ConfigError, ConvragError, RunStopped
+from convrag import ConfigError, ConversationChanged, ConvragError, OtherConfiguration, RunStopped
 from convrag.api.secrets import redact
 from convrag_web.server.json_reply import JsonReply
 
@@ -92,11 +92,15 @@ def describe_failure(error: BaseException) -> RequestError:
         return error
     if isinstance(error, RunStopped):
         return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
+    if isinstance(error, OtherConfiguration):
+        return RequestError(409, str(error), code="other_configuration")
+    if isinstance(error, ConversationChanged):
+        return RequestError(409, str(error), code="conversation_changed")
     if isinstance(error, ConfigError):
         return RequestError(400, str(error))
     if isinstance(error, ConvragError):
         log.error("%s", error)
-        return RequestError(500, str(error), code="unavailable")
+        return RequestError(503, str(error), code="unavailable")
     log.error("this should not have happened: %s: %s", type(error).__name__, error, exc_info=error)
     return make_internal_error()
 

@@ -19,19 +19,17 @@ DONE = b"data: [DONE]\n\n"
 """The end of a stream in OpenAI's protocol."""
 
 
+EVENTS: dict[str, Any] = {
+    "response_class": StreamingResponse,
+    "responses": {200: {"description": "Server-sent events", "content": {"text/event-stream": {}}}},
+}
+"""What the description of a route says that replies with events."""
+
+
 def format_event(data: Any, name: str = "") -> bytes:
     """An event with data in JSON, which has no line breaks."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + encode_json(data) + b"\n\n"
-
-
-async def end_with_error(events: AsyncIterator[bytes], name: str = "") -> AsyncIterator[bytes]:
-    """Yield the events; where they raise an error, yield that as the last one."""
-    try:
-        async for event in events:
-            yield event
-    except Exception as error:
-        yield format_event(describe_failure(error).to_dict(), name)
 
 
 class TurnStream(StreamingResponse):
@@ -40,14 +38,13 @@ class TurnStream(StreamingResponse):
     Args:
         turn: the turn.
         events: its events, formatted.
-        name: of the event that ends the stream with an error.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, turn: RunningTurn, events: AsyncIterator[bytes], name: str = "") -> None:
+    def __init__(self, turn: RunningTurn, events: AsyncIterator[bytes]) -> None:
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}  # the latter for nginx
-        super().__init__(end_with_error(events, name), headers=headers)
+        super().__init__(events, headers=headers)
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,3 +53,30 @@ class TurnStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._turn.cancel()
+
+
+async def start_stream(turn: RunningTurn, events: AsyncIterator[bytes], error_name: str = "") -> TurnStream:
+    """Wait for the first event, and return the reply that streams all of them.
+
+    A later error is the last event. An earlier one is raised, so that it becomes a reply with its own status.
+
+    Args:
+        turn: the turn; it is cancelled where waiting for the first event ends with an error.
+        events: its events, formatted.
+        error_name: name of the event that is an error.
+    """
+    try:
+        first = await anext(events)
+    except BaseException:
+        turn.cancel()
+        raise
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield first
+        try:
+            async for event in events:
+                yield event
+        except Exception as error:
+            yield format_event(describe_failure(error).to_dict(), error_name)
+
+    return TurnStream(turn, stream())

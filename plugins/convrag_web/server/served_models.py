@@ -6,25 +6,51 @@ task.models=mine/seed                                                    a prese
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from hydra.core.hydra_config import HydraConfig
 
-from convrag import LLM, ConfigError, Conversations, ConvragError, Pipeline, Question, TurnRecord
+from convrag import (
+    LLM,
+    ConfigError,
+    Conversations,
+    ConvragError,
+    Dataset,
+    Pipeline,
+    PromptTemplate,
+    Question,
+    TurnRecord,
+)
+from convrag.api.secrets import redact
 from convrag.config.compose import compose_with, settings_of
 from convrag.config.variants import variants
+from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.turn.turn import TurnOptions
 from convrag.turn.wiring import Wiring
 from convrag_web.server.errors import RequestError
 from convrag_web.server.turn_runner import Emit
 
+log = logging.getLogger("convrag.serve")
+
 DEFAULT_NAME = "convrag"
 """The only model, where none is named: the command's own configuration."""
 
-ModelOverrides = Mapping[str, Sequence[str]]
-"""Name of a model -> its overrides behind the command's own."""
+_EXAMPLES = 3
+"""How many questions of the data set are offered to begin with."""
+
+
+class ModelOptions(NamedTuple):
+    """What holds for all models: the corpus that questions are about where a request names none, and how many
+    follow-up questions are suggested.
+    """
+
+    domain: str | None = None
+    suggestions: int = 3
 
 
 class ServedModel:
@@ -35,37 +61,61 @@ class ServedModel:
         overrides: that make it differ from the command's own configuration.
         wiring: of its stages.
         conversations: keeps the conversations of all models.
-        domain: the corpus that questions are about where a request names none; None where the model has just one.
+        options: of all models.
 
     Raises:
-        UnknownName: the domain is none of the model's.
+        ConfigError: the domain is none of the model's, or a stage cannot be built.
     """
 
     def __init__(
-        self,
-        name: str,
-        overrides: Sequence[str],
-        wiring: Wiring,
-        pipeline: Pipeline,
-        domain: str | None,
+        self, name: str, overrides: Sequence[str], wiring: Wiring, pipeline: Pipeline, options: ModelOptions
     ) -> None:
         self.name = name
         self.overrides = tuple(overrides)
         self.pipeline = pipeline
-        self.llm: LLM = wiring.get("llm")
-        self.llm_name = wiring.describe_choice("llm").partition("=")[2]
-        self._domain = domain
-        if domain is not None and domain not in pipeline.domains:
-            raise ConfigError(f"task.domain={domain}: this model has {', '.join(pipeline.domains)}")
+        self._llm: LLM = wiring.get("llm")
+        self._llm_name = wiring.describe_choice("llm").partition("=")[2]
+        self._dataset: Dataset = wiring.get("dataset")
+        self._options = options
+        self._template = PromptTemplate("suggest", package="convrag.sdk")
+        if options.domain is not None and options.domain not in pipeline.domains:
+            raise ConfigError(f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}")
 
     def choose_domain(self, wanted: str | None) -> str:
         """The corpus that a question is about. Raises RequestError where it is unknown, or has to be named."""
         domains = self.pipeline.domains
-        chosen = wanted or self._domain or (domains[0] if len(domains) == 1 else None)
+        chosen = wanted or self._options.domain or (domains[0] if len(domains) == 1 else None)
         if chosen in domains:
             return chosen
         problem = f"domain: {chosen!r} does not exist" if chosen else "domain: name a corpus"
         raise RequestError(400, f"{problem}; model {self.name!r} has {', '.join(domains)}", param="domain")
+
+    def describe(self) -> dict[str, Any]:
+        """What a list of models says of it."""
+        return {
+            "id": self.name,
+            "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
+            "domains": list(self.pipeline.domains),
+            "llm": self._llm_name,
+            "examples": self._list_examples(),
+        }
+
+    def _list_examples(self) -> list[str]:
+        """The first questions of some conversations of the data set; none where it cannot be read."""
+        try:
+            first = islice(self._dataset.conversations(), _EXAMPLES)
+            return [conversation.turns[0].question for conversation in first if conversation.turns]
+        except ConvragError as error:
+            log.info("model %s has no examples: %s", self.name, error)
+            return []
+
+    def suggest(self, record: TurnRecord) -> list[str]:
+        """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""
+        try:
+            return suggest_follow_ups(self._llm, self._template, record, self._options.suggestions)
+        except Exception as error:  # of any plugin: the conversation goes on without
+            log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
+            return []
 
     def answer(self, question: Question, emit: Emit) -> TurnRecord:
         """Answer a question with the history that it has. Raises RunStopped."""
@@ -96,14 +146,14 @@ class ServedModels(Mapping[str, ServedModel]):
 
 
 def build_models(
-    models: Mapping[str, str | list[str]] | Path | None, conversations: Conversations, domain: str | None
+    models: Mapping[str, str | list[str]] | Path | None, conversations: Conversations, options: ModelOptions
 ) -> tuple[ServedModels, list[Wiring]]:
     """Build the models that are named, and check their stages. Their wirings are still to be prepared.
 
     Args:
         models: as the user names them, see the module; None for the command's own configuration alone.
         conversations: keeps the conversations of all.
-        domain: the corpus that questions are about where a request names none.
+        options: of all.
 
     Raises:
         ConvragError: a model is not valid, or not ready; the message names it.
@@ -113,7 +163,7 @@ def build_models(
     for name, overrides in named.items():
         try:
             wiring, pipeline = _build(overrides, conversations)
-            built.append(ServedModel(name, overrides, wiring, pipeline, domain))
+            built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:
             if models is None:

@@ -1,4 +1,4 @@
-"""What the server counts for Prometheus, and a line of the log for each turn. Labels have few values: models, stages."""
+"""What the server counts for Prometheus, and a line of the log for each turn. Labels are models, stages and outcomes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from convrag import TurnRecord
 log = logging.getLogger("convrag.serve")
 
 Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error"]
-"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, or by a mistake of ours."""
+"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a mistake of ours."""
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -10,7 +11,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, Conversations
 from convrag_web.server.access import is_loopback, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
-from convrag_web.server.served_models import build_models
+from convrag_web.server.served_models import ModelOptions, build_models
 from convrag_web.server.uvicorn_server import TurnServer, bind_socket, explain_address, format_address
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
             f"task.host={task.host}: other machines reach this address, so a token is needed: put one into the "
             "environment variable CONVRAG_TOKEN"
         )
-    conversations = Conversations()
-    models, wirings = build_models(task.models, conversations, task.domain)
+    conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
+    models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
     with bind_socket(task.host, task.port) as bound:
         for wiring in wirings:
             wiring.prepare()
         limits = Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters)
-        app = make_app(models, limits, Access(token, list_hosts(task.host, task.hosts), task.cors))
+        app = make_app(models, conversations, limits, Access(token, list_hosts(task.host, task.hosts), task.cors))
         _run(TurnServer(app, grace=task.grace), bound)
     return 0
 
