@@ -61,7 +61,9 @@ def test_openai_streams(client: openai.OpenAI, answer: str) -> None:
         chunks = list(stream)
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == answer
     assert chunks[-1].usage.total_tokens > 0
-    annotations = [chunk.choices[0].delta.annotations for chunk in chunks[:-1] if "annotations" in chunk.choices[0].delta]
+    annotations = [
+        chunk.choices[0].delta.annotations for chunk in chunks[:-1] if "annotations" in chunk.choices[0].delta
+    ]
     assert annotations[0][0]["url_citation"]["title"]
     assert chunks[-2].convrag["citations"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -195,7 +194,8 @@ def test_messages_are_the_history(messages: list[Any], history: list[tuple[str, 
 
 def test_a_follow_up_is_rewritten_with_the_history_of_the_messages(server: RunningServer) -> None:
     history = [QUESTION, {"role": "assistant", "content": "It is tidally locked."}]
-    record = server.complete(*history, {"role": "user", "content": "And its far side?"}, convrag=True).json()["convrag"]
+    follow_up = {"role": "user", "content": "And its far side?"}
+    record = server.complete(*history, follow_up, model="last/n", convrag=True).json()["convrag"]
     assert "same side" in record["rewritten_query"]
     assert record["turn"] == 2
 

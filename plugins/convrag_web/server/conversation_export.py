@@ -39,7 +39,7 @@ def make_file_name(id: str, ending: str) -> str:
 
 
 def format_markdown(title: str, records: Sequence[TurnRecord]) -> str:
-    """A conversation as Markdown: questions as headings, answers, and the passages that they cite with their addresses."""
+    """A conversation as Markdown: questions as headings, answers, and what they cite with its address."""
     blocks = [f"# {format_line(title)}"]
     for record in records:
         answer = format_text(record.answer.text).strip() or "(no answer)"

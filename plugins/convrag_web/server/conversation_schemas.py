@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
-from convrag.api.record_rows import RecordRow
 from fastapi import Path, Query
 from pydantic import BaseModel, Field, create_model
 
+from convrag.api.record_rows import RecordRow
 from convrag_web.server.openai_requests import FilledText, Text
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]

@@ -8,9 +8,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from weakref import WeakValueDictionary
 
-from convrag.turn.configuration import find_differences
-
 from convrag import Conversations, OtherConfiguration, TurnRecord
+from convrag.turn.configuration import find_differences
 from convrag.turn.session import Session
 from convrag_web.server.errors import RequestError
 from convrag_web.server.served_models import ServedModel, ServedModels

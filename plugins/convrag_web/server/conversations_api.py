@@ -22,6 +22,7 @@ from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn, StageFinished
 
 _ONE = "/{conversation_id:path}"
+_SAME_QUERY = schemas.RegenerateRequest()
 
 
 def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
@@ -37,6 +38,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     )
     conversations = turns.conversations
     NewConversation = schemas.new_conversation_class(list(models))
+    first_model = NewConversation()
 
     @router.get("", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
@@ -45,7 +47,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         return JsonReply({"conversations": [_describe(info) for info in found]})
 
     @router.post("", status_code=201, response_model=schemas.ConversationInfo)
-    def begin_conversation(request: NewConversation = NewConversation()) -> Response:  # type: ignore[valid-type]
+    def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
         """Begin a conversation with a model."""
         model = models.find(request.model)
         domain = model.choose_domain(request.domain)
@@ -63,7 +65,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     @router.post(_ONE + "/regenerate", **EVENTS)
     async def regenerate(
         conversation_id: schemas.ConversationId,
-        request: schemas.RegenerateRequest = schemas.RegenerateRequest(),
+        request: schemas.RegenerateRequest = _SAME_QUERY,
     ) -> Response:
         """Answer the last question again, with the events of a turn; the new turn takes the place of the last one."""
         check_length(request.query or "", "query", max_characters)

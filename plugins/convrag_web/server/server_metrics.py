@@ -1,4 +1,4 @@
-"""What the server counts for Prometheus, and a line of the log for each turn. Labels are models, stages and outcomes."""
+"""What the server counts for Prometheus, and a line of the log for each turn. Labels: models, stages, outcomes."""
 
 from __future__ import annotations
 

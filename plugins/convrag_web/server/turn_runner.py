@@ -60,7 +60,7 @@ class RunningTurn:
         threading.Thread(target=self._run, name="turn", daemon=True).start()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the events in order, the record last. Raises what the turn raised; RequestError where it is too slow."""
+        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow."""
         while True:
             left = self._deadline - time.monotonic()
             try:
