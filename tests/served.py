@@ -32,6 +32,7 @@ class RunningServer:
     port: int
     models: ServedModels
     conversations: Conversations
+    database: Path | str
     http: httpx.Client = field(repr=False)
 
     @property
@@ -57,7 +58,8 @@ def serve(
     """Serve models on a free port during the block; `overrides` are those of all models, the store is in the folder."""
     shared = [f"store.path={folder / 'store'}", *overrides]
     named = {name: [*shared, *own.split()] for name, own in (models or {"convrag": ""}).items()}
-    conversations = Conversations(database or folder / "conversations.db")
+    database = database or folder / "conversations.db"
+    conversations = Conversations(database)
     built, wirings = build_models(named, conversations, options or ModelOptions())
     for wiring in wirings:
         wiring.prepare()
@@ -71,7 +73,7 @@ def serve(
             time.sleep(0.01)
         try:
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, headers=headers) as http:
-                yield RunningServer(port, built, conversations, http)
+                yield RunningServer(port, built, conversations, database, http)
         finally:
             server.should_exit = True
             thread.join(20)

@@ -16,11 +16,12 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 openai = pytest.importorskip("openai")
 
-from served import QUESTION, RunningServer, serve
+from served import QUESTION, RunningServer, serve  # noqa: E402
 
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the clients
+    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # of litellm
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 
@@ -61,10 +62,9 @@ def test_openai_streams(client: openai.OpenAI, answer: str) -> None:
         chunks = list(stream)
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == answer
     assert chunks[-1].usage.total_tokens > 0
-    annotations = [
-        chunk.choices[0].delta.annotations for chunk in chunks[:-1] if "annotations" in chunk.choices[0].delta
-    ]
-    assert annotations[0][0]["url_citation"]["title"]
+    deltas = [chunk.choices[0].delta for chunk in chunks[:-1]]
+    (annotations,) = [delta.annotations for delta in deltas if "annotations" in delta.model_extra]
+    assert annotations[0]["url_citation"]["title"]
     assert chunks[-2].convrag["citations"]
 
 
