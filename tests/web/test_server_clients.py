@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -149,4 +148,3 @@ def test_convrag_asks_convrag(server: RunningServer, tmp_path: Path) -> None:
     assert record.answer.text
     assert record.usage["generator"].completion_tokens > 0
     assert "".join(pieces)
-    json.dumps(record.answer.text)
