@@ -20,7 +20,8 @@ from served import QUESTION, RunningServer, serve  # noqa: E402
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the clients
-    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # of litellm
+    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
+    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
 

@@ -25,6 +25,8 @@ from served import QUESTION, RunningServer, serve
 
 pytestmark = [
     pytest.mark.integration,
+    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
+    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of litellm
 ]
 

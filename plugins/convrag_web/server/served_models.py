@@ -119,8 +119,8 @@ class ServedModel:
             log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
             return []
 
-    def answer(self, question: Question, emit: Emit) -> TurnRecord:
-        """Answer a question with the history that it has. Raises RunStopped."""
+    def answer(self, question: Question, emit: Emit | None) -> TurnRecord:
+        """Answer a question with the history that it has; the pieces of the answer are emitted. Raises RunStopped."""
         return self.pipeline.answer(question, TurnOptions(listener=emit))
 
 
