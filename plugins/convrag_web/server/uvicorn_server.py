@@ -34,7 +34,7 @@ class PatientProtocol(H11Protocol):
 
     _headers_due: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the first headers."""
         super().connection_made(transport)
         self._expect_headers()
