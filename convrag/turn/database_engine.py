@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -48,6 +49,11 @@ class DatabaseEngine(ForkAware):
         self.name = self._url.database or "" if self.is_sqlite else redact_address(self._address)
         """What messages call it: the path, or the address without user and password."""
         self._engine = self._make_engine()
+        finalize(self, self._engine.dispose)
+        # By default, each statement of PostgreSQL sees what was written until then.
+        snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._reader = self._engine.execution_options(**snapshot)
+        self._writer = self._engine.execution_options(**{_WRITES: True})
         super().__init__()
         with self._explained():
             if self.is_sqlite:
@@ -62,14 +68,14 @@ class DatabaseEngine(ForkAware):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Begin a transaction that only reads. Raises ConversationsUnusable."""
-        with self._explained(), self._engine.begin() as connection:
+        """Begin a transaction that only reads, all of it at one moment. Raises ConversationsUnusable."""
+        with self._explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable."""
-        with self._explained(), self._engine.execution_options(**{_WRITES: True}).begin() as connection:
+        with self._explained(), self._writer.begin() as connection:
             yield connection
 
     def make_error(self, problem: str) -> ConversationsUnusable:
