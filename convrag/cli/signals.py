@@ -130,6 +130,7 @@ class SignalWatch:
             if first and time.monotonic() >= since + self._limit():
                 threading.Thread(target=self.leave, args=[first], daemon=True).start()
                 time.sleep(CLEANUP_SECONDS)
+                clean_up_abandoned(slow=False)
                 os._exit(_status(first))
 
     def _limit(self) -> float:
