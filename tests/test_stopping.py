@@ -292,6 +292,15 @@ def test_what_does_not_let_go(server: Server, start: Start, tmp_path: Path) -> N
     assert (tmp_path / "told").exists()
 
 
+def test_while_libraries_are_imported(start: Start, tmp_path: Path) -> None:
+    waits = "import time\nfrom pathlib import Path\nPath('importing').touch()\ntime.sleep(60)\n"
+    (tmp_path / "hydra.py").write_text(waits)
+    command = start()
+    command.wait_until((tmp_path / "importing").exists)
+    assert command.stop() == 130
+    assert command.said() == "convrag: interrupted.\n"
+
+
 def test_a_second_signal_ends_it_at_once(server: Server, start: Start, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     arguments = at(server, *RUN, "plugins=[slow.py]", "metrics=[stubborn]", "tracker=none")
