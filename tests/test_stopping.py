@@ -196,6 +196,23 @@ def test_a_server_that_puts_off(step: Step, server: Server, start: Start, tmp_pa
     check_resumed(start, server, arguments, TURNS - 1)
 
 
+def test_a_search_that_never_ends(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("elasticsearch")
+    from elasticsearch_server import Fault
+    from elasticsearch_server import Server as Cluster
+
+    cluster = Cluster()
+    monkeypatch.setenv("ES_URL", cluster.address)
+    index = start("task=index", "retriever=elasticsearch")
+    assert index.process.wait(timeout=120) == 0, index.said()
+    (tmp_path / "said.txt").unlink()
+    cluster.inject_faults(Fault("/_msearch", delay=60))
+    command = start(*RUN, "retriever=elasticsearch", "tracker=none")
+    command.wait_until(lambda: bool(cluster.searches()))
+    check_stopped(command, command.stop(), signal.SIGINT)
+    cluster.close()
+
+
 def test_a_limit_on_requests(server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "llm.requests_per_minute=2", "tracker=none")
     command = start(*arguments)
