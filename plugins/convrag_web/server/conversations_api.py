@@ -93,11 +93,9 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         return JsonReply(records[number - 1].to_dict())
 
     @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
-    def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
+    async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
         """Suggest questions to ask next, by the model's llm; none where it cannot, as llm=extractive."""
-        model = turns.find_model(turns.find(conversation_id))
-        records = conversations.records(conversation_id)
-        return JsonReply({"questions": model.suggest(records[-1]) if records else []})
+        return JsonReply({"questions": await turns.suggest(conversation_id)})
 
     @router.post(_ONE + "/reset", status_code=204)
     async def reset(conversation_id: schemas.ConversationId) -> Response:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,13 +37,18 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
             "environment variable CONVRAG_TOKEN"
         )
     conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
-    models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
-    with bind_socket(task.host, task.port) as bound:
-        for wiring in wirings:
-            wiring.prepare()
-        limits = Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters)
-        app = make_app(models, conversations, limits, Access(token, list_hosts(task.host, task.hosts), task.cors))
-        _run(TurnServer(app, grace=task.grace), bound)
+    with closing(conversations):
+        models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
+        with bind_socket(task.host, task.port) as bound:
+            for wiring in wirings:
+                wiring.prepare()
+            app = make_app(
+                models,
+                conversations,
+                Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters),
+                Access(token, list_hosts(task.host, task.hosts), task.cors),
+            )
+            _run(TurnServer(app, grace=task.grace), bound)
     return 0
 
 
