@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, Conversations
-from convrag_web.server.access import is_loopback, list_hosts
+from convrag import Conversations
+from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
 from convrag_web.server.served_models import ModelOptions, build_models
-from convrag_web.server.uvicorn_server import TurnServer, bind_socket, explain_address, format_address
+from convrag_web.server.uvicorn_server import TurnServer
 
 if TYPE_CHECKING:
     from convrag_web.server.task import ServeTask
@@ -28,14 +28,9 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
         token: that requests must have; empty where none is needed.
 
     Raises:
-        ConfigError: the address needs a token, cannot be used, or a model is not valid.
+        ConfigError: the address cannot be used, or a model is not valid.
         NotReady: a key, a file or an extra is missing.
     """
-    if not token and not is_loopback(task.host):
-        raise ConfigError(
-            f"task.host={task.host}: other machines reach this address, so a token is needed: put one into the "
-            "environment variable CONVRAG_TOKEN"
-        )
     conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
     with closing(conversations):
         models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
