@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import (
     ConfigError,
+    ConversationChanged,
+    ConversationsUnusable,
     ConvragError,
     DataError,
     LLMError,
     MissingExtra,
     NotReady,
+    OtherConfiguration,
     PluginError,
     RunStopped,
     UnknownName,
@@ -60,10 +63,13 @@ from convrag.api.types import (
 
 if TYPE_CHECKING:
     from convrag.registry.parameters import operational, use
+    from convrag.run.run_result import read_run
     from convrag.sdk.prompts import PromptTemplate
     from convrag.store.store import Store
+    from convrag.sweep.grid_result import read_grid
+    from convrag.turn.conversations import Conversations
     from convrag.turn.pipeline import Pipeline
-    from convrag.turn.session import Conversations
+    from convrag.turn.session import ConversationInfo
 
 __version__ = "0.1.0"
 
@@ -73,7 +79,10 @@ _LAZY = {
     "PromptTemplate": "convrag.sdk.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
-    "Conversations": "convrag.turn.session",
+    "read_grid": "convrag.sweep.grid_result",
+    "read_run": "convrag.run.run_result",
+    "Conversations": "convrag.turn.conversations",
+    "ConversationInfo": "convrag.turn.session",
 }
 """Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
@@ -86,7 +95,10 @@ __all__ = [
     "ConfigError",
     "Context",
     "Conversation",
+    "ConversationChanged",
+    "ConversationInfo",
     "Conversations",
+    "ConversationsUnusable",
     "ConvragError",
     "DataError",
     "Dataset",
@@ -103,6 +115,7 @@ __all__ = [
     "MissingExtra",
     "NotReady",
     "Nugget",
+    "OtherConfiguration",
     "Passage",
     "Pipeline",
     "PluginError",
@@ -133,6 +146,8 @@ __all__ = [
     "Usage",
     "hookimpl",
     "operational",
+    "read_grid",
+    "read_run",
     "remembered",
     "use",
 ]

@@ -2,6 +2,7 @@
 
 * `store`: values and folders on disk, by key.
 * `remember`: stage methods that look for their results in the store first.
+* `attempts`: turns that are answered again use no reply of an earlier attempt.
 * `results`: the results of one remembered method in the store.
 * `codecs`: results as bytes.
 * `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.
@@ -26,4 +27,5 @@
 * `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.
+* `async_streaming`: the same pieces for a coroutine.
 """

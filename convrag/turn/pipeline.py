@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Question, Rewrite
+from convrag.api.types import Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
+from convrag.store.async_streaming import AsyncStream
+from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import Stream
+from convrag.turn.configuration import SETTINGS, describe_settings
+from convrag.turn.conversations import Conversations
+from convrag.turn.holding import hold_conversation
 from convrag.turn.logs import FailureLog
-from convrag.turn.session import Conversations, Session, to_turn
-from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions
+from convrag.turn.passages_dataset import PassagesDataset
+from convrag.turn.session import Session
+from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watcher
 from convrag.turn.wiring import Wiring
 
 
@@ -33,6 +40,8 @@ class Pipeline:
         settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
         conversations: keeps the conversations; by default all of them in memory.
+        configuration: what the stages were built from (place -> option and parameters), as `compose` knows it. A
+            conversation that was begun with another one is refused.
     """
 
     def __init__(
@@ -46,11 +55,14 @@ class Pipeline:
         settings: Settings | None = None,
         domains: Sequence[str] = ("default",),
         conversations: Conversations | None = None,
+        configuration: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.stages = Stages(rewriter, retriever, reranker, context, generator)
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
+        self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
+        """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that bear on results."""
         self._failures = FailureLog()
 
     @classmethod
@@ -59,25 +71,51 @@ class Pipeline:
 
         Args:
             overrides: overrides as on the command line.
-            conversations: keeps the conversations; `Conversations(folder)` keeps them on disk.
+            conversations: keeps the conversations; `Conversations("conversations.db")` keeps them on disk.
 
         Raises:
             ConfigError: an override is not valid.
             NotReady: a key, a file or an extra is missing.
         """
         config, command = compose_command(*overrides)
+        return cls._prepare(Wiring(config, command), settings_of(config), conversations)
+
+    @classmethod
+    def over(cls, passages: Iterable[Passage], *overrides: str, conversations: Conversations | None = None) -> Pipeline:
+        """Make a pipeline like `compose`, whose corpus are these passages; they stay in memory.
+
+            chat = Pipeline.over([Passage("p1", "The Moon is 384,400 km away.")], "llm=extractive")
+
+        Raises:
+            ConfigError: there is no passage, two have the same id, or an override is not valid or chooses a data set.
+            NotReady: a key, a file or an extra is missing.
+        """
+        dataset = PassagesDataset(passages)
+        config, command = compose_command(*overrides)
         wiring = Wiring(config, command)
-        pipeline = cls.from_wiring(wiring, settings_of(config), conversations)
-        wiring.check()
-        wiring.prepare()
-        return pipeline
+        wiring.provide_dataset(dataset)
+        return cls._prepare(wiring, settings_of(config), conversations)
 
     @classmethod
     def from_wiring(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
         """Make the pipeline of a wiring, not yet checked."""
         stages = {group: wiring.get(group) for group in Stages._fields}
         domains = wiring.get("dataset").domains()
-        return cls(**stages, settings=settings, domains=domains, conversations=conversations)
+        configuration = wiring.collect_configuration([*Stages._fields, "dataset"])
+        return cls(
+            **stages,
+            settings=settings,
+            domains=domains,
+            conversations=conversations,
+            configuration=configuration | {SETTINGS: describe_settings(settings)},
+        )
+
+    @classmethod
+    def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
+        pipeline = cls.from_wiring(wiring, settings, conversations)
+        wiring.check()
+        wiring.prepare()
+        return pipeline
 
     def turn(
         self,
@@ -89,10 +127,12 @@ class Pipeline:
         top_k: int | None = None,
         generate: bool = True,
         listener: Listener | None = None,
+        watch: Watcher | None = None,
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
-        A turn that fails gives a record with an `error`; the conversation goes on.
+        A turn that fails gives a record with an `error`; the conversation goes on. One that is cancelled or interrupted
+        is not kept.
 
         Args:
             conversation_id: any name; the same name continues the same conversation.
@@ -102,26 +142,78 @@ class Pipeline:
             top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             listener: is called with each piece of the answer as soon as it is there.
+            watch: is called after each stage with its group ("rewriter", "retriever", ...) and the record so far.
 
         Raises:
             ConfigError: `text` is empty, or `top_k` is below 1.
             UnknownName: there is no such domain, or several and none is given.
-            DataError: the conversation's file is damaged.
+            OtherConfiguration: the conversation was begun with another configuration, or about another domain.
+            ConversationChanged: another process continued the conversation meanwhile; the turn is not kept.
+            ConversationsUnusable: the database of conversations cannot be used.
         """
-        if top_k is not None and top_k < 1:
-            raise ConfigError(f"top_k={top_k}: it must be at least 1")
         _check_question(text)
-        conversation = self._open_conversation(conversation_id, domain)
-        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener)
-        with conversation.lock:
+        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
+        with hold_conversation(self, conversation_id, domain) as conversation:
             record = self.answer(self._make_question(conversation, text), options)
-            conversation.add_turn(to_turn(record))
-            self.conversations.save(conversation)
+            check_cancelled()
+            self.conversations.append(conversation, record)
+        return record
+
+    def regenerate(
+        self,
+        conversation_id: str,
+        *,
+        query: str | None = None,
+        top_k: int | None = None,
+        listener: Listener | None = None,
+        watch: Watcher | None = None,
+    ) -> TurnRecord:
+        """Answer the last question of a conversation again; the new turn replaces the last one.
+
+        Language models are asked again, even where the store has their replies. Where no answer comes (the record has
+        an `error`), the last turn stays.
+
+        Args:
+            conversation_id: of a conversation that has a turn.
+            query: a search query to use instead of a rewrite of the question.
+            top_k: as in `turn`.
+            listener: as in `turn`.
+            watch: as in `turn`.
+
+        Raises:
+            ConfigError: there is no such conversation, or it has no turn.
+            and what `turn` raises.
+        """
+        options = TurnOptions(query=query, top_k=top_k, listener=listener, watch=watch)
+        if self.conversations.get(conversation_id) is None:
+            raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
+        with hold_conversation(self, conversation_id, None) as conversation:
+            if not conversation.history:
+                raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
+            question = conversation.make_last_question(hide_history=self.settings.history == "none")
+            record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
+            check_cancelled()
+            if not record.error:
+                self.conversations.replace_last(conversation, record)
         return record
 
     def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[TurnRecord]:
         """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`."""
         return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
+
+    def astream(self, conversation_id: str, text: str, **options: Any) -> AsyncStream[TurnRecord]:
+        """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read the `record`.
+
+        Leaving the loop, or cancelling its task, cancels the turn, which is not kept.
+        """
+        return AsyncStream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
+
+    async def aturn(self, conversation_id: str, text: str, **options: Any) -> TurnRecord:
+        """Ask like `turn`, in a thread. Cancelling the task cancels the turn, which is not kept."""
+        stream = AsyncStream(lambda _: self.turn(conversation_id, text, **options))
+        async for _ in stream:
+            pass  # its pieces go to options["listener"], if anywhere
+        return stream.record
 
     def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
         """Rewrite a question as the next turn of a conversation would. The conversation does not change.
@@ -129,16 +221,20 @@ class Pipeline:
         Raises as `turn` does.
         """
         _check_question(text)
-        conversation = self._open_conversation(conversation_id, domain)
-        with conversation.lock:
+        with hold_conversation(self, conversation_id, domain) as conversation:
             return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
-        """Delete a conversation; an unknown id has no effect."""
+        """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
         self.conversations.reset(conversation_id)
 
     def answer(self, question: Question, options: TurnOptions | None = None) -> TurnRecord:
-        """Answer one question with the history that it has; no conversation is kept. Raises RunStopped only."""
+        """Answer one question with the history that it has; no conversation is kept.
+
+        Raises:
+            RunStopped: the run must stop.
+            Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
+        """
         return self._start_turn(question, options or TurnOptions()).run()
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
@@ -146,16 +242,6 @@ class Pipeline:
 
     def _make_question(self, conversation: Session, text: str) -> Question:
         return conversation.make_question(text, hide_history=self.settings.history == "none")
-
-    def _open_conversation(self, conversation_id: str, domain: str | None) -> Session:
-        """Return the conversation with an id, or start one. Raises UnknownName for a missing or unknown domain."""
-        if known := self.conversations.get(conversation_id):
-            return known
-        if domain is None and len(self.domains) == 1:
-            domain = self.domains[0]
-        if domain not in self.domains:
-            raise UnknownName("domain", str(domain), self.domains)
-        return self.conversations.open(conversation_id, domain)
 
 
 def _check_question(text: str) -> None:

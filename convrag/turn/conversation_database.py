@@ -1,0 +1,168 @@
+"""The conversations in a database: each change is one transaction, and none overwrites another process's."""
+
+from __future__ import annotations
+
+import builtins
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from convrag.api.errors import ConversationChanged
+from convrag.api.records import TurnRecord
+from convrag.turn.conversation_rows import (
+    DamagedRow,
+    format_session,
+    format_time,
+    format_turn,
+    hash_id,
+    parse_info,
+    parse_session,
+    parse_turn,
+)
+from convrag.turn.conversation_tables import conversations, turns
+from convrag.turn.database_engine import DatabaseEngine
+from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
+
+
+class ConversationDatabase:
+    """Keeps conversations in SQLite or PostgreSQL, each turn with its whole record.
+
+    A session knows the number of its row and the version of its turns. A change is made where the row has that version
+    still, and raises the version; else it raises ConversationChanged. All methods raise ConversationsUnusable where the
+    database cannot be used.
+
+    Args:
+        database: a path or an address (see `DatabaseEngine`).
+    """
+
+    def __init__(self, database: Path | str) -> None:
+        self._engine = DatabaseEngine(database)
+
+    def load(self, conversation_id: str) -> Session | None:
+        """Return the conversation with an id; None if there is none."""
+        with self._engine.read() as connection:
+            row = connection.execute(select(conversations).where(_has_id(conversation_id))).one_or_none()
+            if row is None:
+                return None
+            session = parse_session(row)
+            self._read_turns(connection, session, after=0)
+            return session
+
+    def refresh(self, session: Session) -> None:
+        """Read what other processes have changed in a conversation. One that they have deleted begins anew.
+
+        Hold the session's lock.
+        """
+        with self._engine.read() as connection:
+            columns = (conversations.c.number, conversations.c.version)
+            row = connection.execute(select(*columns).where(_has_id(session.id))).one_or_none()
+            if row is not None and row.number == session.number:
+                if row.version != session.version:
+                    session.stage_state.clear()
+                    self._read_turns(connection, session, after=session.version)
+                    session.version = row.version
+                return
+        if row is not None or session.number is not None:
+            session.take_over(self.load(session.id) or Session(session.id, session.domain))
+
+    def exists(self, conversation_id: str) -> bool:
+        """Whether there is a conversation with an id."""
+        with self._engine.read() as connection:
+            return connection.execute(select(1).where(_has_id(conversation_id))).first() is not None
+
+    def insert(self, session: Session) -> None:
+        """Add a conversation that is not there yet. Raises ConversationChanged where another process has added it."""
+        with self._engine.write() as connection:
+            number = self._insert(connection, session)
+        session.number, session.version = number, 0
+
+    def append(self, session: Session, record: TurnRecord) -> None:
+        """Add a turn behind the last one. Raises ConversationChanged."""
+        with self._engine.write() as connection:
+            number = self._insert(connection, session) if session.number is None else session.number
+            place = len(session.history) + 1
+            changes = {"title": make_title(record.original_query)} if place == 1 else {}
+            self._raise_version(connection, session, number, **changes)
+            row = {"conversation": number, "number": place, "version": session.version + 1, **format_turn(record)}
+            connection.execute(insert(turns).values(row))
+        session.number, session.version = number, session.version + 1
+
+    def replace_last(self, session: Session, record: TurnRecord) -> None:
+        """Put another turn in the place of the last one. Raises ConversationChanged."""
+        assert session.number is not None
+        with self._engine.write() as connection:
+            self._raise_version(connection, session, session.number)
+            last = (turns.c.conversation == session.number) & (turns.c.number == len(session.history))
+            row = {"version": session.version + 1, **format_turn(record)}
+            connection.execute(update(turns).where(last).values(row))
+        session.version += 1
+
+    def clear(self, conversation_id: str) -> None:
+        """Remove the turns of a conversation."""
+        with self._engine.write() as connection:
+            changes = {"title": "", "version": conversations.c.version + 1, "updated": format_time(datetime.now(UTC))}
+            numbers = update(conversations).where(_has_id(conversation_id)).values(changes)
+            found = connection.execute(numbers.returning(conversations.c.number)).scalar_one_or_none()
+            if found is not None:
+                connection.execute(delete(turns).where(turns.c.conversation == found))
+
+    def delete(self, conversation_id: str) -> None:
+        """Remove a conversation with its turns."""
+        with self._engine.write() as connection:
+            connection.execute(delete(conversations).where(_has_id(conversation_id)))
+
+    def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
+        """List conversations, those that were changed last first; `limit` None lists all."""
+        count = select(func.count()).where(turns.c.conversation == conversations.c.number).scalar_subquery()
+        newest = (conversations.c.updated.desc(), conversations.c.number.desc())
+        rows = select(conversations, count.label("turns")).order_by(*newest).limit(limit).offset(offset)
+        with self._engine.read() as connection:
+            return [parse_info(row) for row in connection.execute(rows)]
+
+    def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
+        """Read the records of a conversation's turns, in their order; an empty list where there is none."""
+        rows = select(turns.c.number, turns.c.record).join(conversations).where(_has_id(conversation_id))
+        with self._engine.read() as connection:
+            return [parse_turn(row, conversation_id) for row in connection.execute(rows.order_by(turns.c.number))]
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""
+        self._engine.close()
+
+    def _insert(self, connection: Connection, session: Session) -> int:
+        """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
+        added = insert(conversations).values(format_session(session)).returning(conversations.c.number)
+        try:
+            return int(connection.execute(added).scalar_one())
+        except IntegrityError:
+            raise ConversationChanged(session.id) from None
+
+    def _raise_version(self, connection: Connection, session: Session, number: int, **changes: Any) -> None:
+        """Count a change of a conversation's turns. Raises ConversationChanged where the version is another."""
+        row = (conversations.c.number == number) & (conversations.c.version == session.version)
+        values = {"version": session.version + 1, "updated": format_time(datetime.now(UTC)), **changes}
+        if connection.execute(update(conversations).where(row).values(values)).rowcount != 1:
+            raise ConversationChanged(session.id)
+
+    def _read_turns(self, connection: Connection, session: Session, after: int) -> None:
+        """Read the turns that were added or replaced after a version into a session's history."""
+        own = turns.c.conversation == session.number
+        count = connection.execute(select(func.count()).where(own)).scalar_one()
+        history, attempt = session.history[:count], session.attempt
+        rows = select(turns.c.number, turns.c.record).where(own, turns.c.version > after).order_by(turns.c.number)
+        for row in connection.execute(rows):
+            if not 1 <= row.number <= len(history) + 1:
+                raise DamagedRow(f"conversation {session.id!r} is damaged (turns are missing before {row.number})")
+            record = parse_turn(row, session.id)
+            history[row.number - 1 : row.number] = [to_turn(record)]
+            attempt = record.attempt
+        if len(history) != count:
+            raise DamagedRow(f"conversation {session.id!r} is damaged (it has {count} turns, not {len(history)})")
+        session.history, session.attempt = history, attempt
+
+
+def _has_id(conversation_id: str) -> ColumnElement[bool]:
+    return conversations.c.key == hash_id(conversation_id)
