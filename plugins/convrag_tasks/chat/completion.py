@@ -28,10 +28,10 @@ class CommandCompleter(Completer):
             return
         commands = self._list_commands()
         if not space:
-            for command in commands.values():
-                if f"/{command.name}".startswith(name):
-                    end = " " if command.argument else ""
-                    yield Completion(f"/{command.name}{end}", -len(name), display_meta=command.help)
+            for known in commands.values():
+                if f"/{known.name}".startswith(name):
+                    end = " " if known.argument else ""
+                    yield Completion(f"/{known.name}{end}", -len(name), display_meta=known.help)
             return
         command = commands.get(name[1:])
         if command is None:

@@ -75,7 +75,11 @@ class ChatConversation:
     def go_on_with(self, session: Session) -> None:
         """Make another conversation the one at hand."""
         self.session = session
-        self.records = self.pipeline.conversations.records(session.id)
+        self.reread()
+
+    def reread(self) -> None:
+        """Read the records of the conversation's turns from the database."""
+        self.records = self.pipeline.conversations.records(self.id)
 
     def start(self) -> None:
         """Begin a new conversation about the same corpus; the former one stays in the database."""
@@ -86,7 +90,7 @@ class ChatConversation:
         """Answer the next question, and show the answer while it is generated. Raises what Pipeline.turn raises."""
         record, shown = self._answer(partial(self.pipeline.turn, self.id, text, domain=self.session.domain))
         self.records.append(record)
-        self.screen.show_end_of_answer(self.records, shown)
+        self._show_end(record, self.records, shown)
 
     def ask_again(self, query: str | None = None) -> None:
         """Answer the last question again; the new answer replaces the last one. Raises what Pipeline.turn raises.
@@ -100,6 +104,11 @@ class ChatConversation:
         turns = [*self.records[:-1], record]
         if not record.error:
             self.records = turns
+        self._show_end(record, turns, shown)
+
+    def _show_end(self, record: TurnRecord, turns: Sequence[TurnRecord], shown: str) -> None:
+        if len(turns) != record.number:  # another process has continued the conversation, too
+            self.reread()
         self.screen.show_end_of_answer(turns, shown)
 
     def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:

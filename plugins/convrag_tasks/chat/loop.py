@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 from convrag import ConvragError, RunStopped
 from convrag.cli.signals import resume
@@ -59,10 +60,10 @@ class ChatLoop:
             except RunStopped as error:
                 self.screen.print_line(str(error), "red")
                 return 1
-            except ConvragError as error:
-                self.screen.print_line(str(error), "red")
-            except OSError as error:
-                self.screen.print_line(f"This turn could not be written to disk: {error}", "red")
+            except (ConvragError, OSError) as error:
+                with suppress(ConvragError):
+                    self.chat.reread()
+                self.screen.print_line(f"This turn is not kept: {error}", "red")
 
     def _list_commands(self) -> Iterator[Command]:
         yield Command("query", "TEXT", "answer the last question again from what is found for TEXT", self._answer_from)

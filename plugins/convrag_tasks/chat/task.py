@@ -64,10 +64,9 @@ class ChatTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
-        from convrag.turn.configuration import check_configuration
-
         from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
+        from convrag.turn.configuration import check_configuration
         from convrag.turn.wiring import Wiring
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.follow_ups import FollowUpSuggester
