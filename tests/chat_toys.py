@@ -89,8 +89,8 @@ class Lines:
 
     def read(self, prompt: str = "> ") -> str | None:
         line = next(self.lines, None)
-        if isinstance(line, str) or line is None:
-            return line
+        if line is None or isinstance(line, str):
+            return line and line.strip()
         raise line
 
 

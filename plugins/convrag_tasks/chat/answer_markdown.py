@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
-from rich.console import Console
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Heading, Markdown, MarkdownElement
 
 from convrag.api.printable import make_printable
 from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines
@@ -14,6 +15,23 @@ from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])
 _PARSER.disable(["reference", "image", "autolink"])
 """HTML is text. So are images and <addresses>, and a line "[1]: https://..." does not make a link of each "[1]"."""
+
+
+class _Heading(Heading):
+    """A heading at the left, of whatever level; Rich puts the first level in the middle."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heading = self.text.copy()
+        heading.justify = "left"
+        yield heading
+
+
+class _ChatMarkdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "heading_open": _Heading}
+
+    def __init__(self, text: str) -> None:
+        super().__init__("", code_theme="ansi_dark", hyperlinks=False)
+        self.parsed = _PARSER.parse(make_printable(text))
 
 
 def print_markdown(console: Console, text: str) -> None:
@@ -29,9 +47,7 @@ def render_block(console: Console, block: str) -> list[Line]:
     Links show their address, and control characters a character that stands for them. Code is coloured in the
     terminal's own colours.
     """
-    markdown = Markdown("", code_theme="ansi_dark", hyperlinks=False)
-    markdown.parsed = _PARSER.parse(make_printable(block))
-    lines = render_lines(console, markdown)
+    lines = render_lines(console, _ChatMarkdown(block))
     while lines and not lines[-1]:
         lines.pop()
     while lines and not lines[0]:

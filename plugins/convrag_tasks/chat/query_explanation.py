@@ -69,8 +69,8 @@ def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -
         yield "History", f"the rewriter saw the last {_count(trace['exchanges'], 'exchange')}"
     yield from _explain_selection(trace, records)
     yield from _explain_sentences(trace)
-    if "known_share" in trace:
-        yield "Drift", f"{trace['known_share']:.0%} of the query's new words were said before"
+    if isinstance(share := trace.get("known_share"), float):
+        yield "Drift", f"{share:.0%} of the query's new words were said before"
     if "rejected" in trace:
         yield "Rejected", f"the rewrite {_quote(trace['rejected'])}"
     rest = {name: entry for name, entry in trace.items() if name not in _TOLD}
@@ -92,16 +92,16 @@ def _explain_selection(trace: Mapping[str, Any], records: Sequence[TurnRecord]) 
     of = f" of {trace['available']}" if "available" in trace else ""
     yield "Selected", f"{_count(len(selected), 'turn')}{of} of the history"
     turns = {record.turn_id: record for record in records}
-    for turn_id in selected:
+    for turn_id in map(str, selected):
         turn = turns.get(turn_id)
-        named = f"turn {turn.number}, {_quote(turn.original_query)}" if turn else str(turn_id)
+        named = f"turn {turn.number}, {_quote(turn.original_query)}" if turn else turn_id
         yield "", f"{named}{_describe_scores(trace, turn_id)}"
 
 
 def _describe_scores(trace: Mapping[str, Any], turn_id: str) -> str:
     similarities, reasons = trace.get("similarities"), trace.get("reasons")
-    if isinstance(similarities, Mapping) and turn_id in similarities:
-        return f": similarity {similarities[turn_id]:.2f}"
+    if isinstance(similarities, Mapping) and isinstance(similarity := similarities.get(turn_id), float):
+        return f": similarity {similarity:.2f}"
     for reason in reasons if isinstance(reasons, list | tuple) else ():
         if isinstance(reason, Mapping) and reason.get("turn_id") == turn_id:
             flags = [name for name, value in reason.items() if value is True]
