@@ -37,7 +37,7 @@ def _split_command(typed: Sequence[str]) -> tuple[list[str], list[str]] | None:
         if Path(word).name in ("convrag", "convrag.exe"):
             found = shutil.which("convrag")
             return ["convrag" if found and Path(found) == Path(word) else word], [*typed[place + 1 :]]
-        if not word.startswith("-"):
+        if not word.startswith("-") and typed[place - 1] not in ("-X", "-W"):
             break
     return None
 
@@ -46,6 +46,7 @@ def _quote_value(text: str) -> str:
     """A text as Hydra reads it as that text: a plain name stays, all else stands in quotation marks."""
     if _PLAIN.fullmatch(text):
         return text
-    escaped = re.sub(r"(\\*)'", r"\1\1\\'", text)  # backslashes count only before a quotation mark
-    escaped = re.sub(r"\\+$", r"\g<0>\g<0>", escaped).replace("${", "\\${")
+    escaped = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)  # backslashes count only before a reference, a quotation mark,
+    escaped = re.sub(r"(\\*)'", r"\1\1\\'", escaped)  # and the end
+    escaped = re.sub(r"\\+$", r"\g<0>\g<0>", escaped)
     return f"'{escaped}'"
