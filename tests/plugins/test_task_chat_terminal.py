@@ -113,8 +113,8 @@ def test_editing_history_completion_and_leaving(start: Start) -> None:
     terminal.type("half a line\x03")
     terminal.wait_for("Ctrl-C again, or Ctrl-D, leaves.")
     terminal.wait_for_prompt()
-    terminal.type("\x1b[A\x1b[A")
-    terminal.wait_for("> /sources", 10)
+    terminal.type("\x1b[A\x1b[A\x1b[A")  # the last entry has two lines
+    terminal.wait_until(lambda: terminal.last_line == "> /sources")
     terminal.type("\x15")
     assert terminal.end("\x04") == 0
     again = start("task.suggestions=0")
