@@ -66,7 +66,8 @@ def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -
     if trace.get("searched_ahead"):
         yield "Ahead", "the question itself was searched for while it was rewritten"
     if "exchanges" in trace:
-        yield "History", f"the rewriter saw the last {_count(trace['exchanges'], 'exchange')}"
+        seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
+        yield "History", f"the rewriter saw the last {seen}"
     yield from _explain_selection(trace, records)
     yield from _explain_sentences(trace)
     if isinstance(share := trace.get("known_share"), float):
