@@ -168,6 +168,16 @@ def test_ctrl_c_is_heard_where_a_stage_hangs(start: Start) -> None:
     assert terminal.end() == 0
 
 
+def test_what_is_typed_while_an_answer_is_drawn_waits_for_the_next_prompt(start: Start) -> None:
+    terminal = start(*TALKER, "llm.delay=0.1", "task.suggestions=0")
+    terminal.type("a b c d e f g h i j k l m n o p q r s t u v w x y z\r")
+    terminal.wait_for("\na b c d")
+    terminal.type("/rewrite off\r")
+    terminal.wait_for("Rewriting is off.")
+    assert terminal.text.split("y z\n", 2)[2].split() == "> /rewrite off Rewriting is off. (/rewrite on|off) >".split()
+    assert terminal.end() == 0
+
+
 @pytest.mark.parametrize("waiting", ["at the prompt", "in a turn"])
 def test_sigterm_leaves_the_terminal_as_it_was(start: Start, waiting: str) -> None:
     """A prompt's event loop took over the signals for good: after it nothing ended a main thread that hangs."""

@@ -5,6 +5,8 @@
 * `commands`: the commands, their help and their completion.
 * `conversation`: the conversation at hand: asking, asking again, going on with another one.
 * `background_call`: runs a turn in a thread, so that the terminal stays alive and Ctrl-C is heard.
+* `background_display`: shows what goes on meanwhile.
+* `hidden_typing`: what is typed meanwhile is not shown.
 * `line_input`: reads lines from a terminal, with editing and history, or from a pipe.
 * `question_history`: the lines that were typed, in a file that nobody else can read.
 * `completion`: completes commands and their arguments.

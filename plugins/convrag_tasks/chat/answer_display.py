@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol
 
 from rich.console import Console
 from rich.spinner import Spinner
@@ -32,6 +33,21 @@ SHARE_OF_TIME = 0.1
 """Of the time between two drawings, the most that drawing may take."""
 
 
+PrintLine = Callable[[str, str], None]
+
+
+class Display(Protocol):
+    """Shows an answer while it is generated."""
+
+    text: str
+
+    def show_doing(self, doing: str) -> None: ...
+    def add_piece(self, piece: str) -> None: ...
+    def print_line(self, text: str, style: str = "") -> None: ...
+    def tick(self) -> None: ...
+    def close(self) -> None: ...
+
+
 class AnswerDisplay:
     """Shows one answer on a terminal: a spinner, then Markdown that is wrapped and grows.
 
@@ -42,7 +58,7 @@ class AnswerDisplay:
         print_line: prints a line in a style.
     """
 
-    def __init__(self, console: Console, print_line: Callable[[str, str], None]) -> None:
+    def __init__(self, console: Console, print_line: PrintLine) -> None:
         self.console = console
         self._print_line = print_line
         self.text = ""
@@ -121,3 +137,37 @@ class AnswerDisplay:
         assert isinstance(shown, Text)
         shown.no_wrap, shown.overflow = True, "ellipsis"
         return shown
+
+
+class PlainDisplay:
+    """Prints the pieces of an answer as they come.
+
+    Args:
+        console: prints into a pipe, or on a terminal that cannot move its cursor.
+        print_line: prints a line in a style.
+    """
+
+    def __init__(self, console: Console, print_line: PrintLine) -> None:
+        self.console = console
+        self._print_line = print_line
+        self.text = ""
+
+    def show_doing(self, doing: str) -> None:
+        """Nothing: a pipe has no spinner."""
+
+    def add_piece(self, piece: str) -> None:
+        """Print a piece of the answer."""
+        self.text += piece
+        self.console.print(piece, end="", soft_wrap=True)
+
+    def print_line(self, text: str, style: str = "") -> None:
+        """Print a line."""
+        self._print_line(text, style)
+
+    def tick(self) -> None:
+        """Nothing: pieces are printed at once."""
+
+    def close(self) -> None:
+        """End the last line."""
+        if self.text.strip():
+            self.console.print()

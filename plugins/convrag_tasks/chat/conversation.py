@@ -12,9 +12,10 @@ from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.store.cancellation import check_cancelled
 from convrag.turn.session import Session
 from convrag.turn.turn import Stages
-from convrag_tasks.chat.answer_display import DOING
+from convrag_tasks.chat.answer_display import DOING, Display
 from convrag_tasks.chat.background_call import BackgroundCall
-from convrag_tasks.chat.screen import Display, Screen, format_queries
+from convrag_tasks.chat.background_display import carry_out
+from convrag_tasks.chat.screen import Screen, format_queries
 
 
 class InteractiveRewriter(Rewriter):
@@ -113,10 +114,8 @@ class ChatConversation:
 
     def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
         """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
-        display = self.screen.start_answer()
-        display.show_doing(DOING[Stages._fields[0]])
 
-        def run(call: BackgroundCall[TurnRecord]) -> TurnRecord:
+        def run(call: BackgroundCall[TurnRecord], display: Display) -> TurnRecord:
             if self._read_query:
                 self.rewriter.choose = lambda queries: call.ask(partial(self._choose_query, display, queries))
             return turn(
@@ -124,12 +123,7 @@ class ChatConversation:
                 watch=lambda stage, record: call.report(partial(self._show_stage, display, stage, record)),
             )
 
-        call = BackgroundCall(run)
-        try:
-            with self.screen.show_log_lines(lambda line: call.report(partial(display.print_line, line, "yellow"))):
-                return call.wait(display.tick), display.text
-        finally:
-            display.close()
+        return carry_out(self.screen, DOING[Stages._fields[0]], run)
 
     def _choose_query(self, display: Display, queries: Sequence[Query]) -> str:
         """Show the queries, and read what the user wants instead."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from convrag import ConvragError, RunStopped
 from convrag.cli.signals import resume
-from convrag_tasks.chat.background_call import BackgroundCall
+from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.commands import Command, Commands
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.follow_ups import FollowUpSuggester
@@ -104,15 +104,14 @@ class ChatLoop:
         if suggester is None or suggester.failed:
             return
         record, said = self.chat.records[-1], list[tuple[str, str]]()
-        display = self.screen.start_answer()
-        display.show_doing("Looking for what to ask next")
+
+        def suggest(*_: object) -> list[str]:
+            return suggester.suggest(record, lambda line, style: said.append((line, style)))
+
         try:
-            call = BackgroundCall(lambda _: suggester.suggest(record, lambda *line: said.append(line)))
-            self.suggested = call.wait(display.tick)
+            self.suggested, _ = carry_out(self.screen, "Looking for what to ask next", suggest)
         except KeyboardInterrupt:
             resume()
-        finally:
-            display.close()
         if said or self.suggested:
             self.screen.print_gap()
         for line, style in said:

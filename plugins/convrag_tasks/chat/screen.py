@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Protocol
+from collections.abc import Sequence
 
 from rich.table import Table
 from rich.text import Text
@@ -12,10 +10,9 @@ from rich.text import Text
 from convrag import Passage, Query, TurnRecord
 from convrag.score.summary_page import list_cut_replies
 from convrag.sdk.console import make_console
-from convrag_tasks.chat.answer_display import AnswerDisplay
+from convrag_tasks.chat.answer_display import AnswerDisplay, Display, PlainDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown
 from convrag_tasks.chat.cited_sentences import Span
-from convrag_tasks.chat.log_lines import show_log_lines
 from convrag_tasks.chat.sources import Source, describe_passage, list_sources
 from convrag_tasks.chat.terminal_lines import text_width
 from convrag_tasks.turn_trace import format_turn_trace
@@ -25,18 +22,6 @@ LONGEST_QUERY = 400
 
 QUERIES_SHOWN = 3
 """Queries of a turn that are shown; /why shows all."""
-
-
-class Display(Protocol):
-    """Shows an answer while it is generated; see AnswerDisplay."""
-
-    text: str
-
-    def show_doing(self, doing: str) -> None: ...
-    def add_piece(self, piece: str) -> None: ...
-    def print_line(self, text: str, style: str = "") -> None: ...
-    def tick(self) -> None: ...
-    def close(self) -> None: ...
 
 
 class Screen:
@@ -89,17 +74,14 @@ class Screen:
         else:
             print_markdown(self.console, text)
 
-    def show_log_lines(self, show: Callable[[str], object]) -> AbstractContextManager[None]:
-        """While an answer is drawn on a terminal, pass the lines of the log to a function that prints them above it."""
-        return nullcontext() if self.is_plain else show_log_lines(show)
-
     def print_command(self, command: str) -> None:
         """Print a command on a line of its own, which the terminal wraps: it can be pasted."""
         self.console.print(command, soft_wrap=True)
 
     def start_answer(self) -> Display:
         """Begin to show an answer that is being generated."""
-        return PlainDisplay(self) if self.is_plain else AnswerDisplay(self.console, self.print_line)
+        display = PlainDisplay if self.is_plain else AnswerDisplay
+        return display(self.console, self.print_line)
 
     def show_end_of_answer(self, records: Sequence[TurnRecord], shown: str) -> None:
         """Show what belongs to a complete answer: fallbacks, errors, corrections and sources.
@@ -158,35 +140,6 @@ class Screen:
         if left := len(sources) - len(cited):
             more = f"{left} more {'is' if left == 1 else 'are'} not cited" if cited else "No passage is cited"
             self.print_line(f"  {more}: /sources lists all", "dim")
-
-
-class PlainDisplay:
-    """Prints the pieces of an answer as they come.
-
-    Args:
-        screen: prints into a pipe, or on a terminal that cannot move its cursor.
-    """
-
-    def __init__(self, screen: Screen) -> None:
-        self.console = screen.console
-        self.print_line = screen.print_line
-        self.text = ""
-
-    def show_doing(self, doing: str) -> None:
-        """Nothing: a pipe has no spinner."""
-
-    def add_piece(self, piece: str) -> None:
-        """Print a piece of the answer."""
-        self.text += piece
-        self.console.print(piece, end="", soft_wrap=True)
-
-    def tick(self) -> None:
-        """Nothing: pieces are printed at once."""
-
-    def close(self) -> None:
-        """End the last line."""
-        if self.text.strip():
-            self.print_line()
 
 
 def format_queries(queries: Sequence[Query]) -> str:
