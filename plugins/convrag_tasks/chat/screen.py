@@ -148,7 +148,11 @@ def format_queries(queries: Sequence[Query]) -> str:
     lines = []
     for query in queries[:QUERIES_SHOWN]:
         text = " ".join(query.text.split())
-        cut = f"{text[:LONGEST_QUERY]} ... ({len(query.text):,} characters)" if len(text) > LONGEST_QUERY else text
+        cut = (
+            f"{text[:LONGEST_QUERY].rstrip()} ... ({len(query.text):,} characters)"
+            if len(text) > LONGEST_QUERY
+            else text
+        )
         lines.append(f"{cut} (weight {query.weight:g})" if weighted else cut)
     if more := len(queries) - len(lines):
         lines.append(f"{more} more queries")
