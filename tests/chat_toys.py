@@ -112,7 +112,7 @@ class Chat:
         session = self.conversations.begin("talk", "default")
         read_query = (lambda: self.lines.read() or "") if confirm else None
         self.chat = ChatConversation(self.pipeline, Screen(), session, read_query)
-        suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag_tasks.chat"), 3) if llm else None
+        suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag.sdk"), 3) if llm else None
         self.loop = ChatLoop(self.chat, suggester, Inspection(self.chat, folder))
 
     def type(self, *lines: Typed, **options: str | bool) -> int:

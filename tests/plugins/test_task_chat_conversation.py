@@ -106,7 +106,7 @@ def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
 
 def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
     llm, said = Suggests(raises=LLMError("it is no language model")), list[str]()
-    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag_tasks.chat"), 3)
+    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag.sdk"), 3)
     items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
     record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
     for _ in range(2):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convrag import LLM, ConvragError, PromptTemplate, RunStopped, TurnRecord
-from convrag.sdk.llm_rewriter import clean_reply
+from convrag import LLM, ConvragError, DataError, PromptTemplate, RunStopped, TurnRecord
+from convrag.sdk.follow_ups import suggest_follow_ups
 
 
 class FollowUpSuggester:
@@ -30,21 +30,14 @@ class FollowUpSuggester:
             record: the turn that was answered.
             show: prints a line, which says so where the model fails, in a style.
         """
-        if self.failed or record.error or not record.answer.text:
+        if self.failed:
             return []
-        unused = (item.passage for item in record.evidence.items if item.passage.id not in record.answer.citations)
-        titles = list(dict.fromkeys(passage.title for passage in unused if passage.title))
-        prompt = self.template.render(
-            question=record.original_query, answer=record.answer.text, titles=titles, count=self.count
-        )
         try:
-            completion = self.llm.complete(prompt)
-        except RunStopped:
+            return suggest_follow_ups(self.llm, self.template, record, self.count)
+        except (RunStopped, DataError):  # the latter: a prompt of the user's
             raise
         except Exception as error:  # of any plugin: the chat goes on
             self.failed = True
             reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
             show(f"No suggestions from here on: {reason}", "dim")
             return []
-        questions = (clean_reply(line.strip().lstrip("-*•0123456789.) ")) for line in completion.text.splitlines())
-        return list(dict.fromkeys(filter(None, questions)))[: self.count]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from convrag.turn.configuration import check_configuration
-
 from convrag import OtherConfiguration
+from convrag.turn.configuration import check_configuration
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
 

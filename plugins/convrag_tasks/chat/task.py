@@ -32,7 +32,7 @@ class ChatTask(Task):
         domain: the corpus to talk about; needed where the data set has more than one.
         show: trace shows below each answer what the rewriter did and why (the gate's reasons), what was searched for,
             how many passages were found and shown, tokens by part of the prompt, seconds.
-        prompt: a Jinja file to use instead of this package's suggest.jinja; it is given `question`, `answer`, `titles`
+        prompt: a Jinja file to use instead of convrag.sdk's suggest.jinja; it is given `question`, `answer`, `titles`
             (of passages that were found and not cited) and `count`.
 
     Raises:
@@ -59,7 +59,7 @@ class ChatTask(Task):
         self.confirm = confirm
         self.domain = domain
         self.show = show
-        self.template = PromptTemplate("suggest", package="convrag_tasks.chat", path=prompt)
+        self.template = PromptTemplate("suggest", package="convrag.sdk", path=prompt)
         self.prompt_templates = (self.template,)
 
     def execute(self, config: DictConfig, folder: Path) -> int:
