@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError
-from convrag.config.compose import compose, settings_of
+from convrag.config.compose import compose, compose_with, settings_of
 from convrag.config.settings import DEFAULT_METRICS
 
 
@@ -73,3 +75,34 @@ def test_threads_may_compose() -> None:
 def test_a_preset_without_its_plus_is_pointed_out(group: str) -> None:
     with pytest.raises(ConfigError, match=rf"written with a plus: \+{group}=\.\.\."):
         compose(f"{group}=mmr")
+
+
+SHOWN = """
+from convrag import Task, hookimpl
+
+class Shown(Task):
+    "Shows a configuration."
+    def execute(self, config, folder):
+        from convrag.config.compose import compose_with
+        more, command = compose_with("rewriter=last_n", "+seed=short")
+        print(more.top_k, more.rewriter._option_, more.history, command.names["rewriter"])
+        return 0
+
+@hookimpl
+def convrag_register(register):
+    register("task", "shown", Shown)
+"""
+
+
+def test_more_overrides_come_behind_those_of_the_command(tmp_path: Path) -> None:
+    (tmp_path / "mine/seed").mkdir(parents=True)
+    (tmp_path / "mine/seed/short.yaml").write_text("# @package _global_\ntop_k: 7\n")
+    (tmp_path / "shown.py").write_text(SHOWN)
+    given = ["--config-dir", "mine", "plugins=[shown.py]", "task=shown", "rewriter=none", "history=none"]
+    done = run_convrag(given, tmp_path)
+    assert (done.returncode, done.stdout) == (0, "7 last_n none last_n\n"), done.stderr
+
+
+def test_outside_of_a_command_the_overrides_are_all() -> None:
+    config, command = compose_with("top_k=7", "rewriter=last_n")
+    assert (config.top_k, command.names["rewriter"]) == (7, "last_n")
