@@ -5,6 +5,7 @@
 * `uvicorn_server`: Uvicorn, which lets turns finish at its end.
 * `app`: the application: its routes, and what stands before them.
 * `served_models`: named configurations, whose stages are shared.
+* `model_overrides`: the overrides of the models that `task.models` names.
 * `turn_runner`: turns in threads, so many at once.
 * `completions`: OpenAI's protocol: chat completions, and models.
 * `openai_requests`: its requests.

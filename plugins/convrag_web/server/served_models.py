@@ -1,20 +1,13 @@
-"""The models of a server: named configurations, whose equal stages are shared.
-
-task.models='{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}'     overrides behind the command's own
-task.models=mine/seed                                                    a preset for each YAML file of a folder
-"""
+"""The models of a server: named configurations, whose equal stages are shared."""
 
 from __future__ import annotations
 
 import logging
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
-
-from hydra.core.hydra_config import HydraConfig
 
 from convrag import (
     LLM,
@@ -29,11 +22,11 @@ from convrag import (
 )
 from convrag.api.secrets import redact
 from convrag.config.compose import compose_with, settings_of
-from convrag.config.variants import variants
 from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.turn.turn import TurnOptions
 from convrag.turn.wiring import Wiring
 from convrag_web.server.errors import RequestError
+from convrag_web.server.model_overrides import read_model_overrides
 from convrag_web.server.turn_runner import Emit
 
 log = logging.getLogger("convrag.serve")
@@ -160,17 +153,14 @@ def build_models(
     """Build the models that are named, and check their stages. Their wirings are still to be prepared.
 
     Args:
-        models: as the user names them, see the module; None for the command's own configuration alone.
+        models: as the user names them, see `model_overrides`; None for the command's own configuration alone.
         conversations: keeps the conversations of all.
         options: of all.
 
     Raises:
         ConvragError: a model is not valid, or not ready; the message names it.
     """
-    if isinstance(models, Path):
-        named = _read_folder(models)
-    else:
-        named = _read_mapping({DEFAULT_NAME: []} if models is None else models)
+    named = read_model_overrides({DEFAULT_NAME: []} if models is None else models)
     built, wirings = [], []
     for name, overrides in named.items():
         try:
@@ -189,35 +179,3 @@ def _build(overrides: Sequence[str], conversations: Conversations) -> tuple[Wiri
     config, command = compose_with(*overrides)
     wiring = Wiring(config, command)
     return wiring, Pipeline.from_wiring(wiring, settings_of(config), conversations)
-
-
-def _read_mapping(models: Mapping[str, str | list[str]]) -> dict[str, list[str]]:
-    """Divide texts of overrides as a shell does."""
-    if not models:
-        raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
-    named = {}
-    for name, overrides in models.items():
-        if not name.strip() or not name.isprintable():
-            raise ConfigError(f"task.models: {name!r} is no name for a model")
-        try:
-            named[name] = shlex.split(overrides) if isinstance(overrides, str) else list(overrides)
-        except ValueError as error:
-            raise ConfigError(f"task.models: {name}: {overrides}: {error}") from error
-    return named
-
-
-def _read_folder(folder: Path) -> dict[str, list[str]]:
-    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it is searched."""
-    folder = folder.absolute()
-    names = sorted(path.stem for path in folder.glob("*.yaml"))
-    if not names:
-        raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
-    if not folder.name.isidentifier():
-        raise ConfigError(f"task.models={folder}: give the folder a name of letters, digits and underscores")
-    if taken := set(names) & set(variants(folder.name)):
-        raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
-    known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []
-    places = ", ".join(
-        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'" for place in [*known, f"file://{folder.parent}"]
-    )
-    return {name: [f"hydra.searchpath=[{places}]", f"+{folder.name}={name}"] for name in names}
