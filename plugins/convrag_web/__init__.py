@@ -5,3 +5,36 @@
 * `report`: report.html of a run, of a grid and of a comparison.
 * `view`: how a turn is shown, in the chat page and in the reports.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from convrag import Passage, Report, Run, RunSummary, TurnRecord, hookimpl
+
+
+@hookimpl
+def convrag_run_written(
+    run: Run,
+    summary: RunSummary,
+    records: Iterable[TurnRecord],
+    scores: Mapping[str, Mapping[str, float]],
+    find_passages: Callable[[str, Sequence[str]], Sequence[Passage]],
+    folder: Path,
+) -> None:
+    """Write report.html of a run, unless the setting `report` says no."""
+    if run.config.get("report", True):
+        from convrag_web.report.run_report import write_run_report
+
+        write_run_report(run, summary, records, scores, find_passages, folder)
+
+
+@hookimpl
+def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
+    """Write report.html of a grid, or of runs that task=compare has compared."""
+    if config.get("report", True):
+        from convrag_web.report.comparison_report import write_comparison_report
+
+        write_comparison_report(report, runs, folder)
