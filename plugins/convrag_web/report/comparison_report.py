@@ -49,7 +49,10 @@ def write_comparison_report(
         rank_by_difference(scores, board.get("metrics", ())),
         room - sum(map(len, plots.values())),
     )
-    remarks = [*list_cuts(packed, "similar"), *_note_left_out([name for name in names if name not in shown], most_turns)]
+    remarks = [
+        *list_cuts(packed, "similar"),
+        *_note_left_out([name for name in names if name not in shown], most_turns),
+    ]
     for line in remarks:
         log.warning("%s: %s", folder / REPORT, line)
     head = {
@@ -70,9 +73,7 @@ def write_comparison_report(
     write_page(folder / REPORT, f"{folder.name}: runs of convrag compared", head, blocks)
 
 
-def choose_runs(
-    names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int
-) -> list[str]:
+def choose_runs(names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int) -> list[str]:
     """Choose the runs whose turns are shown, in the order of the leaderboard: the baseline and the best ones.
 
     Args:
@@ -152,6 +153,5 @@ def _link_to_report(run: Path, folder: Path) -> str:
 def _note_left_out(names: Sequence[str], most_turns: int) -> list[str]:
     if not names:
         return []
-    return [f"The turns of {', '.join(names)} are not in this file, which holds at most {most_turns:,}: see their own reports."]
-
-
+    which = ", ".join(names)
+    return [f"The turns of {which} are not in this file, which holds at most {most_turns:,}: see their own reports."]

@@ -12,7 +12,7 @@ from convrag.store.strict_json import format_json
 CHUNK = 250
 """Records, or passages, that are packed together: a turn opens at once, and repeated words still cost little."""
 
-_LEVEL = 6
+_LEVEL = 5
 
 
 def format_row(value: Any) -> bytes:

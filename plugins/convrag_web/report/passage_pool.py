@@ -51,6 +51,10 @@ class PassagePool:
             self._pack_chunk()
         return self._chunks
 
+    def release(self) -> None:
+        """Forget the chunks."""
+        self._chunks.clear()
+
     def _pack(self, row: bytes) -> None:
         self._waiting.append(row)
         if len(self._waiting) == CHUNK:
@@ -72,11 +76,11 @@ def split_by_passages(text: str, passages: Iterable[tuple[int, str]]) -> str | l
     Returns:
         The text itself where none of them is in it.
     """
+    within = [(number, passage) for number, passage in passages if len(passage) >= _SHORTEST and passage in text]
     parts: list[str | int] = [text]
-    for number, passage in passages:
-        if len(passage) >= _SHORTEST:
-            parts = [piece for part in parts for piece in _split_part(part, number, passage)]
-    return text if parts == [text] else parts
+    for number, passage in within:
+        parts = [piece for part in parts for piece in _split_part(part, number, passage)]
+    return parts if within else text
 
 
 _SHORTEST = 40

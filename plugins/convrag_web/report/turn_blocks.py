@@ -62,7 +62,9 @@ def pack_turns(runs: Iterable[RunTurns], need: Need, room: int) -> TurnBlocks:
     whole = _Packing(runs, need, room)
     packed, allowed = whole.result, room
     while packed.size > room and allowed > 0:  # a second time only where the estimate of the packed sizes was too low
-        packed = _Packing(runs, need, room, whole.choose_cut(allowed)).result
+        cut = whole.choose_cut(allowed)
+        whole.release()
+        packed = _Packing(runs, need, room, cut).result
         allowed -= max(packed.size - room, room // 50)
     return packed
 
@@ -99,6 +101,11 @@ class _Packing:
         costs = [cost._replace(size=cost.size * share) for cost in self._costs]
         return choose_cut(costs, [size * passage_share for size in pool.sizes], room - self._index_size)
 
+    def release(self) -> None:
+        """Forget the blocks, so that memory does not hold those of two passes."""
+        self.result.blocks.clear()
+        self._pool.release()
+
     def _add_run(self, number: int, run: RunTurns) -> None:
         index, packer = TurnIndex(), TurnPacker(self._pool, run.find_passages)
         for place, rows in enumerate(_split(self._pack_records(run, index, packer))):
@@ -115,7 +122,9 @@ class _Packing:
             self._costs.append(TurnCost(self._need(record.turn_id), len(turn.row), turn.passages))
             kept = self._cut is None or place in self._cut.turns
             self.result.without_record += not kept
-            self.result.without_texts += kept and not (self._cut is None or self._cut.passages.issuperset(turn.passages))
+            self.result.without_texts += kept and not (
+                self._cut is None or self._cut.passages.issuperset(turn.passages)
+            )
             yield turn.row if kept else b"null"
 
     def _add_block(self, name: str, rows: list[bytes]) -> None:

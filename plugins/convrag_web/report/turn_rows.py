@@ -56,7 +56,9 @@ class TurnPacker:
         packed: dict[str, Any] = {name: value for name, value in fields.items() if name not in _REPEATED and value}
         packed["contexts"] = [[numbers[hit["id"]], hit["score"]] for hit in fields["contexts"]]
         packed["evidence"] = [self._pack_item(item, numbers[item["id"]], known) for item in fields["evidence"]]
-        packed["prompt"] = [[each["role"], split_by_passages(each["content"], known.items())] for each in fields["prompt"]]
+        packed["prompt"] = [
+            [each["role"], split_by_passages(each["content"], known.items())] for each in fields["prompt"]
+        ]
         packed["missed"] = missed = self._find_missed(record)
         self._remember({numbers[item["id"]]: texts[numbers[item["id"]]] for item in fields["evidence"]})
         return PackedTurn(format_row(packed), array("I", {*numbers.values(), *missed.values()}))

@@ -93,13 +93,13 @@ async function expandRow(row, index, place, readPassage) {
   return { record: { ...row, ...head, contexts, evidence, prompt }, missed: new Map(missed) };
 }
 
-function makePassage([id, title, text, url, metadata]) {
+function makePassage([id, title, text, url, metadata] = ["", ""]) {
   return text === undefined ? { id, title, leftOut: true } : { id, title, text, url, metadata: metadata || undefined };
 }
 
 async function readBlock(blocks, cache, id) {
   if (!cache.has(id)) {
-    cache.set(id, unpack(blocks.get(id).textContent));
+    cache.set(id, blocks.has(id) ? unpack(blocks.get(id).textContent) : Promise.resolve([])); // left out for its size
     if (cache.size > KEPT) cache.delete(cache.keys().next().value);
   } else {
     const value = cache.get(id);

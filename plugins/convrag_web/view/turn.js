@@ -63,7 +63,7 @@ export function renderHead(record) {
     make("p", { class: "place" }, `Turn ${record.turn} of `, make("code", {}, record.conversation_id), record.domain !== "default" && ` in ${record.domain}`),
     make("h2", { class: "question" }, record.original_query),
     make("p", { class: "chips" },
-      labels.map(([name, value]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${formatKey(name)} `), [value].flat().map(formatPlain).join(", "))))));
+      labels.map(([name, value]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${formatKey(name)} `), [value].flat().map(formatPlain).join(", ")))));
 }
 
 function renderTroubles(record) {

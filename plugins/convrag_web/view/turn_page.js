@@ -1,8 +1,9 @@
 /** The page of one turn: the turn with its place in the list and in its conversation, alone or beside another run's. */
 
 import { compareRecords } from "./differences.js";
-import { make, makeTable } from "./dom.js";
+import { make, makeFold, makeTable } from "./dom.js";
 import { formatScore, formatSeconds } from "./format.js";
+import { chip } from "./passages.js";
 import { formatRoute } from "./route.js";
 import { renderDifference } from "./scores.js";
 import { getDifference, listMeasures } from "./selection.js";
@@ -57,23 +58,36 @@ function renderSteps(run, route, place, places) {
 }
 
 /** What changed between the two runs, before the turns themselves. */
-function renderSummary(run, other, place, [mine, its], { entered, left, moved, sameAnswer, changes }) {
-  const name = (list, describe) => list.map((each) => make("li", {}, describe(each)));
+function renderSummary(run, other, place, [mine, its], compared) {
+  const { sameAnswer, changes } = compared;
+  const sameQueries = !changes[0].queries.size && !changes[1].queries.size;
+  return make("section", { class: "turn" }, make("h3", {}, "What changed"), make("div", { class: "summary" },
+    make("ul", {},
+      make("li", {}, sameQueries ? "The same queries." : "Other queries."),
+      make("li", {}, ...renderMovements(compared, { ...mine.gold, ...its.gold })),
+      make("li", {}, sameAnswer ? "The same answer." : "Another answer."),
+      make("li", {}, `Time: ${formatSeconds(sumTimes(mine))} \u2192 ${formatSeconds(sumTimes(its))}.`)),
+    renderScoreChanges(run, other, place)));
+}
+
+/** The passages that entered, left and moved; relevant ones are marked. */
+function renderMovements({ entered, left, moved }, gold) {
+  if (!entered.length && !left.length && !moved.length) return ["The same passages in the same order."];
+  const list = (passages, describe) => make("ul", {}, passages.map((each) =>
+    make("li", {}, describe(each), gold[each.id] > 0 && [" ", chip("gold", "\u2713 relevant")])));
+  return [
+    `Passages: ${entered.length} entered, ${left.length} left, ${moved.length} moved.`,
+    list([...entered, ...left], ({ title, from, to }) => (to ? `+ ${title} (at ${to})` : `\u2212 ${title} (was ${from})`)),
+    moved.length > 0 && makeFold(`Moved: ${moved.length}`, {}, list(moved, ({ title, from, to }) => `${from} \u2192 ${to} ${title}`)),
+  ].filter(Boolean);
+}
+
+function renderScoreChanges(run, other, place) {
   const rows = listMeasures(run).map((measure) => [measure, getDifference(run, other, place, measure)]).filter(([, difference]) => difference)
     .map(([measure, difference]) => {
       const before = run.index.scores[measure][place];
       return [measure, formatScore(before), formatScore(before + difference), renderDifference(difference)];
     });
-  const sameQueries = !changes[0].queries.size && !changes[1].queries.size;
-  return make("section", { class: "turn summary" }, make("h3", {}, "What changed"),
-    make("ul", { class: "changes" },
-      make("li", {}, sameQueries ? "The same queries." : "Other queries."),
-      make("li", {}, entered.length + left.length + moved.length ? `Passages: ${entered.length} entered, ${left.length} left, ${moved.length} moved.` : "The same passages in the same order.",
-        make("ul", {},
-          name(entered, ({ title, to }) => `+ ${title} (at ${to})`),
-          name(left, ({ title, from }) => `\u2212 ${title} (was ${from})`),
-          name(moved, ({ title, from, to }) => `${from} \u2192 ${to} ${title}`))),
-      make("li", {}, sameAnswer ? "The same answer." : "Another answer."),
-      make("li", {}, `Time: ${formatSeconds(sumTimes(mine))} \u2192 ${formatSeconds(sumTimes(its))}.`)),
-    rows.length ? makeTable(["score", run.facts.name, other.facts.name, "difference"], rows, 1, "Scores that changed") : make("p", { class: "note" }, "The same scores."));
+  if (!rows.length) return make("p", { class: "note" }, "The same scores.");
+  return makeTable(["score", "left", "right", "difference"], rows, 1, "Scores that changed");
 }
