@@ -115,8 +115,9 @@ def make_scores(records: list[TurnRecord]) -> dict[str, dict[str, float]]:
 def make_summary(records: list[TurnRecord], **changes: Any) -> RunSummary:
     means = {"nDCG@5": 0.5, "ROUGE-L": 0.5}
     failed = sum(bool(record.error) for record in records)
+    turns = len(records)
     summary = RunSummary(
-        means, {"default": means}, {"overall": len(records), "default": len(records)}, len(records), failed, {}, {}, {}, 1.0,
+        means, {"default": means}, {"overall": turns, "default": turns}, turns, failed, {}, {}, {}, 1.0,
         main_measures=("nDCG@5", "ROUGE-L"),
     )  # fmt: skip
     return replace(summary, **changes)
@@ -133,7 +134,19 @@ def write_report(folder: Path, records: list[TurnRecord] | None = None, **option
     return folder / REPORT
 
 
+def read_texts(path: Path) -> dict[str, str]:
+    """The data in a report by id, as they stand there."""
+    return dict(
+        re.findall(r'<script type="text/plain" id="([\w-]+)">([^<]*)</script>', path.read_text(encoding="utf-8"))
+    )
+
+
 def read_blocks(path: Path) -> dict[str, Any]:
-    """The data in a report by id, unpacked."""
-    found = re.findall(r'<script type="text/plain" id="([\w-]+)">([^<]*)</script>', path.read_text(encoding="utf-8"))
-    return {name: json.loads(text if name == "head" else gzip.decompress(b64decode(text))) for name, text in found}
+    """The data in a report by id, unpacked; plots as they stand there."""
+    return {name: _unpack(name, text) for name, text in read_texts(path).items()}
+
+
+def _unpack(name: str, text: str) -> Any:
+    if name.startswith("plot-"):
+        return text
+    return json.loads(text if name == "head" else gzip.decompress(b64decode(text)))

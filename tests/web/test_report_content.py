@@ -15,6 +15,7 @@ import pytest
 from convrag import Evidence, EvidenceItem, Message
 from convrag_web.report.bundle import bundle_modules
 from convrag_web.report.passage_pool import split_by_passages
+from convrag_web.report.turn_blocks import RunTurns, pack_turns
 from web.report_records import (
     HOSTILE,
     PASSAGES,
@@ -112,7 +113,7 @@ def test_far_above_the_limit_whole_records_are_left_out(tmp_path: Path) -> None:
     assert any(line.startswith("All but the scores was left out of") for line in blocks["head"]["left_out"])
 
 
-def test_records_are_read_one_by_one(tmp_path: Path) -> None:
+def test_records_are_read_anew_only_above_the_limit(tmp_path: Path) -> None:
     records = make_records()
 
     class Once:
@@ -124,12 +125,10 @@ def test_records_are_read_one_by_one(tmp_path: Path) -> None:
 
     once: Any = Once()
     scores = make_scores(records)
-    from convrag_web.report.turn_blocks import RunTurns, pack_turns
-
     pack_turns([RunTurns(once, scores)], lambda turn: 0.0, 10**6)
     assert once.passes == 1
     pack_turns([RunTurns(once, scores)], lambda turn: 0.0, 1_000)
-    assert once.passes == 3
+    assert once.passes > 2
 
 
 def test_no_text_of_others_is_markup(tmp_path: Path) -> None:
@@ -203,7 +202,8 @@ def test_a_detour_of_imports_is_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_nothing_in_the_view_reads_text_as_markup() -> None:
-    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser|\beval\(|new Function"
+    forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|createContextualFragment|DOMParser"
+    forbidden += r"|\beval\(|new Function"
     for path in VIEW.glob("*.js"):
         assert not re.search(forbidden, path.read_text()), path.name
 

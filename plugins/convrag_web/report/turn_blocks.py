@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from convrag import TurnRecord
 from convrag_web.report.cut import Cut, TurnCost, choose_cut

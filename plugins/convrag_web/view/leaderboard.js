@@ -16,7 +16,7 @@ export function renderLeaderboard(head, readPlot) {
 
 function listHeadings(board) {
   const labels = board.factors.length ? board.factors : ["run"];
-  return [...labels, ...board.metrics.flatMap((name) => [name, "95 %", "difference", "p (Holm)"]), "state", ""];
+  return [...labels, ...board.metrics.flatMap((name) => [name, "95 %", "difference", "p (Holm)"]), "state", "turns"];
 }
 
 function listCells(board, row, link) {
@@ -24,7 +24,7 @@ function listCells(board, row, link) {
     const { mean, low, high, difference, p } = row.compared[name];
     return [formatScore(mean), low === null ? "" : `${formatScore(low)} \u2013 ${formatScore(high)}`, difference, p];
   });
-  return [...row.levels, ...scores, row.label, link ? make("a", { href: link }, "report") : ""];
+  return [...row.levels, ...scores, row.label, link ? make("a", { href: link, "aria-label": `report of ${row.levels.join(" ")}` }, "report") : ""];
 }
 
 function renderPlot(name, picture) {

@@ -27,15 +27,15 @@ function renderFrame({ title, kind, left_out: leftOut }) {
   parts.chooser = make("div", { class: "chooser" });
   parts.filters = make("div", {});
   parts.list = make("div", {});
-  parts.main = make("main", { id: "main", tabindex: "-1" });
-  parts.side = make("aside", { class: "side", "aria-label": "List of turns" }, parts.chooser, parts.filters, parts.list);
+  parts.content = make("div", { class: "content" });
+  parts.side = make("nav", { class: "side", "aria-label": "List of turns" }, parts.chooser, parts.filters, parts.list);
   const link = (view, text) => make("a", { href: formatRoute({ ...readRoute(""), view }) }, text);
   return [
     make("header", { class: "top" }, make("h1", {}, title), make("span", { class: "note" }, kind === "run" ? "a run of convrag" : "runs of convrag compared"),
       make("nav", { "aria-label": "Report" }, link("", kind === "run" ? "Overview" : "Leaderboard"), link("list", "Turns")),
       makeFileField()),
     leftOut.map((line) => make("p", { class: "left-out" }, line)),
-    make("div", { class: "panes" }, parts.side, parts.main),
+    make("main", { class: "panes" }, parts.side, parts.content),
   ];
 }
 
@@ -48,10 +48,10 @@ async function show() {
   if (run) showList(run, other, route);
   const shown = route.turn ? await renderTurnPage(run, other, route, page.places) : renderHead(run, route);
   if (route.turn && readRoute(location.hash).turn !== route.turn) return; // the reader has gone on meanwhile
-  parts.main.replaceChildren(shown);
+  parts.content.replaceChildren(shown);
   if (page.shownTurn !== route.turn) {
     page.shownTurn = route.turn;
-    parts.main.scrollTop = 0;
+    parts.content.scrollTop = 0;
     if (document.body.dataset.view !== "list") scrollTo(0, 0);
   }
 }
@@ -109,8 +109,8 @@ function renderChooser(route) {
   const options = (chosen) => page.runs.map((run, number) => make("option", { value: String(number), selected: number === chosen }, run.facts.name));
   const choose = (field) => (event) => changeRoute({ [field]: Number(event.target.value), sort: "", label: "", number: "", domain: "" });
   return [
-    make("label", {}, "Run ", make("select", { onchange: choose("run") }, options(route.run))),
-    make("label", {}, "beside ", make("select", { onchange: choose("other") }, make("option", { value: "-1" }, "no other run"), options(route.other)))];
+    make("label", {}, "Run ", make("select", { "aria-label": "Run", onchange: choose("run") }, options(route.run))),
+    make("label", {}, "beside ", make("select", { "aria-label": "Run beside it", onchange: choose("other") }, make("option", { value: "-1" }, "no other run"), options(route.other)))];
 }
 
 /** The field that opens another report, whose turns then stand beside those of this one. */
