@@ -32,7 +32,7 @@ function makeRun(facts, index, number, read) {
   const places = new Map(index.turn.map((id, place) => [id, place]));
   const readRow = async (place) => (await read(`turns-${number}-${Math.floor(place / CHUNK)}`))[place % CHUNK];
   const readPassage = async (passage) => (await read(`passages-${Math.floor(passage / CHUNK)}`))[passage % CHUNK];
-  const run = { facts, index, places, scores: (place) => readScores(index, place) };
+  const run = { facts, index, places, shares: findShares(index), scores: (place) => readScores(index, place) };
   run.readTurn = async (place) => expandRow(await readRow(place), index, place, readPassage);
   run.readHistory = async (place) => {
     if (facts.history === "none") return [];
@@ -63,6 +63,11 @@ export function listConversation(index, place) {
 function readScores(index, place) {
   const own = Object.entries(index.scores).map(([name, column]) => [name, column[place]]);
   return Object.fromEntries(own.filter(([, value]) => value !== null));
+}
+
+/** The measures whose values all lie between 0 and 1. */
+function findShares(index) {
+  return new Set(Object.keys(index.scores).filter((name) => index.scores[name].every((value) => value === null || (value >= 0 && value <= 1))));
 }
 
 /** The record of a turn as convrag writes it, made from its row: { record, missed }. */

@@ -16,6 +16,7 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
  * @param record a record of a turn, as a line of intermediate/ holds it. One of a turn in progress may lack most of it.
  * @param options
  *   scores: measure -> value; measures: those of them to show first, in this order; otherScores: those of another run;
+ *   shares: Set of the measures that lie between 0 and 1;
  *   history: the turns that this one saw, [{ question, answer }];
  *   missed: Map id -> { title, text, url } of relevant passages that were not retrieved;
  *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]] };
@@ -24,7 +25,7 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
  * @returns HTMLElement
  */
 export function renderTurn(record, options = {}) {
-  const { scores = {}, measures, otherScores = null, history = [], missed, changes = {}, onCite = () => {}, heading = true } = options;
+  const { scores = {}, measures, shares, otherScores = null, history = [], missed, changes = {}, onCite = () => {}, heading = true } = options;
   const evidence = new Map((record.evidence ?? []).map((item) => [item.number, item]));
   const titles = new Map((record.contexts ?? []).map((hit) => [hit.id, hit.title]));
   const passages = renderPassages(record, { missed, changes: changes.passages });
@@ -46,7 +47,7 @@ export function renderTurn(record, options = {}) {
     make("div", { class: "answers" },
       section("Answer", record.agent_response ? answer : make("p", { class: "note" }, "no answer")),
       record.reference && section("Reference answer", make("div", { class: "answer reference" }, record.reference))),
-    renderAllScores(scores, measures, otherScores),
+    renderAllScores(scores, measures, { others: otherScores, shares }),
     section("Queries", renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
     (record.contexts || record.evidence) && section("Passages", passages.element),
     section("Sent to the model",
@@ -74,13 +75,13 @@ function renderTroubles(record) {
   ];
 }
 
-function renderAllScores(scores, measures, others) {
+function renderAllScores(scores, measures, options) {
   const names = Object.keys(scores);
   const first = measures ? measures.filter((name) => names.includes(name)) : names;
   const rest = names.filter((name) => !first.includes(name));
   if (!names.length) return null;
-  return section("Scores", renderScores(scores, first, others),
-    rest.length > 0 && makeFold(`Counts behind scores: ${rest.length}`, {}, renderScores(scores, rest, others)));
+  return section("Scores", renderScores(scores, { ...options, measures: first }),
+    rest.length > 0 && makeFold(`Counts behind scores: ${rest.length}`, {}, renderScores(scores, { ...options, measures: rest })));
 }
 
 function renderTotals(record) {

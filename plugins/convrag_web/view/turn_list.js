@@ -60,8 +60,8 @@ function renderRow(run, other, route, place) {
       Boolean(index.failed[place]) && chip("failed", "failed"),
       index.fell_back[place].length > 0 && chip("fell-back", "fell back"),
       index.relevant[place] > 0 && chip(rateFound(index, place), `${index.found[place]}/${index.relevant[place]} found`, "relevant passages that were retrieved")),
-    make("span", { class: "value" }, formatScore(score), other && renderDifference(getDifference(run, other, place, route.measure))),
-    makeBar(score));
+    make("span", { class: "value" }, formatScore(score), other && renderDifference(getDifference(run, other, place, route.measure), run.shares.has(route.measure))),
+    run.shares.has(route.measure) && makeBar(score));
 }
 
 function rateFound(index, place) {
