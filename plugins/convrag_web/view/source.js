@@ -70,7 +70,7 @@ function findShares(index) {
   return new Set(Object.keys(index.scores).filter((name) => index.scores[name].every((value) => value === null || (value >= 0 && value <= 1))));
 }
 
-/** The record of a turn as convrag writes it, made from its row: { record, missed }. */
+/** The record of a turn as convrag writes it, made from its row, and the passages beside it by id: { record, known }. */
 async function expandRow(row, index, place, readPassage) {
   const labels = Object.entries(index.labels).map(([name, column]) => [name, column[place]]);
   const head = {
@@ -78,7 +78,7 @@ async function expandRow(row, index, place, readPassage) {
     turn: index.number[place], original_query: index.question[place],
     labels: Object.fromEntries(labels.filter(([, value]) => value !== null)),
   };
-  if (!row) return { record: head, missed: new Map(), leftOut: true };
+  if (!row) return { record: head, known: new Map(), leftOut: true };
   const passages = new Map();
   const get = async (number) => {
     if (!passages.has(number)) passages.set(number, makePassage(await readPassage(number)));
@@ -94,8 +94,8 @@ async function expandRow(row, index, place, readPassage) {
     ...(await get(passage)), number, hint: Boolean(hint), ...(shown.length ? { shown: await join(shown[0]) } : {}),
   })));
   const prompt = await Promise.all((row.prompt ?? []).map(async ([role, content]) => ({ role, content: await join(content) })));
-  const missed = await Promise.all(Object.entries(row.missed ?? {}).map(async ([id, number]) => [id, await get(number)]));
-  return { record: { ...row, ...head, contexts, evidence, prompt }, missed: new Map(missed) };
+  const others = await Promise.all(Object.entries({ ...row.missed, ...row.earlier }).map(async ([id, number]) => [id, await get(number)]));
+  return { record: { ...row, ...head, contexts, evidence, prompt }, known: new Map(others) };
 }
 
 function makePassage([id, title, text, url, metadata] = ["", ""]) {

@@ -33,10 +33,10 @@ async function readTurn(run, place) {
   return { ...(await run.readTurn(place)), history: await run.readHistory(place) };
 }
 
-function renderOne(run, place, { record, missed, history, leftOut }, options) {
+function renderOne(run, place, { record, known, history, leftOut }, options) {
   return [
     leftOut && make("p", { class: "trouble" }, "All but the scores of this turn was left out to keep the file small; intermediate/ has it."),
-    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, missed, ...options }),
+    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, known, ...options }),
   ];
 }
 
