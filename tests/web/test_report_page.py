@@ -190,6 +190,11 @@ def test_a_score_of_the_overview_leads_to_its_turns(tmp_path: Path, browser: Bro
         page.get_by_text("3 turns of 7").wait_for()
 
 
+def test_a_run_without_turns_can_be_opened(browser: Browser, tmp_path: Path) -> None:
+    with open_page(browser, write_report(tmp_path, []).as_uri(), offline=True) as page:
+        page.get_by_text("0 turns of 0").wait_for()
+
+
 @pytest.mark.parametrize("turn", [f"turn {HOSTILE}", ""])
 def test_hostile_text_is_text_wherever_it_stands(tmp_path: Path, browser: Browser, turn: str) -> None:
     path = write_report(
