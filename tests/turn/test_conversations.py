@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
-from convrag.api.errors import ConversationChanged
+from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
 from convrag.turn.conversations import Conversations
+from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
 STRANGE_IDS = [
@@ -34,9 +39,12 @@ STRANGE_IDS = [
 ]
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "kept" / "conversations.db"
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """The path of a file that is not there yet, and the address of an empty database."""
+    if request.param == "sqlite":
+        return tmp_path / "kept" / "conversations.db"
+    return request.getfixturevalue("postgres").make_database()
 
 
 def questions(conversations: Conversations, name: str) -> list[str]:
@@ -190,18 +198,22 @@ def test_a_conversation_begun_twice_at_once_is_one(database: Any) -> None:
     assert questions(other.conversations, "c") == ["theirs?"]
 
 
-def test_the_file_is_its_owners(database: Path) -> None:
-    Conversations(database).open("c", "default")
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()}
+def test_the_file_is_its_owners(tmp_path: Path) -> None:
+    Conversations(tmp_path / "kept" / "c.db").open("c", "default")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "kept").iterdir()}
     assert set(modes.values()) == {0o600}
 
 
-def test_a_record_is_json_that_others_can_read(database: Path) -> None:
+def test_a_record_is_json_that_others_can_read(database: Any) -> None:
     pipeline(conversations=Conversations(database)).turn("c", "what?")
-    with sqlite3.connect(database) as connection:
-        (query,) = connection.execute("SELECT record ->> 'original_query' FROM convrag_turns").fetchone()
-    connection.close()
-    assert query == "what?"
+    engine = create_engine(database if isinstance(database, str) else f"sqlite:///{database}")
+    try:
+        with engine.connect() as connection:
+            record = "record" if engine.name == "sqlite" else "CAST(record AS JSON)"
+            query = text(f"SELECT {record} ->> 'original_query' FROM convrag_turns")
+            assert connection.execute(query).scalar_one() == "what?"
+    finally:
+        engine.dispose()
 
 
 def test_numbers_that_json_does_not_have_come_back(database: Any) -> None:
@@ -236,3 +248,20 @@ def test_records_of_memory_are_not_kept() -> None:
     with pytest.raises(ConfigError, match="records are kept in a database alone"):
         chat.conversations.records("c")
     assert not any(isinstance(each, TurnRecord) for each in vars(chat.conversations.open("c", "")).values())
+
+
+def test_without_a_database_no_library_for_one_is_imported() -> None:
+    code = "import sys, convrag; convrag.Pipeline, convrag.Conversations(); sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convrag.turn.database_engine.BUSY_SECONDS", 1)
+    chat = pipeline(conversations=Conversations(tmp_path / "c.db"))
+    chat.turn("c", "one?")
+    with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConversationsUnusable, match="database is locked. Another process has held it for 1 s: try"):
+            chat.turn("c", "two?")
+        assert len(chat.conversations.records("c")) == 1, "readers do not wait"
+    assert chat.turn("c", "two?").number == 2

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCRIPTED = Path(__file__).with_name("scripted_llm.py")
 ARGUMENTS = """--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
 --disable-sync"""
-IMPATIENT = 10_000
+IMPATIENT = 30_000
 """Milliseconds for which a test waits for what should happen at once."""
 
 
