@@ -1,0 +1,206 @@
+/** One answer: the query, what is happening, the text as it comes, and afterwards its sources and actions. */
+
+import { make } from "../view/dom.js";
+import { countOf } from "../view/format.js";
+import { announce } from "./announce.js";
+import { renderActions, renderSources } from "./answer_footer.js";
+import { ConnectionLost } from "./api.js";
+import { cutUnfinishedCitation, linkCitations } from "./citations.js";
+import { button, fill } from "./controls.js";
+import { renderMarkdown } from "./markdown.js";
+import { QueryLine } from "./query_line.js";
+import { listSources } from "./sources.js";
+import { runTurn } from "./turn_request.js";
+
+const NEXT = {
+  memory: () => "Working out what to search for",
+  rewriter: () => "Searching",
+  retriever: ({ contexts }) => `Ranking ${countOf(contexts.length, "passage")}`,
+  reranker: () => "Choosing passages",
+  selector: () => "Choosing passages",
+  context: ({ evidence }) => `Writing an answer from ${countOf(evidence.length, "passage")}`,
+};
+
+export class AnswerView {
+  /**
+   * @param {import("./conversation.js").Conversation} conversation
+   * @param {string} question
+   * @param {{place: number, label?: string, openPassage: Function, openInside: Function|null, onChange: Function}} options
+   *     place: of the turn in the conversation's records; label: names the configuration where two are compared;
+   *     onChange: is called when a turn begins and when it has ended
+   */
+  constructor(conversation, question, options) {
+    this.conversation = conversation;
+    this.question = question;
+    this.options = options;
+    this.queryLine = new QueryLine((query) => this.run({ query }));
+    this.text = make("div", { class: "text" });
+    this.status = make("p", { class: "status", hidden: true });
+    this.notices = make("div", { class: "notices" });
+    this.sources = make("div", { class: "all-sources" });
+    this.actions = make("div", { class: "actions" });
+    const parts = [this.queryLine.element, this.text, this.status, this.notices, this.sources, this.actions];
+    const heading = options.label && make("h3", { class: "label" }, options.label);
+    const name = options.label ? `Answer of ${options.label}` : "Answer";
+    this.element = make("section", { class: "answer", "aria-label": name, tabindex: "-1" }, heading, ...parts);
+  }
+
+  get earlier() {
+    return this.conversation.records.slice(0, this.options.place);
+  }
+
+  /** The record that the server keeps of this turn; none for a turn in progress, or one that was stopped. */
+  get record() {
+    return this.conversation.records[this.options.place];
+  }
+
+  get running() {
+    return Boolean(this.controller);
+  }
+
+  /** Shows the record that the server keeps. */
+  show() {
+    const { record } = this;
+    this.setStatus("");
+    this.queryLine.show(record, this.earlier);
+    this.written = record.agent_response;
+    this.renderText(record);
+    const fallbacks = Object.entries(record.fallbacks ?? {}).filter(([stage]) => stage !== "rewriter");
+    fill(this.notices, ...fallbacks.map(([stage, reason]) => makeNotice(`The ${stage} fell back: ${reason}`)));
+    if (record.error) this.notices.append(this.makeFailure("There is no answer to this question.", record.error));
+    this.showFooter();
+  }
+
+  /** The last turn can be answered again. One that is not kept cannot, once another question was asked. */
+  setLast(last) {
+    this.last = last;
+    if (!last && !this.record) {
+      this.options.place = -1; // its place in the records is now that of the next turn
+      for (const each of this.notices.querySelectorAll("button")) each.remove();
+    }
+    if (this.record && !this.running) this.showFooter();
+    this.queryLine.setEditable(last);
+  }
+
+  /** Answers the question, or answers it again. A turn that is in progress gives way to this one. */
+  async run({ query } = {}) {
+    const again = Boolean(this.record);
+    const controller = new AbortController();
+    this.stop();
+    this.controller = controller;
+    this.startOver();
+    this.options.onChange();
+    try {
+      if (!this.conversation.begun) await this.conversation.begin();
+      const turn = { question: this.question, query, again };
+      for await (const { event, data } of runTurn(this.conversation.info.id, turn, controller.signal)) {
+        if (this.controller === controller) this.handle(event, data);
+      }
+    } catch (error) {
+      if (this.controller !== controller) return; // another query took its place
+      this.fail(error, controller.signal.aborted);
+    }
+    this.controller = null;
+    this.setLast(this.last);
+    this.options.onChange();
+  }
+
+  stop() {
+    this.controller?.abort();
+  }
+
+  startOver() {
+    const hadFocus = this.element.contains(document.activeElement);
+    this.written = "";
+    this.queryLine.clear();
+    for (const part of [this.text, this.notices, this.sources, this.actions]) fill(part);
+    this.setStatus("Working out what to search for");
+    if (hadFocus) this.element.focus({ preventScroll: true });
+  }
+
+  handle(event, data) {
+    if (event === "busy") {
+      this.setStatus(`The server is busy. It is asked again in ${countOf(data, "second")}`);
+    } else if (event === "stage") {
+      this.progress = data.record;
+      this.queryLine.show(data.record, this.earlier);
+      this.queryLine.setEditable(true);
+      if (NEXT[data.stage]) this.setStatus(NEXT[data.stage](data.record));
+    } else if (event === "piece") {
+      this.written += data.text;
+      this.renderSoon();
+    } else if (event === "record") {
+      this.finish(data);
+    }
+  }
+
+  finish(record) {
+    const stays = record.error && this.record && !this.record.error;
+    if (!stays) this.conversation.records[this.options.place] = record;
+    this.show();
+    if (stays) this.notices.append(this.makeFailure("There was no new answer; the former one stays.", record.error));
+    announce(record.error ? `There is no answer: ${record.error}` : `Answer: ${this.text.textContent}`);
+  }
+
+  fail(error, stopped) {
+    if (this.record) this.show();
+    else this.setStatus("");
+    const kept = this.record ? "The former answer stays." : "This turn is not kept.";
+    const what = stopped ? `Stopped. ${kept}` : `There is no answer. ${kept}`;
+    this.notices.append(this.makeFailure(what, stopped ? "" : error.message, error instanceof ConnectionLost));
+    announce(stopped ? what : `${what} ${error.message}`);
+  }
+
+  /** A notice with a button that tries again. After a lost connection the server may have kept the turn all the same. */
+  makeFailure(what, why, connectionLost = false) {
+    const again = async () => {
+      if (connectionLost && this.conversation.begun) {
+        const before = this.record;
+        try {
+          await this.conversation.refresh();
+        } catch (error) {
+          fill(this.notices, this.makeFailure(what, error.message, true));
+          return;
+        }
+        if (this.record && !before) return this.setLast((this.show(), this.last));
+      }
+      this.run();
+    };
+    const notice = makeNotice(make("strong", {}, what), why && ` ${why}`, button("Try again", again, { icon: "again" }));
+    if (why) notice.classList.add("error");
+    return notice;
+  }
+
+  renderSoon() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      if (this.running) this.renderText(this.progress ?? {});
+    });
+  }
+
+  renderText(record) {
+    const finished = record === this.record;
+    const fragment = renderMarkdown(finished ? this.written : cutUnfinishedCitation(this.written));
+    const sources = listSources(record, this.earlier);
+    linkCitations(fragment, sources, (source) => this.options.openPassage(source, record));
+    fill(this.text, fragment);
+  }
+
+  showFooter() {
+    const { record } = this;
+    const { openPassage, openInside } = this.options;
+    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
+    const again = this.last && !record.error ? () => this.run() : null;
+    fill(this.actions, ...renderActions(record, { again, inside: openInside && (() => openInside(record)) }));
+  }
+
+  setStatus(text) {
+    this.status.hidden = !text;
+    fill(this.status, text && make("span", { class: "spinner" }), text && `${text} …`);
+    this.element.setAttribute("aria-busy", String(Boolean(text)));
+  }
+}
+
+function makeNotice(...content) {
+  return make("div", { class: "notice" }, ...content);
+}
