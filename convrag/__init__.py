@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import (
     ConfigError,
+    ConversationChanged,
+    ConversationsUnusable,
     ConvragError,
     DataError,
     LLMError,
     MissingExtra,
     NotReady,
+    OtherConfiguration,
     PluginError,
     RunStopped,
     UnknownName,
@@ -62,8 +65,9 @@ if TYPE_CHECKING:
     from convrag.registry.parameters import operational, use
     from convrag.sdk.prompts import PromptTemplate
     from convrag.store.store import Store
+    from convrag.turn.conversations import Conversations
     from convrag.turn.pipeline import Pipeline
-    from convrag.turn.session import Conversations
+    from convrag.turn.session import ConversationInfo
 
 __version__ = "0.1.0"
 
@@ -73,7 +77,8 @@ _LAZY = {
     "PromptTemplate": "convrag.sdk.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
-    "Conversations": "convrag.turn.session",
+    "Conversations": "convrag.turn.conversations",
+    "ConversationInfo": "convrag.turn.session",
 }
 """Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
@@ -86,7 +91,10 @@ __all__ = [
     "ConfigError",
     "Context",
     "Conversation",
+    "ConversationChanged",
+    "ConversationInfo",
     "Conversations",
+    "ConversationsUnusable",
     "ConvragError",
     "DataError",
     "Dataset",
@@ -103,6 +111,7 @@ __all__ = [
     "MissingExtra",
     "NotReady",
     "Nugget",
+    "OtherConfiguration",
     "Passage",
     "Pipeline",
     "PluginError",

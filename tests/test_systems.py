@@ -104,10 +104,10 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
     def sent(record: Any) -> Any:
         return record.replies[-1][0].messages
 
-    kept = Pipeline.compose(*overrides, conversations=Conversations(here / "kept"))
+    kept = Pipeline.compose(*overrides, conversations=Conversations(here / "kept.db"))
     for question in QUESTIONS[:4]:
         kept.turn("c", question)
-    again = Pipeline.compose(*overrides, conversations=Conversations(here / "kept"))
+    again = Pipeline.compose(*overrides, conversations=Conversations(here / "kept.db"))
     whole = Pipeline.compose(*overrides)
     for question in QUESTIONS[:4]:
         whole.turn("c", question)

@@ -6,6 +6,9 @@
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
 * `records`: turns, usage, reports and the summary of a run.
+* `record_fields`: a turn's record as plain data, and back.
+* `record_rows`: the fields of such data, which are checked.
+* `plain_data`: what JSON can hold.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.

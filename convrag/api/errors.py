@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 
+_SHOWN = 5  # differences that a message names
+
 
 class ConvragError(Exception):
     """The base class. The command prints its message without a traceback and exits with status 2."""
@@ -80,6 +82,38 @@ class DataError(ConvragError):
         self.line = line
         place = f"{path}, line {line}" if line else f"{path}"
         super().__init__(f"{place}: {message}")
+
+
+class OtherConfiguration(ConfigError):
+    """A conversation was begun with another configuration, or about another corpus, and goes on with that alone.
+
+    `differences` are pairs of choices: ("rewriter=mmr", "rewriter=dhrag").
+    """
+
+    def __init__(self, conversation_id: str, differences: Sequence[tuple[str, str]]) -> None:
+        self.conversation_id = conversation_id
+        self.differences = list(differences)
+        begun, now = (", ".join(sides[:_SHOWN]) for sides in zip(*differences, strict=True))
+        more = f" (and {len(differences) - _SHOWN} more differences)" if len(differences) > _SHOWN else ""
+        super().__init__(
+            f"conversation {conversation_id!r} was begun with {begun}; this is {now}{more}. "
+            "Choose what it was begun with, or begin another conversation."
+        )
+
+
+class ConversationChanged(ConvragError):
+    """A conversation was continued, reset or deleted by another process while a turn of it was answered."""
+
+    def __init__(self, conversation_id: str) -> None:
+        self.conversation_id = conversation_id
+        super().__init__(
+            f"conversation {conversation_id!r} was changed by another process or request while this turn was answered, "
+            "so this answer is not kept. Ask again."
+        )
+
+
+class ConversationsUnusable(ConvragError):
+    """The database of conversations cannot be opened, read or written."""
 
 
 class RunStopped(ConvragError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag.api.types import Answer, Completion, Evidence, Hit, Prompt, Query
+from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Prompt, Query
 
 RunState = Literal["ok", "partial", "failed"]
 """How a run ended: whole, with something missing, or without a single turn that did not fail."""
@@ -51,7 +51,9 @@ class Usage:
 class TurnRecord:
     """The record of one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
 
-    A turn that failed has an `error`, and the results of the stages before it. `labels` come from the data set.
+    A turn that failed has an `error`, and the results of the stages before it. `labels`, the `reference` answer and the
+    relevant passages `gold` (passage id -> grade) come from the data set. `prompt` holds the messages of the last call
+    that the generator made. `attempt` counts from 0: a turn that was answered again has another number.
     `replies` are the prompts that stages sent to language models, with their replies; only
     task=record writes them to a file.
     """
@@ -72,11 +74,39 @@ class TurnRecord:
     error: str = ""
     labels: Mapping[str, Any] = field(default_factory=dict)
     replies: tuple[tuple[Prompt, Completion], ...] = field(default=(), repr=False)
+    reference: str = ""
+    gold: Mapping[str, int] = field(default_factory=dict)
+    prompt: tuple[Message, ...] = field(default=(), repr=False)
+    attempt: int = 0
 
     @property
     def rewritten_query(self) -> str:
         """The text of the first query; the original question if there is none."""
         return self.queries[0].text if self.queries else self.original_query
+
+    def to_dict(self, *, replies: bool = False) -> dict[str, Any]:
+        """Return the record as plain data: the fields of a line of a run's intermediate/, which JSON can hold.
+
+        A passage stands there once, with its score, in `contexts`; `evidence` names it by its id. Numbers that are NaN
+        or infinite are None.
+
+        Args:
+            replies: whether to add the prompts and replies of language models, which are long.
+        """
+        from convrag.api.record_fields import format_record
+
+        return format_record(self, replies=replies)
+
+    @classmethod
+    def from_dict(cls, row: Any) -> TurnRecord:
+        """Make a record of what `to_dict` gave, or of a line of intermediate/; other keys are left aside.
+
+        Raises:
+            ValueError: a field is missing or has another form; the message names it.
+        """
+        from convrag.api.record_fields import parse_record
+
+        return parse_record(row)
 
 
 @dataclass(frozen=True, slots=True)

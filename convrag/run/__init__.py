@@ -5,6 +5,5 @@
 * `workers`: several conversations at a time, each in a thread.
 * `observers`: calls the hooks of those that observe the run.
 * `writers`: the files of a run.
-* `record_rows`: the form of a line of a record, which is checked.
 * `records`: the records of a run in memory, on disk and as lines of JSON.
 """

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
-from convrag.run.record_rows import EvidenceRow, PassageRow, parse_row
 from convrag.sdk.jsonl import read_lines
 from convrag.store.disk import DiskError, writing
-from convrag.store.strict_json import format_json
-
-_TEXTS = ("text", "title", "url")
+from convrag.store.strict_json import format_json, parse_json
 
 
 class TurnRecords(Iterable[TurnRecord]):
@@ -75,30 +69,9 @@ def to_json(record: TurnRecord, *, replies: bool = False, top_level: str = "") -
         replies: whether to add the prompts and replies of language models, which are long.
         top_level: a stage whose trace's entries stand at the top level too, beside the record's own; empty for none.
     """
-    fields = {
-        "turn_id": record.turn_id,
-        "conversation_id": record.conversation_id,
-        "domain": record.domain,
-        "turn": record.number,
-        "original_query": record.original_query,
-        "rewritten_query": record.rewritten_query,
-        "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
-        "trace": record.trace,
-        "contexts": [_format_hit(hit) for hit in record.hits],
-        "evidence": _format_evidence(record),
-        "agent_response": record.answer.text,
-        "citations": record.answer.citations,
-        "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
-        "usage": {stage: asdict(usage) for stage, usage in record.usage.items()},
-        "fallbacks": record.fallbacks,
-        "error": record.error,
-        "labels": record.labels,
-    }
-    if replies:
-        fields["replies"] = [[asdict(prompt), asdict(completion)] for prompt, completion in record.replies]
+    fields = record.to_dict(replies=replies)
     entries = record.trace.get(top_level, {})
-    fields |= {name: entry for name, entry in entries.items() if name not in fields}
-    return format_json(fields)
+    return format_json(fields | {name: entry for name, entry in entries.items() if name not in fields})
 
 
 def read_records(folder: Path) -> Iterator[TurnRecord]:
@@ -113,59 +86,4 @@ def read_records(folder: Path) -> Iterator[TurnRecord]:
 
 def from_json(line: str) -> TurnRecord:
     """Parse a line that `to_json` made. Raises ValueError where it has another form."""
-    row = parse_row(line)
-    hits = tuple(Hit(_make_passage(context, context.metadata), context.score) for context in row.contexts)
-    passages = {hit.passage.id: hit.passage for hit in hits}
-    items = []
-    for item in row.evidence:
-        passage = passages.get(item.id) or _make_passage(item)
-        shown = passage.text if item.shown is None else item.shown
-        items.append(EvidenceItem(item.number, passage, shown, item.hint))
-    return TurnRecord(
-        conversation_id=row.conversation_id,
-        turn_id=row.turn_id,
-        domain=row.domain,
-        number=row.turn,
-        original_query=row.original_query,
-        queries=tuple(Query(query.text, query.weight, row.turn_id, row.domain) for query in row.queries),
-        hits=hits,
-        evidence=Evidence(tuple(items)),
-        answer=Answer(row.agent_response, row.citations),
-        trace=row.trace,
-        timings=row.timings,
-        usage=row.usage,
-        fallbacks=row.fallbacks,
-        error=row.error,
-        labels=row.labels,
-        replies=tuple((_parse_prompt(prompt), Completion(**reply)) for prompt, reply in row.replies),
-    )
-
-
-def _format_evidence(record: TurnRecord) -> list[dict[str, Any]]:
-    """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
-    retrieved = {hit.passage.id for hit in record.hits}
-    return [
-        {"number": item.number, "id": item.passage.id, "hint": item.hint}
-        | ({} if item.passage.id in retrieved else {name: getattr(item.passage, name) for name in _TEXTS})
-        | ({} if item.text == item.passage.text else {"shown": item.text})
-        for item in record.evidence.items
-    ]
-
-
-def _format_hit(hit: Hit) -> dict[str, Any]:
-    passage = hit.passage
-    return {
-        "id": passage.id,
-        "title": passage.title,
-        "text": passage.text,
-        "score": hit.score,
-        "url": passage.url,
-    } | ({"metadata": dict(passage.metadata)} if passage.metadata else {})
-
-
-def _make_passage(row: PassageRow | EvidenceRow, metadata: Mapping[str, Any] | None = None) -> Passage:
-    return Passage(row.id, row.text, row.title, row.url, metadata or {})
-
-
-def _parse_prompt(row: Mapping[str, Any]) -> Prompt:
-    return Prompt(**{**row, "messages": tuple(Message(*message) for message in row["messages"])})
+    return TurnRecord.from_dict(parse_json(line))

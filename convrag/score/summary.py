@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 from convrag.api.errors import DataError
+from convrag.api.plain_data import describe_first_problem
 from convrag.api.records import Report, RunSummary, TurnRecord, Usage
 from convrag.score.endings import FallbackCounter
 from convrag.score.scoring import Scores
-from convrag.store.strict_json import describe_first_problem, format_json, parse_json
+from convrag.store.strict_json import format_json, parse_json
 
 OVERALL = "overall"
 

@@ -2,6 +2,7 @@
 
 * `store`: values and folders on disk, by key.
 * `remember`: stage methods that look for their results in the store first.
+* `attempts`: turns that are answered again use no reply of an earlier attempt.
 * `results`: the results of one remembered method in the store.
 * `codecs`: results as bytes.
 * `marked_json`: plain data and dataclasses as JSON with marks for what JSON cannot say.

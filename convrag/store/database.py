@@ -22,7 +22,7 @@ def open_database(file: Path) -> sqlite3.Connection:
     """Open the database, and create its table unless it exists. Raises sqlite3.Error."""
     connection = sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
-        _switch_to_wal(connection)
+        switch_to_wal(connection)
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA cell_size_check=ON")  # damage is seen earlier
         connection.execute(_TABLE)
@@ -58,7 +58,7 @@ def is_damaged(key: object, kind: object, value: object, seconds: object, checks
     return checksum is not None and compute_checksum(key, kind, value, seconds) != checksum
 
 
-def _switch_to_wal(connection: sqlite3.Connection) -> None:
+def switch_to_wal(connection: sqlite3.Connection) -> None:
     """Switch to WAL mode. SQLite does not wait here for another connection that does so too: try again meanwhile."""
     deadline = time.monotonic() + TIMEOUT
     while True:

@@ -13,6 +13,7 @@ from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
+from convrag.store.attempts import find_attempt
 from convrag.store.cancellation import check_cancelled
 from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.fingerprint import digest
@@ -34,12 +35,17 @@ def remember(stage: Stage, store: Store) -> None:
 
 
 def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) -> str:
-    """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs."""
+    """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs.
+
+    The attempt of a turn that is answered again is part of the key, too (see `convrag.store.attempts`).
+    """
+    attempt = find_attempt(stage)
+    again = [f"attempt {attempt}"] if attempt else []
     if isinstance(stage, LLM):
         prompt = arguments["prompt"]
-        return digest([stage.request(prompt), prompt.attempt], f"{type(stage).__name__}: the request")
+        return digest([stage.request(prompt), prompt.attempt, *again], f"{type(stage).__name__}: the request")
     try:
-        return digest([stage.fingerprint, method, arguments])
+        return digest([stage.fingerprint, method, arguments, *again])
     except UnidentifiedValue:
         for name, value in arguments.items():
             digest(value, f"{type(stage).__name__}.{method}: argument {name}")

@@ -2,8 +2,12 @@
 
 * `pipeline`: answers the questions of conversations.
 * `turn`: takes one question through the stages.
-* `session`: the state of a conversation, and the conversations of a pipeline.
-* `conversation_file`: the file of a conversation, to which each turn adds a line.
+* `session`: the state of one conversation.
+* `conversations`: the conversations of a pipeline, in memory and in a database.
+* `conversation_database`: reads and changes conversations in a database.
+* `conversation_tables`: its tables.
+* `database_engine`: the connection to a file of SQLite or to PostgreSQL.
+* `configuration`: the configuration that a conversation belongs to, and what differs from another.
 * `wiring`: builds the stages of a configuration.
 * `stage_pool`: the stages of a process; equal ones are one object.
 * `results`: what the stages of a turn return, checked.

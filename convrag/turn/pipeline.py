@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
 from convrag.api.types import Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
+from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import Stream
+from convrag.turn.configuration import SETTINGS, check_configuration, describe_settings
+from convrag.turn.conversations import Conversations
 from convrag.turn.logs import FailureLog
-from convrag.turn.session import Conversations, Session, to_turn
-from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions
+from convrag.turn.session import Session
+from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watcher
 from convrag.turn.wiring import Wiring
 
 
@@ -33,6 +37,8 @@ class Pipeline:
         settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
         conversations: keeps the conversations; by default all of them in memory.
+        configuration: what the stages were built from (place -> option and parameters), as `compose` knows it. A
+            conversation that was begun with another one is refused.
     """
 
     def __init__(
@@ -46,11 +52,14 @@ class Pipeline:
         settings: Settings | None = None,
         domains: Sequence[str] = ("default",),
         conversations: Conversations | None = None,
+        configuration: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         self.stages = Stages(rewriter, retriever, reranker, context, generator)
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations
+        self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
+        """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that bear on results."""
         self._failures = FailureLog()
 
     @classmethod
@@ -59,7 +68,7 @@ class Pipeline:
 
         Args:
             overrides: overrides as on the command line.
-            conversations: keeps the conversations; `Conversations(folder)` keeps them on disk.
+            conversations: keeps the conversations; `Conversations("conversations.db")` keeps them on disk.
 
         Raises:
             ConfigError: an override is not valid.
@@ -77,7 +86,14 @@ class Pipeline:
         """Make the pipeline of a wiring, not yet checked."""
         stages = {group: wiring.get(group) for group in Stages._fields}
         domains = wiring.get("dataset").domains()
-        return cls(**stages, settings=settings, domains=domains, conversations=conversations)
+        configuration = wiring.collect_configuration([*Stages._fields, "dataset"])
+        return cls(
+            **stages,
+            settings=settings,
+            domains=domains,
+            conversations=conversations,
+            configuration=configuration | {SETTINGS: describe_settings(settings)},
+        )
 
     def turn(
         self,
@@ -89,10 +105,12 @@ class Pipeline:
         top_k: int | None = None,
         generate: bool = True,
         listener: Listener | None = None,
+        watch: Watcher | None = None,
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
-        A turn that fails gives a record with an `error`; the conversation goes on.
+        A turn that fails gives a record with an `error`; the conversation goes on. One that is cancelled or interrupted
+        is not kept.
 
         Args:
             conversation_id: any name; the same name continues the same conversation.
@@ -102,21 +120,62 @@ class Pipeline:
             top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             listener: is called with each piece of the answer as soon as it is there.
+            watch: is called after each stage with its group ("rewriter", "retriever", ...) and the record so far.
 
         Raises:
             ConfigError: `text` is empty, or `top_k` is below 1.
             UnknownName: there is no such domain, or several and none is given.
-            DataError: the conversation's file is damaged.
+            OtherConfiguration: the conversation was begun with another configuration, or about another domain.
+            ConversationChanged: another process continued the conversation meanwhile; the turn is not kept.
+            ConversationsUnusable: the database of conversations cannot be used.
         """
-        if top_k is not None and top_k < 1:
-            raise ConfigError(f"top_k={top_k}: it must be at least 1")
+        _check_top_k(top_k)
         _check_question(text)
-        conversation = self._open_conversation(conversation_id, domain)
-        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener)
-        with conversation.lock:
+        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
+        with self._hold_conversation(conversation_id, domain) as conversation:
             record = self.answer(self._make_question(conversation, text), options)
-            conversation.add_turn(to_turn(record))
-            self.conversations.save(conversation)
+            check_cancelled()
+            self.conversations.append(conversation, record)
+        return record
+
+    def regenerate(
+        self,
+        conversation_id: str,
+        *,
+        query: str | None = None,
+        top_k: int | None = None,
+        listener: Listener | None = None,
+        watch: Watcher | None = None,
+    ) -> TurnRecord:
+        """Answer the last question of a conversation again; the new turn replaces the last one.
+
+        Language models are asked again, even where the store has their replies. Where no answer comes (the record has
+        an `error`), the last turn stays.
+
+        Args:
+            conversation_id: of a conversation that has a turn.
+            query: a search query to use instead of a rewrite of the question.
+            top_k: as in `turn`.
+            listener: as in `turn`.
+            watch: as in `turn`.
+
+        Raises:
+            ConfigError: there is no such conversation, or it has no turn.
+            and what `turn` raises.
+        """
+        _check_top_k(top_k)
+        if self.conversations.get(conversation_id) is None:
+            raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
+        with self._hold_conversation(conversation_id, None) as conversation:
+            if not conversation.history:
+                raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
+            question = conversation.make_last_question(hide_history=self.settings.history == "none")
+            attempt = conversation.attempt + 1
+            options = TurnOptions(query=query, top_k=top_k, listener=listener, watch=watch, attempt=attempt)
+            record = self.answer(question, options)
+            check_cancelled()
+            if not record.error:
+                self.conversations.replace_last(conversation, record)
         return record
 
     def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[TurnRecord]:
@@ -129,16 +188,20 @@ class Pipeline:
         Raises as `turn` does.
         """
         _check_question(text)
-        conversation = self._open_conversation(conversation_id, domain)
-        with conversation.lock:
+        with self._hold_conversation(conversation_id, domain) as conversation:
             return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
-        """Delete a conversation; an unknown id has no effect."""
+        """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
         self.conversations.reset(conversation_id)
 
     def answer(self, question: Question, options: TurnOptions | None = None) -> TurnRecord:
-        """Answer one question with the history that it has; no conversation is kept. Raises RunStopped only."""
+        """Answer one question with the history that it has; no conversation is kept.
+
+        Raises:
+            RunStopped: the run must stop.
+            Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
+        """
         return self._start_turn(question, options or TurnOptions()).run()
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
@@ -147,15 +210,36 @@ class Pipeline:
     def _make_question(self, conversation: Session, text: str) -> Question:
         return conversation.make_question(text, hide_history=self.settings.history == "none")
 
+    @contextmanager
+    def _hold_conversation(self, conversation_id: str, domain: str | None) -> Iterator[Session]:
+        """Hold the lock of a conversation for a turn, with what other processes have added to it. Raises as `turn`."""
+        while True:
+            conversation = self._open_conversation(conversation_id, domain)
+            with conversation.lock:
+                if conversation.dropped:  # by another thread, while this one waited
+                    continue
+                self.conversations.refresh(conversation)
+                if domain not in (None, conversation.domain):
+                    raise OtherConfiguration(conversation_id, [(f"domain={conversation.domain}", f"domain={domain}")])
+                check_configuration(conversation, self.configuration)
+                yield conversation
+                return
+
     def _open_conversation(self, conversation_id: str, domain: str | None) -> Session:
-        """Return the conversation with an id, or start one. Raises UnknownName for a missing or unknown domain."""
-        if known := self.conversations.get(conversation_id):
+        """Return the conversation with an id, or begin one. Raises UnknownName for a missing or unknown domain."""
+        if known := self.conversations.find(conversation_id):
             return known
         if domain is None and len(self.domains) == 1:
             domain = self.domains[0]
         if domain not in self.domains:
             raise UnknownName("domain", str(domain), self.domains)
-        return self.conversations.open(conversation_id, domain)
+        return self.conversations.begin(conversation_id, domain, configuration=self.configuration)
+
+
+def _check_top_k(top_k: int | None) -> None:
+    """Raise ConfigError for a number of passages below 1."""
+    if top_k is not None and top_k < 1:
+        raise ConfigError(f"top_k={top_k}: it must be at least 1")
 
 
 def _check_question(text: str) -> None:

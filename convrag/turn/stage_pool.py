@@ -14,6 +14,7 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
+from convrag.store.attempts import note_injected
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.remember import remember
 from convrag.store.store import Store
@@ -64,6 +65,7 @@ class StagePool:
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
+                note_injected(stage, injected.values())
                 remember(stage, store)
                 self._stages[key] = stage
             self._stages.move_to_end(key)

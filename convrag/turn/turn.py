@@ -10,8 +10,10 @@ from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, Hit, Query, Question, Rewrite
+from convrag.api.types import Answer, Evidence, Hit, Message, Query, Question, Rewrite
 from convrag.config.settings import Settings
+from convrag.store.attempts import answer_again
+from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
 from convrag.turn import results
@@ -19,6 +21,7 @@ from convrag.turn.defects import explain_error
 from convrag.turn.logs import FailureLog
 
 Listener = Callable[[str], None]
+Watcher = Callable[[str, TurnRecord], None]
 
 
 class Stages(NamedTuple):
@@ -39,6 +42,8 @@ class TurnOptions:
     top_k: int | None = None
     generate: bool = True
     listener: Listener | None = None
+    watch: Watcher | None = None
+    attempt: int = 0
 
 
 @dataclass
@@ -55,22 +60,31 @@ class TurnInProgress:
     hits: tuple[Hit, ...] = ()
     evidence: Evidence = Evidence()
     answer: Answer = Answer("")
+    prompt: tuple[Message, ...] = ()
     trace: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, str] = field(default_factory=dict)
     error: str = ""
 
     def run(self) -> TurnRecord:
-        """Run all stages. A stage that fails without a fallback ends the turn. Raises RunStopped only."""
+        """Run all stages. A stage that fails without a fallback ends the turn.
+
+        Raises:
+            RunStopped: the run must stop.
+            Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
+        """
         steps = (self.rewrite, self.retrieve, self.rerank, self.assemble, self.generate)
         for stage, step in zip(Stages._fields, steps, strict=True):
+            check_cancelled()
             try:
-                with self.meter.measure_stage(stage):
+                with self.meter.measure_stage(stage), answer_again(self.options.attempt):
                     step()
             except RunStopped:
                 raise
             except Exception as error:
                 self.error = f"{stage}: {self._log_failure(error, stage)}"
                 break
+            if self.options.watch:
+                self.options.watch(stage, self.make_record())
         return self.make_record()
 
     def rewrite(self) -> Rewrite:
@@ -119,8 +133,13 @@ class TurnInProgress:
         if not self.options.generate:
             return
         generator, listener = self.stages.generator, self.options.listener
-        with listen_with(listener if generator.streams else None):
-            self.answer = results.check_answer(generator, generator.generate(self.question, self.evidence))
+        replies = self.meter.replies
+        before = len(replies)
+        try:
+            with listen_with(listener if generator.streams else None):
+                self.answer = results.check_answer(generator, generator.generate(self.question, self.evidence))
+        finally:
+            self.prompt = replies[-1][0].messages if len(replies) > before else ()
         if listener and not generator.streams:
             listener(self.answer.text)
         self.trace["generator"] = dict(self.answer.trace)
@@ -139,11 +158,13 @@ class TurnInProgress:
             evidence=self.evidence,
             answer=self.answer,
             trace={stage: trace for stage, trace in self.trace.items() if trace},
-            timings=self.meter.timings,
-            usage=self.meter.usage,
-            fallbacks=self.fallbacks,
+            timings=dict(self.meter.timings),
+            usage=dict(self.meter.usage),
+            fallbacks=dict(self.fallbacks),
             error=self.error,
             replies=tuple(self.meter.replies),
+            prompt=self.prompt,
+            attempt=self.options.attempt,
         )
 
     def _make_rewrite(self) -> Rewrite:

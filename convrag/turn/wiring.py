@@ -23,6 +23,7 @@ from convrag.registry.extras import missing_extra
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.store import get_store
+from convrag.turn.configuration import describe_stage
 from convrag.turn.defects import check_items, check_type, explain_error
 from convrag.turn.stage_pool import pool
 
@@ -50,6 +51,9 @@ class Wiring:
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
+        self._described: dict[str, dict[str, Any]] = {}
+        self._injected: dict[str, list[str]] = {}
+        """Place -> the places of the stages that were injected there."""
         self._building: list[str] = []
 
     def get(self, group: str) -> Any:
@@ -120,6 +124,20 @@ class Wiring:
             with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
                 pool.prepare(stage)
 
+    def collect_configuration(self, groups: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return place -> option and the parameters that bear on results, of these stages and those injected into them.
+
+        It does not depend on source code and versions, as fingerprints do, and holds no secrets.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        waiting = list(groups)
+        while waiting:
+            place = waiting.pop(0)
+            if place not in found:
+                found[place] = self._described[place]
+                waiting += self._injected[place]
+        return found
+
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
         return {place: stage.fingerprint for place, stage in self.stages.items()}
@@ -168,6 +186,7 @@ class Wiring:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         values = option.values(node, place, self._name_typed(place, option))
+        self._injected[place] = []
         self._building.append(place)
         try:
             injected = {
@@ -177,6 +196,7 @@ class Wiring:
             }
         finally:
             self._building.pop()
+        self._described[place] = describe_stage(option, values, self._find_written(place))
         self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
@@ -186,9 +206,23 @@ class Wiring:
         typed = self.command.names.get(place, "")
         return typed if typed and typed not in self.registry.options(option.group) else option.name
 
+    def _find_written(self, place: str) -> Any:
+        """Find the node of the unresolved configuration that describes a place; None where there is none."""
+        node: Any = self.logged_config
+        for name in place.split("."):
+            node = node.get(name) if isinstance(node, Mapping) else None
+        return node
+
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's."""
         group, inner = parameter.group, f"{place}.{parameter.name}"
+        if given is None and not isinstance(parameter.default, Use):
+            if parameter.default is None:
+                return None
+            self._injected[place].append(group)
+            stage: Stage = self.get(group)
+            return stage
+        self._injected[place].append(inner)
         if isinstance(given, Mapping):
             return self._build(given, group, inner)
         if isinstance(given, str):
@@ -196,6 +230,4 @@ class Wiring:
         if given is not None:
             choices = ", ".join(self.registry.options(group))
             raise ConfigError(f"{inner}={given}: this is no option of {group}; choose from: {choices}")
-        if isinstance(parameter.default, Use):
-            return self._build({OPTION_KEY: parameter.default.option}, group, inner)
-        return None if parameter.default is None else self.get(group)
+        return self._build({OPTION_KEY: parameter.default.option}, group, inner)

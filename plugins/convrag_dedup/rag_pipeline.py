@@ -10,7 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline
-from convrag.turn.session import MAX_CONVERSATIONS, to_turn
+from convrag.turn.conversations import MAX_CONVERSATIONS
 from convrag.turn.turn import TurnOptions
 from convrag_dedup.inference_config import InferenceConfig, quote_override
 from convrag_dedup.stats import ConversationStats, pooled_stats
@@ -38,7 +38,8 @@ class RAGPipeline:
             model find better passages, and fewer duplicates.
         generator: answers. Hints need one that sends earlier evidence along, as chat does.
         overrides: anything else of convrag's command line ("context.order=stable").
-        folder: keeps conversations on disk, where they continue after a restart; None keeps them in memory.
+        folder: keeps conversations on disk (conversations.db), where they continue after a restart; None keeps them in
+            memory.
         max_conversations: how many are held in memory; the least recently used is dropped first. None keeps all.
         ttl: seconds after which an unused conversation is dropped from memory.
 
@@ -79,7 +80,8 @@ class RAGPipeline:
         self.top_k = top_k
         self._max_tokens = inference.max_tokens if inference else None
         kept_in = None if folder is None else Path(folder)
-        self.conversations = Conversations(kept_in, limit=max_conversations, ttl=ttl)
+        database = None if kept_in is None else kept_in / "conversations.db"
+        self.conversations = Conversations(database, limit=max_conversations, ttl=ttl)
         self._stats = ConversationStats(kept_in)
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._locks_guard = threading.Lock()
@@ -111,18 +113,14 @@ class RAGPipeline:
         pipeline = self._pipeline(deduplicate=deduplicate, generate=generate_response, max_tokens=max_tokens)
         options = TurnOptions(top_k=self.top_k if top_k is None else top_k, generate=generate_response)
         with self._lock(conversation_id):
-            conversation = self.conversations.open(conversation_id, "default")
+            conversation = self.conversations.begin(conversation_id, "default")
             with conversation.lock:
+                self.conversations.refresh(conversation)
                 record = pipeline.answer(conversation.make_question(text), options)
                 if record.error:
                     raise ConvragError(f"conversation {conversation_id!r}: {record.error}")
                 stats = self._stats.add_turn(conversation, record.evidence.trace)
-                conversation.add_turn(to_turn(record))
-                try:
-                    self.conversations.save(conversation)
-                except BaseException:
-                    conversation.history.pop()
-                    raise
+                self.conversations.append(conversation, record)
         result = describe_turn(record) | {"conversation_stats": stats}
         return result | describe_answer(record) if generate_response else result
 
@@ -141,7 +139,7 @@ class RAGPipeline:
     def reset_conversation(self, conversation_id: str) -> None:
         """Forget a conversation; an unknown one changes nothing."""
         with self._lock(conversation_id):
-            self.conversations.reset(conversation_id)
+            self.conversations.delete(conversation_id)
             self._stats.reset(conversation_id)
 
     def reset_all_conversations(self) -> None:

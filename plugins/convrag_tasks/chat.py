@@ -14,8 +14,9 @@ from convrag import ConfigError, PromptTemplate, Task, UnknownName
 class ChatTask(Task):
     """Talk at the terminal: see each query before it is searched for, the sources, and what to ask next.
 
-    Type a question, or a command: /help lists them. Each conversation is kept in a file of its own, in the folder
-    conversations/ of the store, and can be taken up again by its id. Lines may also be piped in.
+    Type a question, or a command: /help lists them. Conversations are kept in conversations.db in the store's
+    folder, and can be taken up again by their ids, with the configuration that they began with. Lines may also be
+    piped in.
 
     Args:
         conversation: id of the conversation to take up again, or the name of a new one; None begins one with a name of
@@ -57,6 +58,7 @@ class ChatTask(Task):
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
+        from convrag.turn.configuration import check_configuration
         from convrag.turn.wiring import Wiring
         from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat_follow_ups import FollowUpSuggester
@@ -64,19 +66,21 @@ class ChatTask(Task):
         from convrag_tasks.chat_terminal import Terminal
 
         wiring = Wiring(config)
-        conversations = Conversations(wiring.store.path / "conversations")
+        conversations = Conversations(wiring.store.path / "conversations.db")
         pipeline = Pipeline.from_wiring(wiring, settings_of(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()
         existing = conversations.get(conversation_id)
+        if existing:
+            check_configuration(existing, pipeline.configuration)
         domain = self._choose_domain(existing.domain if existing else self.domain, pipeline.domains)
         wiring.prepare()
 
         chat = ChatConversation(
             pipeline,
             Terminal(confirm=self.confirm, trace=self.show == "trace"),
-            conversations.open(conversation_id, domain),
+            conversations.begin(conversation_id, domain, configuration=pipeline.configuration),
         )
         suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
         return ChatLoop(chat, suggester, folder).run()

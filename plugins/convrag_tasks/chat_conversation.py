@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from datetime import datetime
 
-from convrag import Pipeline, Question, Rewrite, Rewriter, Turn, TurnRecord
+from convrag import Pipeline, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.markdown import format_line, format_text
 from convrag.turn.session import Session
 from convrag_tasks.chat_terminal import Terminal
@@ -67,26 +67,17 @@ class ChatConversation:
 
         Where no answer comes, the last one stays.
         """
-        last = self.conversation.history.pop()
-        before = len(self.conversation.history)
-        self.conversation.stage_state.clear()  # stages may keep notes on the turn that is removed
-        try:
-            record = self.ask(last.question, query)
-        except BaseException:
-            self._restore(last, before)
-            raise
-        if record.error:
-            self._restore(last, before)
-            self.pipeline.conversations.save(self.conversation)
+        history = tuple(self.conversation.history[:-1])
+        self.terminal.start_answer(query)
+        record = self.pipeline.regenerate(self.conversation.id, query=query, listener=self.terminal.show_piece)
+        self.terminal.finish_answer(record, history)
         return record
-
-    def _restore(self, last: Turn, place: int) -> None:
-        self.conversation.history[place:] = [last]
-        self.conversation.stage_state.clear()
 
     def start(self, name: str) -> None:
         """Begin a new conversation about the same corpus; the former one stays on disk."""
-        self.conversation = self.pipeline.conversations.open(name, self.conversation.domain)
+        self.conversation = self.pipeline.conversations.begin(
+            name, self.conversation.domain, configuration=self.pipeline.configuration
+        )
 
 
 def make_conversation_id() -> str:

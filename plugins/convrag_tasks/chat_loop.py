@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from convrag import RunStopped
+from convrag import ConversationChanged, ConversationsUnusable, RunStopped
 from convrag.cli.signals import resume
 from convrag.store.atomic import write_atomically
 from convrag.store.file_names import encode_name
@@ -66,8 +66,8 @@ class ChatLoop:
             except RunStopped as error:
                 self.terminal.print_line(str(error), "red")
                 return 1
-            except OSError as error:
-                self.terminal.print_line(f"This turn could not be written to disk: {error}", "red")
+            except (ConversationChanged, ConversationsUnusable) as error:
+                self.terminal.print_line(f"This turn is not kept: {error}", "red")
         if self.chat.conversation.history:
             self.terminal.print_line(f"To go on: task=chat task.conversation={self.chat.conversation.id}", "dim")
         return 0

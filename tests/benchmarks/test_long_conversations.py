@@ -14,8 +14,9 @@ import pytest
 from convrag.api.models import LLM
 from convrag.api.stages import Retriever
 from convrag.api.types import Completion, Evidence, EvidenceItem, Hit, Passage, Prompt, Query, Turn
+from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversations, Session
+from convrag.turn.session import Session
 from convrag_basics.disabled_stages import NoRanker
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
@@ -86,7 +87,7 @@ def test_a_turn_of_the_pipeline(gate: Any, tmp_path: Path) -> None:
         reranker=NoRanker(),
         context=DedupContext(llm=llm),
         generator=ChatGenerator(llm=llm),
-        conversations=Conversations(tmp_path),
+        conversations=Conversations(tmp_path / "conversations.db"),
     )
     times, hints = [], 0
     for number in range(TURNS):

@@ -26,7 +26,7 @@ import pytest
 
 import faulty_server
 from convrag import Pipeline
-from convrag.turn.session import Conversations
+from convrag.turn.conversations import Conversations
 
 pytest.importorskip("litellm")
 pytestmark = pytest.mark.integration
@@ -86,7 +86,7 @@ def test_memory_descriptors_and_threads_stay_flat(
     model = ["llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={address}", "llm.timeout=4", "llm.retries=1"]
     common = [*model, f"store.path={tmp_path / 'store'}"]
     pipelines = [
-        Pipeline.compose(*system, *common, conversations=Conversations(tmp_path / str(number), limit=50))
+        Pipeline.compose(*system, *common, conversations=Conversations(tmp_path / f"{number}.db", limit=50))
         for number, system in enumerate(SYSTEMS)
     ]
     began, turns, answered, samples, sampled = time.monotonic(), 0, 0, [], 0.0

@@ -8,13 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from convrag.api.records import TurnRecord
 from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
 from convrag.sdk.prompts import PromptTemplate
 from convrag.sdk.recording import read_recording
+from convrag.store.strict_json import parse_json
 from convrag.sweep.sweep_file import read_sweep
-from convrag.turn.conversation_file import read_turns
 from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import read_passages
@@ -55,14 +56,13 @@ def _read_baseline(path: Path) -> Any:
         read_baseline(path, 1)
 
 
+def _read_stored_turn(path: Path) -> Any:
+    """A row of the conversations' database, which turns its ValueError into an error that names the conversation."""
+    with contextlib.suppress(ValueError):
+        TurnRecord.from_dict(parse_json(path.read_bytes()))
+
+
 _CONTEXT = {"_id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 1.5}
-_TURN = {
-    "id": "c<::>1",
-    "question": "How far?",
-    "answer": "Far.",
-    "passages": [{"id": "p1", "text": "The Moon is far.", "title": "Moon", "metadata": {}}],
-    "shown": [],
-}
 _RECORD = {
     "turn_id": "c<::>1",
     "conversation_id": "c",
@@ -81,6 +81,17 @@ _RECORD = {
     "fallbacks": [],
     "error": "",
     "labels": {"answerability": "ANSWERABLE"},
+}
+_STORED_TURN = {
+    **_RECORD,
+    "contexts": [{"id": "p1", "text": "The Moon is far.", "score": 2.0, "metadata": {"page": 3}}],
+    "evidence": [{"number": 1, "id": "p1", "hint": False}],
+    "usage": {"llm": {"calls": 1}},
+    "fallbacks": {"reranker": "tired"},
+    "reference": "Far.",
+    "gold": {"p1": 1},
+    "prompt": [{"role": "user", "content": "How far?"}],
+    "attempt": 1,
 }
 _METRICS = {
     "state": "ok",
@@ -128,7 +139,7 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         read_scores,
         [_json_lines({"turn_id": "t", "conversation_id": "c", "domain": "d", "turn": 1, "scores": {"nDCG@5": 0.5}})],
     ),
-    "conversation": (read_turns, [_json_lines({"id": "c", "domain": "default"}, _TURN)]),
+    "stored_turn": (_read_stored_turn, [json.dumps(_STORED_TURN).encode()]),
     "sweep": (
         lambda path: read_sweep(path.parent),
         [

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from conftest import SHARED
-from convrag.api.errors import ConfigError, ConvragError, DataError, UnknownName
+from convrag.api.errors import ConfigError, ConversationsUnusable, ConvragError, UnknownName
+from convrag.turn.conversation_database import ConversationDatabase
 from convrag_dedup import InferenceConfig, RAGPipeline
 
 TEXTS = {
@@ -155,7 +156,7 @@ def test_a_turn_that_fails_leaves_no_trace(corpus: Path, monkeypatch: pytest.Mon
     assert pipeline.get_conversation_stats("c") == before
     full = RAGPipeline(corpus_path=corpus, folder="kept")
     with monkeypatch.context() as broken:
-        broken.setattr(type(pipeline.conversations), "save", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+        broken.setattr(ConversationDatabase, "append", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
         with pytest.raises(OSError, match="disk full"):
             ask(pipeline, top_k=3)
     assert pipeline.get_conversation_stats("c") == before == full.get_conversation_stats("c")
@@ -181,7 +182,7 @@ def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
 
 KILLED = """
 import os, sys
-from convrag.turn import session
+from convrag.turn import conversation_database
 from convrag_dedup import RAGPipeline
 moment, turns = sys.argv[1], 0
 pipeline = RAGPipeline(corpus_path="corpus.jsonl", folder="kept", rewriter="none")
@@ -204,22 +205,16 @@ elif moment == "in the line":
         return add(conversation, stats)
     add = pipeline._stats.add_turn
     pipeline._stats.add_turn = half
-elif moment == "before the file":
-    pipeline.conversations.save = killed_in(pipeline.conversations.save)
+elif moment == "before the transaction":
+    pipeline.conversations.append = killed_in(pipeline.conversations.append)
 else:
-    def half_a_turn(path, *arguments):
-        if turns == 3:
-            with open(path, "a") as file:
-                file.write('{"id": "c<::>3", "question": "What is mach')
-            os._exit(9)
-        return save(path, *arguments)
-    save, session.save_turns = session.save_turns, half_a_turn
+    conversation_database.insert = killed_in(conversation_database.insert)
 for turns in (1, 2, 3):
     pipeline.process_conversation_turn("c", "What is machine learning?", top_k=turns)
 """
 
 
-@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the file", "in the file"])
+@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the transaction", "in the transaction"])
 def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
     (corpus.parent / "killed.py").write_text(KILLED, encoding="utf-8")
     done = subprocess.run([sys.executable, "killed.py", moment], cwd=corpus.parent, capture_output=True, check=False)
@@ -236,10 +231,10 @@ def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
     assert restarted.get_conversation_stats("c") == again["conversation_stats"]
 
 
-def test_a_broken_conversation_file_is_named(corpus: Path) -> None:
+def test_a_broken_database_is_named(corpus: Path) -> None:
     Path("kept").mkdir()
-    Path("kept/c.jsonl").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"c\.jsonl"):
+    Path("kept/conversations.db").write_text("{" * 200, encoding="utf-8")
+    with pytest.raises(ConversationsUnusable, match=r"kept/conversations\.db: .*not a database"):
         ask(RAGPipeline(corpus_path=corpus, folder="kept"))
 
 

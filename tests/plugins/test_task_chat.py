@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from commands import run_convrag
-from convrag.api.errors import ConfigError, LLMError, RunStopped, UnknownName
+from convrag.api.errors import ConfigError, ConversationsUnusable, LLMError, RunStopped, UnknownName
 from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Generator, Rewriter
@@ -19,8 +18,8 @@ from convrag.config.compose import compose
 from convrag.sdk.prompts import PromptTemplate
 from convrag.store.streaming import current_listener
 from convrag.testing import TaskContract
+from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.session import Conversations
 from convrag_tasks.chat import ChatTask
 from convrag_tasks.chat_conversation import ChatConversation, make_conversation_id
 from convrag_tasks.chat_follow_ups import FollowUpSuggester
@@ -90,7 +89,7 @@ class Chat:
         self.folder = folder
         self.monkeypatch = monkeypatch
         self.generator = Streams()
-        self.conversations = Conversations(folder / "conversations")
+        self.conversations = Conversations(folder / "conversations.db")
         pipeline = Pipeline(
             rewriter=Adds(),
             retriever=ListRetriever(),
@@ -123,8 +122,8 @@ class Chat:
 
 
 def saved_turns(store: Path, name: str) -> list[dict[str, Any]]:
-    _, *lines = (store / f"conversations/{name}.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
-    return [json.loads(line) for line in lines]
+    records = Conversations(store / "conversations.db").records(name)
+    return [{"id": each.turn_id, "question": each.original_query, "answer": each.answer.text} for each in records]
 
 
 @pytest.fixture
@@ -264,14 +263,14 @@ def test_any_fault_of_the_suggesting_llm_leaves_the_chat(
 def test_a_full_disk_is_said_and_the_prompt_returns(
     chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(_: object) -> None:
-        raise OSError(28, "No space left on device")
+    def fail(*_: object) -> None:
+        raise ConversationsUnusable("the disk is full")
 
-    monkeypatch.setattr(chat.conversations, "save", fail)
+    monkeypatch.setattr(chat.conversations, "append", fail)
     assert chat.type("tea?", "/history") == 0
     out = capsys.readouterr().out
-    assert "This turn could not be written to disk: [Errno 28] No space left on device" in out
-    assert "> tea?" in out
+    assert "This turn is not kept: the disk is full" in out
+    assert "> tea?" not in out
 
 
 def test_a_run_that_is_stopped_ends_with_status_1(chat: Chat, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,7 @@ from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
 from convrag.testing import make_prompt
-from convrag.turn.session import Conversations
+from convrag.turn.conversations import Conversations
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_such_a_reply_gets_through_a_whole_turn_and_its_files(store: Store, tmp_
         def generate(self, question: Any, evidence: Any) -> Answer:
             return Answer(self.llm.complete(make_prompt()).text, trace={"raw": "\ud800"})
 
-    chat = toys.pipeline(generator=Telling(known(HalfLLM(), store)), conversations=Conversations(tmp_path / "saved"))
+    chat = toys.pipeline(generator=Telling(known(HalfLLM(), store)), conversations=Conversations(tmp_path / "saved.db"))
     record = chat.turn("c", "what?")
     assert (record.error, record.answer.text) == ("", MENDED)
     files = RunFolder(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""The form of a line of intermediate/, which is checked when it is read: people edit and merge these files."""
+"""The fields of a turn's record as plain data, checked when they are read: people edit and merge such files."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from convrag.api.plain_data import describe_first_problem
 from convrag.api.records import Usage
-from convrag.store.strict_json import describe_first_problem, parse_json
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PassageRow:
-    """A retrieved passage with its score."""
+    """A retrieved passage with its score; None is a score that was no number."""
 
     id: str
-    score: float
+    score: float | None
     text: str = ""
     title: str = ""
     url: str = ""
@@ -44,15 +44,23 @@ class EvidenceRow:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A query with its weight."""
+    """A query with its weight; None is a weight that was no number."""
 
     text: str
-    weight: float
+    weight: float | None
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message of a prompt."""
+
+    role: str
+    content: str
 
 
 @dataclass(frozen=True)
 class RecordRow:
-    """A turn. Lines of early versions have no texts of hints, and no metadata."""
+    """A turn. Lines of early versions have no texts of hints, no metadata, and none of the last five fields."""
 
     turn_id: str
     conversation_id: str
@@ -70,18 +78,22 @@ class RecordRow:
     fallbacks: dict[str, str]
     error: str
     labels: dict[str, Any]
+    reference: str = ""
+    gold: dict[str, int] = field(default_factory=dict)
+    prompt: tuple[MessageRow, ...] = ()
+    attempt: int = 0
     replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
 
 
-def parse_row(line: str) -> RecordRow:
-    """Parse a line. Raises ValueError, which names the field that is missing or has another form."""
+def check_row(row: Any) -> RecordRow:
+    """Check plain data. Raises ValueError, which names the field that is missing or has another form."""
     from pydantic import ValidationError
 
     try:
-        row: RecordRow = _get_adapter().validate_python(parse_json(line))
+        checked: RecordRow = _get_adapter().validate_python(row)
     except ValidationError as error:
         raise ValueError(describe_first_problem(error)) from error
-    return row
+    return checked
 
 
 @cache

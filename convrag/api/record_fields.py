@@ -1,0 +1,131 @@
+"""A turn's record as plain data, and back: the fields of a line of intermediate/."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from math import nan
+from typing import Any, cast
+
+from convrag.api.plain_data import make_plain
+from convrag.api.record_rows import EvidenceRow, PassageRow, check_row
+from convrag.api.records import TurnRecord
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    Query,
+    Role,
+)
+
+_TEXTS = ("text", "title", "url")
+
+
+def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any]:
+    """Format a record as plain data; `TurnRecord.to_dict` explains it."""
+    fields = {
+        "turn_id": record.turn_id,
+        "conversation_id": record.conversation_id,
+        "domain": record.domain,
+        "turn": record.number,
+        "original_query": record.original_query,
+        "rewritten_query": record.rewritten_query,
+        "queries": [{"text": query.text, "weight": make_plain(query.weight)} for query in record.queries],
+        "trace": make_plain(record.trace),
+        "contexts": [_format_hit(hit) for hit in record.hits],
+        "evidence": _format_evidence(record),
+        "agent_response": record.answer.text,
+        "citations": list(record.answer.citations),
+        "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
+        "usage": {stage: make_plain(usage) for stage, usage in record.usage.items()},
+        "fallbacks": dict(record.fallbacks),
+        "error": record.error,
+        "labels": make_plain(record.labels),
+        "reference": record.reference,
+        "gold": dict(record.gold),
+        "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
+        "attempt": record.attempt,
+    }
+    if replies:
+        fields["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
+    return fields
+
+
+def parse_record(row: Any) -> TurnRecord:
+    """Make the record of plain data; `TurnRecord.from_dict` explains it."""
+    checked = check_row(row)
+    hits = tuple(Hit(_make_passage(each, each.metadata), _read_number(each.score)) for each in checked.contexts)
+    passages = {hit.passage.id: hit.passage for hit in hits}
+    items = []
+    for item in checked.evidence:
+        passage = passages.get(item.id) or _make_passage(item)
+        shown = passage.text if item.shown is None else item.shown
+        items.append(EvidenceItem(item.number, passage, shown, item.hint))
+    return TurnRecord(
+        conversation_id=checked.conversation_id,
+        turn_id=checked.turn_id,
+        domain=checked.domain,
+        number=checked.turn,
+        original_query=checked.original_query,
+        queries=tuple(
+            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain) for query in checked.queries
+        ),
+        hits=hits,
+        evidence=Evidence(tuple(items)),
+        answer=Answer(checked.agent_response, checked.citations),
+        trace=checked.trace,
+        timings=checked.timings,
+        usage=checked.usage,
+        fallbacks=checked.fallbacks,
+        error=checked.error,
+        labels=checked.labels,
+        reference=checked.reference,
+        gold=checked.gold,
+        prompt=tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
+        attempt=checked.attempt,
+        replies=tuple(_parse_reply(*reply) for reply in checked.replies),
+    )
+
+
+def _format_evidence(record: TurnRecord) -> list[dict[str, Any]]:
+    """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
+    retrieved = {hit.passage.id for hit in record.hits}
+    return [
+        {"number": item.number, "id": item.passage.id, "hint": item.hint}
+        | ({} if item.passage.id in retrieved else {name: getattr(item.passage, name) for name in _TEXTS})
+        | ({} if item.text == item.passage.text else {"shown": item.text})
+        for item in record.evidence.items
+    ]
+
+
+def _format_hit(hit: Hit) -> dict[str, Any]:
+    passage = hit.passage
+    return {
+        "id": passage.id,
+        "title": passage.title,
+        "text": passage.text,
+        "score": make_plain(hit.score),
+        "url": passage.url,
+    } | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _make_passage(row: PassageRow | EvidenceRow, metadata: Mapping[str, Any] | None = None) -> Passage:
+    return Passage(row.id, row.text, row.title, row.url, metadata or {})
+
+
+def _read_number(value: float | None) -> float:
+    return nan if value is None else value
+
+
+def _parse_reply(prompt: Mapping[str, Any], completion: Mapping[str, Any]) -> tuple[Prompt, Completion]:
+    """Parse a prompt with its reply. Raises ValueError for fields that they do not have."""
+    try:
+        messages = tuple(Message(*message) for message in prompt["messages"])
+        return Prompt(**{**prompt, "messages": messages}), Completion(**completion)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"replies: {error}") from error

@@ -1,0 +1,222 @@
+"""The conversations of a pipeline, in memory and, if there is a database, for good."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from convrag.api.errors import ConfigError, ConversationChanged
+from convrag.api.records import TurnRecord
+from convrag.turn.session import ConversationInfo, Session, to_turn
+
+if TYPE_CHECKING:
+    from convrag.turn.conversation_database import ConversationDatabase
+
+MAX_CONVERSATIONS = 10_000
+"""How many conversations are kept in memory by default."""
+
+
+class Conversations:
+    """The conversations of a pipeline by id, in memory and, if there is a database, from one process to the next.
+
+        chat = Pipeline.compose(conversations=Conversations("conversations.db"))
+
+    Several processes may use one database: a turn that was answered while another process added one is refused.
+
+    Args:
+        database: keeps each turn with its whole record: the path of an SQLite file, which is made where it is missing,
+            or an address of PostgreSQL, "postgresql+psycopg://user@host/database". None keeps turns in memory alone.
+        limit: the number of conversations in memory; the least recently used one is dropped first. One that is not in a
+            database, too, begins anew if it goes on after that. None keeps all.
+        ttl: seconds after which an unused conversation is dropped from memory.
+
+    Raises:
+        ConfigError: `database` is no path, and no address of SQLite or PostgreSQL.
+        ConversationsUnusable: the database cannot be opened. All methods raise it where it cannot be used.
+    """
+
+    def __init__(
+        self, database: Path | str | None = None, *, limit: int | None = MAX_CONVERSATIONS, ttl: float | None = None
+    ) -> None:
+        self.limit = limit
+        self.ttl = ttl
+        self._database = None if database is None else _open_database(database)
+        self._in_memory: OrderedDict[str, tuple[Session, float]] = OrderedDict()
+        self._referenced: WeakValueDictionary[str, Session] = WeakValueDictionary()
+        """All conversations that are still referenced. A turn in progress keeps its conversation if memory drops it."""
+        self._guard = threading.Lock()
+
+    def get(self, conversation_id: str) -> Session | None:
+        """Return the conversation with an id; None if there is none."""
+        found = self.find(conversation_id)
+        if found and found.number is not None and self._database and not self._database.exists(conversation_id):
+            self._forget(conversation_id)  # another process has deleted it
+            return None
+        return found
+
+    def find(self, conversation_id: str) -> Session | None:
+        """Like `get`, without asking the database where memory has it: another process may have deleted it."""
+        with self._guard:
+            self._drop_unused()
+            if conversation_id in self._in_memory:
+                return self._keep_in_memory(self._in_memory[conversation_id][0])
+            if (in_use := self._referenced.get(conversation_id)) is not None:
+                return self._keep_in_memory(in_use)
+        if self._database is None or (session := self._database.load(conversation_id)) is None:
+            return None
+        return self._keep(session)
+
+    def begin(
+        self,
+        conversation_id: str,
+        domain: str,
+        *,
+        configuration: Mapping[str, Any] | None = None,
+        model: str = "",
+    ) -> Session:
+        """Return the conversation with an id; if there is none, begin one. Its first turn brings it into the database.
+
+        Args:
+            conversation_id: any text.
+            domain: the corpus that a new one is about.
+            configuration: that of the pipeline that begins it (`Pipeline.configuration`).
+            model: the name that a server gives to that pipeline.
+        """
+        if known := self.find(conversation_id):
+            return known
+        return self._keep(Session(conversation_id, domain, configuration=configuration or {}, model=model))
+
+    def open(
+        self,
+        conversation_id: str,
+        domain: str,
+        *,
+        configuration: Mapping[str, Any] | None = None,
+        model: str = "",
+    ) -> Session:
+        """Like `begin`; but a new one is in the database at once, for other processes and in lists."""
+        session = self.begin(conversation_id, domain, configuration=configuration, model=model)
+        if self._database and session.number is None:
+            with session.lock:
+                self._database.refresh(session)
+                if session.number is None:
+                    self._database.insert(session)
+        return session
+
+    def refresh(self, session: Session) -> None:
+        """Read what other processes have changed in a conversation. Hold its lock, and call it before each turn."""
+        if self._database:
+            self._database.refresh(session)
+
+    def append(self, session: Session, record: TurnRecord) -> None:
+        """Add a turn to a conversation. Hold its lock.
+
+        Raises:
+            ConversationChanged: it was continued, reset or deleted while the turn was answered; the turn is not added.
+        """
+        self._check_kept(session)
+        if self._database:
+            self._database.append(session, record)
+        session.add_turn(to_turn(record))
+        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+
+    def replace_last(self, session: Session, record: TurnRecord) -> None:
+        """Put another turn in the place of a conversation's last one. Hold its lock. Raises ConversationChanged."""
+        self._check_kept(session)
+        if self._database:
+            self._database.replace_last(session, record)
+        del session.history[-1:]
+        session.add_turn(to_turn(record))
+        session.stage_state.clear()  # stages may keep notes on the turn that is removed
+        session.attempt, session.updated = record.attempt, datetime.now(UTC)
+
+    def ids(self) -> builtins.list[str]:
+        """Return the ids of all conversations, in memory and in the database, sorted."""
+        kept = {info.id for info in self._database.list(None)} if self._database else set()
+        with self._guard:
+            return sorted({*self._in_memory, *kept})
+
+    def list(self, limit: int = 50, offset: int = 0) -> builtins.list[ConversationInfo]:
+        """List conversations that are in the database, or in memory where there is none; those used last come first."""
+        if self._database:
+            return self._database.list(limit, offset)
+        with self._guard:
+            sessions = sorted((session for session, _ in self._in_memory.values()), key=lambda each: each.updated)
+        return [session.describe() for session in reversed(sessions)][offset : offset + limit]
+
+    def records(self, conversation_id: str) -> builtins.list[TurnRecord]:
+        """Return the records of a conversation's turns, in their order; an empty list for an unknown id.
+
+        Raises:
+            ConfigError: there is no database. Memory keeps of a turn what later turns need, and no record.
+        """
+        if not self._database:
+            raise ConfigError("records are kept in a database alone: Conversations('conversations.db')")
+        return self._database.read_records(conversation_id)
+
+    def reset(self, conversation_id: str) -> None:
+        """Remove the turns of a conversation, which stays and begins anew; an unknown id has no effect."""
+        if self._database:
+            self._database.clear(conversation_id)
+        if session := self._forget(conversation_id):
+            self._keep(Session(session.id, session.domain, model=session.model, configuration=session.configuration))
+
+    def delete(self, conversation_id: str) -> None:
+        """Remove a conversation; an unknown id has no effect."""
+        if self._database:
+            self._database.delete(conversation_id)
+        self._forget(conversation_id)
+
+    def close(self) -> None:
+        """Close the connections to the database that no thread uses."""
+        if self._database:
+            self._database.close()
+
+    def _check_kept(self, session: Session) -> None:
+        if session.dropped:
+            raise ConversationChanged(session.id)
+
+    def _drop_unused(self) -> None:
+        """Drop the conversations that have been unused for too long from memory."""
+        now = time.monotonic()
+        while self._in_memory and self.ttl is not None:
+            oldest, (_, used) = next(iter(self._in_memory.items()))
+            if now - used <= self.ttl:
+                break
+            del self._in_memory[oldest]
+
+    def _keep(self, session: Session) -> Session:
+        """Keep a conversation in memory, and return it; where another thread was first, return the one that it kept."""
+        with self._guard:
+            return self._keep_in_memory(self._referenced.get(session.id) or session)
+
+    def _keep_in_memory(self, session: Session) -> Session:
+        """Put a conversation into memory as the most recently used one, and drop others beyond the limit."""
+        self._referenced[session.id] = session
+        self._in_memory[session.id] = (session, time.monotonic())
+        self._in_memory.move_to_end(session.id)
+        while self.limit is not None and len(self._in_memory) > self.limit:
+            self._in_memory.popitem(last=False)
+        return session
+
+    def _forget(self, conversation_id: str) -> Session | None:
+        """Drop a conversation; a turn that is in progress cannot be added to it any more."""
+        with self._guard:
+            session = self._referenced.pop(conversation_id, None)
+            self._in_memory.pop(conversation_id, None)
+            if session is not None:
+                session.dropped = True
+            return session
+
+
+def _open_database(database: Path | str) -> ConversationDatabase:
+    from convrag.turn.conversation_database import ConversationDatabase
+
+    return ConversationDatabase(database)

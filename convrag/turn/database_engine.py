@@ -1,0 +1,165 @@
+"""The connection to the database of conversations: a file of SQLite, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+
+from convrag.api.errors import ConfigError, ConversationsUnusable, MissingExtra
+from convrag.api.secrets import redact, redact_address
+from convrag.store.database import switch_to_wal
+from convrag.store.disk import describe_disk_error
+from convrag.store.forking import ForkAware
+from convrag.turn.conversation_tables import WrongTables, make_tables
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection as SqliteConnection
+
+BUSY_SECONDS = 30
+"""How long a statement waits for SQLite's lock, which another process may hold, and for a free connection."""
+
+_WRITES = "convrag_writes"
+_OTHER = "Choose another with a path of your own, or move this one away."
+
+
+class DatabaseEngine(ForkAware):
+    """Gives transactions on the database; safe across threads, processes and forks.
+
+    Args:
+        database: a path of SQLite's file, which is made where it is missing, with its folder, for its owner alone; or
+            an address as SQLAlchemy has it: "postgresql+psycopg://user@host/name", "sqlite:///file.db".
+
+    Raises:
+        ConfigError: it is no address of SQLite or PostgreSQL.
+        MissingExtra: the driver of PostgreSQL is not installed.
+        ConversationsUnusable: it cannot be opened, or is something else.
+    """
+
+    def __init__(self, database: Path | str) -> None:
+        self._url = _parse_address(database)
+        self._address = self._url.render_as_string(hide_password=False)
+        self.name = self._url.database or "" if self.is_sqlite else redact_address(self._address)
+        """What messages call it: the path, or the address without user and password."""
+        self._engine = self._make_engine()
+        super().__init__()
+        with self._explained():
+            if self.is_sqlite:
+                _create_file(Path(self.name))
+            with self.write() as connection:
+                make_tables(connection)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file."""
+        return self._url.get_backend_name() == "sqlite"
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """Begin a transaction that only reads. Raises ConversationsUnusable."""
+        with self._explained(), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable."""
+        with self._explained(), self._engine.execution_options(**{_WRITES: True}).begin() as connection:
+            yield connection
+
+    def make_error(self, problem: str) -> ConversationsUnusable:
+        """Make the error for a problem with this database; passwords do not appear in it."""
+        shown = redact(problem, address=None if self.is_sqlite else self._address)
+        return ConversationsUnusable(f"conversations in {self.name}: {shown}")
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of the database into one that says what to do."""
+        try:
+            yield
+        except WrongTables as error:
+            raise self.make_error(f"{error}. {_OTHER}") from None
+        except (SQLAlchemyError, OSError) as error:
+            raise self.make_error(self._describe(error)) from error
+
+    def _describe(self, error: BaseException) -> str:
+        """Say what a driver's error means, without the statement, which holds what was said."""
+        if self.is_sqlite and Path(self.name).is_dir():
+            return "this is a folder. Name a file in it, say conversations.db."
+        if disk := describe_disk_error(error, self.name):
+            return disk
+        reason = " ".join(str(getattr(error, "orig", None) or error).split())
+        if self.is_sqlite and ("not a database" in reason or "malformed" in reason or "no such" in reason):
+            return f"this is no sound database of conversations ({reason}). {_OTHER}"
+        return f"{reason}." if reason else f"{type(error).__name__}."
+
+    def _make_engine(self) -> Engine:
+        try:
+            if not self.is_sqlite:
+                return create_engine(self._url, hide_parameters=True, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)
+        except ImportError as error:
+            raise MissingExtra("psycopg", "convrag[postgres]", "a PostgreSQL database of conversations") from error
+        engine = create_engine(
+            self._url, hide_parameters=True, pool_timeout=BUSY_SECONDS, connect_args={"timeout": BUSY_SECONDS}
+        )
+        event.listen(engine, "connect", _set_up_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+        return engine
+
+    def _prepare_for_fork(self) -> None:
+        """Close idle connections: SQLite allows no child to use or close an inherited one."""
+        self._engine.dispose()
+
+    def _reset_in_child(self) -> None:
+        """Forget connections that threads of the parent use."""
+        self._engine.dispose(close=False)
+
+
+def _parse_address(database: Path | str) -> URL:
+    """Parse a path or an address. Raises ConfigError."""
+    text = str(database)
+    if "://" not in text:
+        if not text.strip():
+            raise ConfigError("conversations: name a file, as in conversations.db, or an address")
+        return URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
+    scheme = text.partition("://")[0]
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):  # its message repeats the address
+        raise ConfigError(f"conversations: {redact_address(text)} is no address that SQLAlchemy can read") from None
+    if url.get_backend_name() == "sqlite" and url.database and not url.query:
+        return URL.create("sqlite", database=str(Path(url.database).expanduser().absolute()))
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise ConfigError(
+        f"conversations: {scheme}://... cannot keep them; name a file, or postgresql+psycopg://user@host/database"
+    )
+
+
+def _create_file(path: Path) -> None:
+    """Create the file where it is missing; only its owner may read it. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _set_up_sqlite(connection: SqliteConnection, _: Any) -> None:
+    """Prepare a new connection. Writers do not keep readers out (WAL), and SQLAlchemy begins the transactions."""
+    connection.isolation_level = None
+    switch_to_wal(connection)
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    """Begin a transaction. One that writes takes the lock at once: two that read first could not both go on."""
+    writes = connection.get_execution_options().get(_WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
