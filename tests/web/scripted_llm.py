@@ -2,13 +2,15 @@
 
     python -m convrag task=serve plugins=[tests/web/scripted_llm.py] llm=scripted generator=direct
 
-It quotes the first sentences of two passages. What a question says decides how: "slowly" makes it write for twenty
+It quotes the first sentences of two passages, and counts the attempts. What a question says decides how: "slowly" makes it write for twenty
 seconds, "fail" lets it fail, and "hostile" lets it write HTML.
 """
 
 from __future__ import annotations
 
-from convrag import Completion, LLMError, Prompt, hookimpl
+from collections import Counter
+
+from convrag import Completion, Dataset, LLMError, Message, Prompt, Store, hookimpl
 from convrag.sdk.sentences import get_first_sentence
 from convrag.store.cancellation import sleep
 from convrag.store.streaming import current_listener
@@ -37,6 +39,10 @@ class ScriptedLLM(ExtractiveLLM):
         store: as for llm=extractive.
     """
 
+    def __init__(self, *, dataset: Dataset, store: Store) -> None:
+        super().__init__(dataset=dataset, store=store)
+        self._asked: Counter[tuple[Message, ...]] = Counter()
+
     def complete(self, prompt: Prompt) -> Completion:
         """Answer, or do what llm=extractive does. Raises LLMError for a question that says "fail"."""
         if prompt.task == "suggest":
@@ -46,19 +52,20 @@ class ScriptedLLM(ExtractiveLLM):
         question = str(prompt.inputs["question"])
         if "fail" in question:
             raise LLMError("the model is out of order")
-        text = _write_answer(question, prompt)
+        self._asked[prompt.messages] += 1
+        text = _write_answer(question, prompt, self._asked[prompt.messages])
         _send_pieces(text, 0.5 if "slowly" in question else 0.004)
         return Completion(text, 10, 10, model="scripted", cost_usd=0.0)
 
 
-def _write_answer(question: str, prompt: Prompt) -> str:
+def _write_answer(question: str, prompt: Prompt, attempt: int) -> str:
     if "hostile" in question:
         return HOSTILE_ANSWER
     quotes = [
         f"{get_first_sentence(item['text'].removeprefix(item['title']).strip())} [{item['number']}]"
         for item in prompt.inputs["evidence"][:2]
     ]
-    again = [f"Attempt {prompt.attempt + 1}."] if prompt.attempt else []
+    again = [f"Attempt {attempt}."] if attempt > 1 else []
     return " ".join([*again, *quotes])
 
 

@@ -33,6 +33,10 @@ class Page {
     });
     const middle = make("div", { class: "middle" }, this.header.element, this.banner.element, this.main, this.composer.element);
     document.body.append(this.side.element, middle, this.panel.element, this.side.drawer, this.inside.element);
+    document.querySelector(".skip").addEventListener("click", (event) => {
+      event.preventDefault(); // the address says which conversation is shown
+      this.main.focus();
+    });
     addEventListener("hashchange", () => this.show());
     addEventListener("popstate", () => this.show());
   }

@@ -21,7 +21,7 @@ export class Composer {
     });
     const frame = make("div", { class: "composer-frame" }, label, this.input, this.send, this.stop);
     const hint = make("p", { class: "hint keys", "aria-hidden": "true" }, "Enter sends, Shift+Enter begins a new line");
-    this.element = make("div", { class: "composer" }, frame, hint);
+    this.element = make("section", { class: "composer", "aria-label": "Ask" }, frame, hint);
   }
 
   /** While an answer is written there is a button that stops it; the next question can be typed meanwhile. */

@@ -11,8 +11,8 @@ export class Side {
   /** @param {HTMLElement} list of conversations */
   constructor(list) {
     const begin = make("a", { href: formatRoute([]), class: "button new" }, "New conversation");
-    this.navigation = make("nav", { "aria-label": "Conversations" }, begin, list);
-    this.content = make("div", { class: "side-content" }, make("p", { class: "brand" }, "convrag"), this.navigation, makeThemeField());
+    const brand = make("p", { class: "brand" }, "convrag");
+    this.content = make("nav", { class: "side-content", "aria-label": "Conversations" }, brand, begin, list, makeThemeField());
     this.element = make("div", { class: "side" });
     this.drawer = make("dialog", { class: "drawer", "aria-label": "Conversations" });
     this.drawer.addEventListener("click", ({ target }) => {
