@@ -9,8 +9,11 @@ setup(
     packages=[*kernel, "convrag.conf", *plugins],
     package_dir={"convrag.conf": "conf", **{name: "plugins/" + name.replace(".", "/") for name in plugins}},
     package_data={
-        "convrag": ["py.typed"],
+        "convrag": ["py.typed", "sdk/*.jinja"],
         "convrag.conf": ["*.yaml", "**/*.yaml"],
-        **{name: ["*.jinja", "*.yaml", "sample/**", "templates/**", "page/**", "view/**"] for name in plugins},
+        **{
+            name: ["*.jinja", "*.yaml", "sample/**", "templates/**", "page/**", "view/**", "docs/**"]
+            for name in plugins
+        },
     },
 )

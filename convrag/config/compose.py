@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_module
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, open_dict
@@ -104,14 +106,39 @@ def compose(*overrides: str) -> DictConfig:
 
 def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
     """Like `compose`, with what messages need to speak of the choices as they were typed."""
+    prepared = _prepare(overrides)
+    with _composing, initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
+        return _compose(prepared, CONFIG_NAME)
+
+
+def compose_with(*overrides: str) -> tuple[DictConfig, Command]:
+    """The configuration of the command that Hydra is carrying out, with more overrides; the later of two wins.
+
+    Files are looked for where that command looks for them (--config-dir, --config-name). Outside of Hydra, the same as
+    `compose_command`, which raises what this does.
+    """
+    if not HydraConfig.initialized() or not GlobalHydra.instance().is_initialized():
+        return compose_command(*overrides)
+    hydra = HydraConfig.get()
+    prepared = _prepare([*hydra.overrides.task, *overrides])
+    with _composing:
+        return _compose(prepared, hydra.job.config_name)
+
+
+def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
+    """Load the plugin files that overrides name, and return the overrides as Hydra reads them. Raises ConfigError."""
     refuse_secrets_in_command(overrides)
     configure(files_in_overrides(overrides))
-    overrides = tuple(translate_overrides(overrides, plugins.load().registry))
-    check_choices(overrides, plugins.load().registry)
-    with _composing, explained(plugins.load().registry, overrides):
+    translated = tuple(translate_overrides(overrides, plugins.load().registry))
+    check_choices(translated, plugins.load().registry)
+    return translated
+
+
+def _compose(overrides: tuple[str, ...], config_name: str) -> tuple[DictConfig, Command]:
+    """Compose with the search path of the Hydra that is initialized."""
+    with explained(plugins.load().registry, overrides):
         files_read.clear()
-        with initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
-            config = hydra_compose(CONFIG_NAME, list(overrides), return_hydra_config=True)
+        config = hydra_compose(config_name, list(overrides), return_hydra_config=True)
         command = Command(overrides, {**config.hydra.runtime.choices})
         refuse_secrets(config)
         with open_dict(config):

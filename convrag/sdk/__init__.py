@@ -6,7 +6,7 @@
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of English texts.
 * `clauses`: shortens sentences by whole clauses.
-* `citations`: checks the citations of an answer.
+* `citations`: finds and checks the citations of an answer.
 * `fusion`: reciprocal rank fusion.
 * `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.
@@ -21,5 +21,6 @@
 * `remaining_time`: how long a grid will take yet, and seconds in words.
 * `console`: the console that everything is printed on.
 * `markdown`: text of others in Markdown, and tables.
+* `follow_ups`: follow-up questions that a language model suggests.
 * `retry_after`: the HTTP header Retry-After.
 """

@@ -1,9 +1,9 @@
-"""Checks the citations of an answer: `[1]`, `[1, 2]` and `[1][2]` must be numbers of passages that were shown."""
+"""The citations of an answer: `[1]`, `[1, 2]` and `[1][2]`, which must be numbers of passages that were shown."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 # Code is matched first and stays unchanged: `items[0]` is no citation.
@@ -12,12 +12,27 @@ _CODE_OR_CITATION = re.compile(
 )
 
 
+class CitationMark(NamedTuple):
+    """A mark in a text: `text[start:end]` is "[1]" or "[1, 2]", which cites these numbers."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
+
 class CheckedCitations(NamedTuple):
     """A text with valid citations only, the cited ids in order of first mention, and the number of those removed."""
 
     text: str
     citations: tuple[str, ...]
     removed: int
+
+
+def find_citations(text: str) -> Iterator[CitationMark]:
+    """Find the citations in a text, in order: "[1]" and "[2, 3]", but not "[0]" in "[1], [2, 3]: `items[0]`"."""
+    for match in _CODE_OR_CITATION.finditer(text):
+        if match["numbers"] is not None:
+            yield CitationMark(match.start() + len(match["gap"]), match.end(), tuple(_find_numbers(match["numbers"])))
 
 
 def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:

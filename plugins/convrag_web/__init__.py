@@ -5,3 +5,11 @@
 * `report`: report.html of a run, of a grid and of a comparison.
 * `view`: how a turn is shown, in the chat page and in the reports.
 """
+
+from convrag import Register, hookimpl
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register the task."""
+    register("task", "serve", "convrag_web.server.task:ServeTask")

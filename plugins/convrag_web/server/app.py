@@ -1,0 +1,84 @@
+"""The application: its routes, and what stands before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from convrag import Conversations, __version__
+from convrag_web.server import completions, conversations_api, docs_page, health, static_files
+from convrag_web.server.access import AccessCheck
+from convrag_web.server.conversation_turns import ConversationTurns
+from convrag_web.server.errors import install_error_handlers
+from convrag_web.server.request_limits import RequestLimits
+from convrag_web.server.security_headers import SecureReplies
+from convrag_web.server.served_models import ServedModels
+from convrag_web.server.server_metrics import ServerMetrics
+from convrag_web.server.turn_runner import TurnRunner
+
+DESCRIPTION = (
+    "Conversations over passages, with citations. /v1 is OpenAI's chat protocol, which keeps nothing; /api keeps "
+    "conversations. Every error is OpenAI's object."
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a server; `ServeTask` explains them."""
+
+    workers: int = 64
+    queue: int = 256
+    timeout: float = 300.0
+    max_body: int = 1_000_000
+    max_messages: int = 2000
+    max_characters: int = 100_000
+
+
+@dataclass(frozen=True)
+class Access:
+    """Who may ask; `AccessCheck` explains it."""
+
+    token: str = ""
+    hosts: Sequence[str] | None = None
+    origins: Sequence[str] = ()
+
+
+def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
+    """Make the application that serves these models, and keeps their conversations."""
+    metrics = ServerMetrics()
+    runner = TurnRunner(workers=limits.workers, queue=limits.queue, seconds=limits.timeout, metrics=metrics)
+    app = FastAPI(
+        title="convrag",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    install_error_handlers(app)
+    app.include_router(completions.make_router(models, runner, limits.max_messages, limits.max_characters))
+    app.include_router(conversations_api.make_models_router(models))
+    turns = ConversationTurns(conversations, models, runner)
+    app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
+    app.include_router(health.make_router(metrics))
+    app.include_router(docs_page.make_router())
+    app.include_router(static_files.make_router())
+    return _guard(app, limits, access)
+
+
+def _guard(app: ASGIApp, limits: Limits, access: Access) -> ASGIApp:
+    """Put the checks before an application, the innermost first."""
+    app = RequestLimits(app, max_body=limits.max_body)
+    app = AccessCheck(app, token=access.token, hosts=access.hosts, origins=access.origins)
+    if access.origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=list(access.origins),
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return SecureReplies(app)

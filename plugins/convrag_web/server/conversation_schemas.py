@@ -1,0 +1,90 @@
+"""What the API below /api sends and gets, for the checks of requests and for the OpenAPI description."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+
+from fastapi import Path, Query
+from pydantic import BaseModel, Field, create_model
+
+from convrag.api.record_rows import RecordRow
+from convrag_web.server.openai_requests import FilledText, Text
+
+ConversationId = Annotated[str, Path(description="the conversation's id")]
+TurnNumber = Annotated[int, Path(ge=1, description="of the turn, counted from 1")]
+ListLimit = Annotated[int, Query(ge=1, le=1000, description="conversations at most")]
+ListOffset = Annotated[int, Query(ge=0, le=2**31, description="of the first one")]
+ExportFormat = Annotated[Literal["markdown", "json"], Query(description="of the file")]
+
+
+class ServedModelInfo(BaseModel):
+    """A model: its overrides behind the command's own, its corpora, its llm, and questions of its data set to try."""
+
+    id: str
+    overrides: list[str]
+    domains: list[str]
+    llm: str
+    examples: list[str]
+
+
+class ServedModelList(BaseModel):
+    """All models; the first is the default."""
+
+    models: list[ServedModelInfo]
+
+
+class ConversationInfo(BaseModel):
+    """A conversation. Its title is its first question, cut; it is empty before that."""
+
+    id: str
+    title: str
+    model: str
+    domain: str
+    turns: int
+    created: datetime
+    updated: datetime
+
+
+class ConversationList(BaseModel):
+    """Conversations, the one that was used last first."""
+
+    conversations: list[ConversationInfo]
+
+
+class WholeConversation(ConversationInfo):
+    """A conversation with the records of its turns."""
+
+    records: list[RecordRow]
+
+
+class NewConversation(BaseModel):
+    """A conversation to begin."""
+
+    model: str
+    domain: Text | None = Field(None, description="the corpus that it is about, where the model has several")
+
+
+class TurnRequest(BaseModel):
+    """A question to answer."""
+
+    question: FilledText
+    query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
+
+
+class RegenerateRequest(BaseModel):
+    """The last question, to be answered again."""
+
+    query: FilledText | None = Field(None, description="what to search for instead of a rewrite of the question")
+
+
+class Suggestions(BaseModel):
+    """Questions to ask next."""
+
+    questions: list[str]
+
+
+def new_conversation_class(models: Sequence[str]) -> type[NewConversation]:
+    """The class of requests for a conversation with one of these models; the first is the default."""
+    return create_model("NewConversation", __base__=NewConversation, model=(Literal[tuple(models)], models[0]))

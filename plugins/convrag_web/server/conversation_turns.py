@@ -1,0 +1,105 @@
+"""Turns of conversations that are kept: which model a conversation goes on with, and one turn of each at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from weakref import WeakValueDictionary
+
+from convrag import Conversations, OtherConfiguration, TurnRecord
+from convrag.turn.configuration import find_differences
+from convrag.turn.session import Session
+from convrag_web.server.errors import RequestError
+from convrag_web.server.served_models import ServedModel, ServedModels
+from convrag_web.server.turn_runner import Emit, RunningTurn, StageFinished, TurnRunner
+
+BUSY_SECONDS = 10.0
+"""How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""
+
+
+class ConversationTurns:
+    """Finds conversations, and takes their turns.
+
+    Args:
+        conversations: keeps them.
+        models: by name.
+        runner: runs the turns.
+    """
+
+    def __init__(self, conversations: Conversations, models: ServedModels, runner: TurnRunner) -> None:
+        self.conversations = conversations
+        self._models = models
+        self._runner = runner
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def find(self, id: str) -> Session:
+        """Return a conversation. Raises RequestError where there is none."""
+        if (session := self.conversations.get(id)) is None:
+            raise RequestError(404, "there is no such conversation", code="not_found")
+        return session
+
+    def find_model(self, session: Session) -> ServedModel:
+        """Return the model that a conversation was begun with: by its name, or the one with the same configuration.
+
+        Raises:
+            OtherConfiguration: none of the models has its configuration.
+        """
+        if session.model in self._models:
+            return self._models[session.model]
+        differences = []
+        for model in self._models.values():
+            differences = find_differences(session.configuration, model.pipeline.configuration)
+            if not differences:
+                return model
+        raise OtherConfiguration(session.id, differences)
+
+    async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
+        """Start the next turn. Raises RequestError, OtherConfiguration."""
+
+        def take_turn(model: ServedModel, emit: Emit) -> TurnRecord:
+            return model.pipeline.turn(id, question, query=query, listener=emit, watch=_watch_with(emit))
+
+        return await self._start(id, take_turn)
+
+    async def regenerate(self, id: str, query: str | None) -> RunningTurn:
+        """Start to answer the last question again. Raises RequestError, OtherConfiguration."""
+
+        def take_turn(model: ServedModel, emit: Emit) -> TurnRecord:
+            return model.pipeline.regenerate(id, query=query, listener=emit, watch=_watch_with(emit))
+
+        return await self._start(id, take_turn)
+
+    @asynccontextmanager
+    async def hold(self, id: str) -> AsyncIterator[None]:
+        """Let no turn of a conversation begin during the block. Raises RequestError where one is in progress."""
+        lock = await self._acquire(id)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    async def _start(self, id: str, take_turn: Callable[[ServedModel, Emit], TurnRecord]) -> RunningTurn:
+        lock = await self._acquire(id)
+        try:
+            session = await asyncio.to_thread(self.find, id)
+            model = self.find_model(session)
+        except BaseException:
+            lock.release()
+            raise
+        return await self._runner.start(model.name, partial(take_turn, model), on_end=lock.release)
+
+    async def _acquire(self, id: str) -> asyncio.Lock:
+        lock = self._locks.setdefault(id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(BUSY_SECONDS):
+                await lock.acquire()
+        except TimeoutError:
+            text = "a turn of this conversation is in progress; ask again when it has ended"
+            raise RequestError(409, text, code="conversation_busy") from None
+        return lock
+
+
+def _watch_with(emit: Emit) -> Callable[[str, TurnRecord], None]:
+    return lambda stage, record: emit(StageFinished(stage, record))

@@ -1,0 +1,162 @@
+"""Conversations that are kept: the API below /api."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import datetime
+from secrets import token_hex
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from convrag import TurnRecord
+from convrag.turn.session import Session
+from convrag_web.server import conversation_schemas as schemas
+from convrag_web.server.conversation_export import format_export
+from convrag_web.server.conversation_turns import ConversationTurns
+from convrag_web.server.errors import ERRORS, RequestError
+from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
+from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
+from convrag_web.server.message_history import check_length
+from convrag_web.server.served_models import ServedModels
+from convrag_web.server.turn_runner import RunningTurn, StageFinished
+
+_ONE = "/{conversation_id:path}"
+_SAME_QUERY = schemas.RegenerateRequest()
+
+
+def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
+    """Make the routes.
+
+    Args:
+        models: by name.
+        turns: of the conversations.
+        max_characters: that a question may have.
+    """
+    router = APIRouter(
+        prefix="/api/conversations", route_class=StrictJsonRoute, responses=ERRORS, tags=["Conversations"]
+    )
+    conversations = turns.conversations
+    NewConversation = schemas.new_conversation_class(list(models))
+    first_model = NewConversation()
+
+    @router.get("", response_model=schemas.ConversationList)
+    def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
+        """List conversations, the one that was used last first."""
+        found = conversations.list(limit, offset)
+        return JsonReply({"conversations": [_describe(info) for info in found]})
+
+    @router.post("", status_code=201, response_model=schemas.ConversationInfo)
+    def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
+        """Begin a conversation with a model."""
+        model = models.find(request.model)
+        domain = model.choose_domain(request.domain)
+        id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
+        session = conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
+        return JsonReply(_describe(session.describe()), status_code=201)
+
+    @router.post(_ONE + "/turns", **EVENTS)
+    async def ask(conversation_id: schemas.ConversationId, request: schemas.TurnRequest) -> Response:
+        """Answer a question. The events are `stage` after each stage, `piece` of the answer, at the end `record`."""
+        for name, text in (("question", request.question), ("query", request.query or "")):
+            check_length(text, name, max_characters)
+        return await _stream(await turns.ask(conversation_id, request.question, request.query))
+
+    @router.post(_ONE + "/regenerate", **EVENTS)
+    async def regenerate(
+        conversation_id: schemas.ConversationId,
+        request: schemas.RegenerateRequest = _SAME_QUERY,
+    ) -> Response:
+        """Answer the last question again, with the events of a turn; the new turn takes the place of the last one."""
+        check_length(request.query or "", "query", max_characters)
+        return await _stream(await turns.regenerate(conversation_id, request.query))
+
+    @router.get(_ONE + "/turns/{number}", response_model=schemas.RecordRow)
+    def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
+        """Show the record of a turn."""
+        turns.find(conversation_id)
+        records = conversations.records(conversation_id)
+        if number > len(records):
+            raise RequestError(404, "there is no such turn", code="not_found")
+        return JsonReply(records[number - 1].to_dict())
+
+    @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
+    def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
+        """Suggest questions to ask next, by the model's llm; none where it cannot, as llm=extractive."""
+        model = turns.find_model(turns.find(conversation_id))
+        records = conversations.records(conversation_id)
+        return JsonReply({"questions": model.suggest(records[-1]) if records else []})
+
+    @router.post(_ONE + "/reset", status_code=204)
+    async def reset(conversation_id: schemas.ConversationId) -> Response:
+        """Remove the turns of a conversation."""
+        async with turns.hold(conversation_id):
+            await asyncio.to_thread(turns.find, conversation_id)
+            await asyncio.to_thread(conversations.reset, conversation_id)
+        return Response(status_code=204)
+
+    @router.get(_ONE + "/export", response_class=Response)
+    def export(conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown") -> Response:
+        """Download a conversation as Markdown or as JSON."""
+        return format_export(_show(turns.find(conversation_id)), conversations.records(conversation_id), format)
+
+    @router.get(_ONE, response_model=schemas.WholeConversation)
+    def show_conversation(conversation_id: schemas.ConversationId) -> Response:
+        """Show a conversation with the records of its turns."""
+        session = turns.find(conversation_id)
+        records = conversations.records(conversation_id)
+        return JsonReply(_show(session) | {"records": [record.to_dict() for record in records]})
+
+    @router.delete(_ONE, status_code=204)
+    async def delete(conversation_id: schemas.ConversationId) -> Response:
+        """Remove a conversation."""
+        async with turns.hold(conversation_id):
+            await asyncio.to_thread(turns.find, conversation_id)
+            await asyncio.to_thread(conversations.delete, conversation_id)
+        return Response(status_code=204)
+
+    return router
+
+
+def make_models_router(models: ServedModels) -> APIRouter:
+    """Make the route that lists the models."""
+    router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
+
+    @router.get("/models", response_model=schemas.ServedModelList)
+    def list_models() -> Response:
+        """List the models, each with what belongs to it; the first is the default."""
+        return JsonReply({"models": [model.describe() for model in models.values()]})
+
+    return router
+
+
+async def _stream(turn: RunningTurn) -> TurnStream:
+    return await start_stream(turn, _format_events(turn), "error")
+
+
+async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
+    async for event in turn.events():
+        if event is None:
+            yield PING
+        elif isinstance(event, str):
+            yield format_event({"text": event}, "piece")
+        elif isinstance(event, StageFinished):
+            yield format_event({"stage": event.stage, "record": event.record.to_dict()}, "stage")
+        elif isinstance(event, TurnRecord):
+            yield format_event(event.to_dict(), "record")
+
+
+def _show(session: Session) -> dict[str, Any]:
+    return _describe(session.describe())
+
+
+def _describe(info: Any) -> dict[str, Any]:
+    return {
+        "id": info.id,
+        "title": info.title,
+        "model": info.model,
+        "domain": info.domain,
+        "turns": info.turns,
+        "created": info.created.isoformat(),
+        "updated": info.updated.isoformat(),
+    }

@@ -1,0 +1,175 @@
+"""Errors over HTTP: every one is OpenAI's object `{"error": {"message", "type", "param", "code"}}`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from convrag import ConfigError, ConversationChanged, ConvragError, OtherConfiguration, RunStopped
+from convrag.api.secrets import redact
+from convrag_web.server.json_reply import JsonReply
+
+log = logging.getLogger("convrag.serve")
+
+
+class ErrorBody(BaseModel):
+    """What went wrong: a sentence, OpenAI's kind of error, the field at fault, and a fixed name for programs."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorReply(BaseModel):
+    """The body of every reply that is an error."""
+
+    error: ErrorBody
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {"4XX": {"model": ErrorReply}, "5XX": {"model": ErrorReply}}
+"""The errors of a route, for the OpenAPI description."""
+
+_RETRIED = frozenset({408, 409, 429})
+"""Beside those from 500, the statuses after which OpenAI's clients send a request again unless they are told not to."""
+
+
+class RequestError(Exception):
+    """An error that a client is told.
+
+    Args:
+        status: the HTTP status.
+        message: a sentence.
+        type: OpenAI's kind of error; by default the client's fault below 500, else the server's.
+        param: the field at fault ("messages.0.content").
+        code: a fixed name for programs.
+        retry_after: seconds after which the same request may succeed; None where it should not be sent again.
+        headers: further headers of the reply.
+    """
+
+    def __init__(
+        self,
+        status: int,
+        message: str,
+        *,
+        type: str = "",
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: int | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.message = redact(message)
+        self.type = type or ("invalid_request_error" if status < 500 else "server_error")
+        self.param = param
+        self.code = code
+        self.headers = dict(headers or {})
+        if retry_after is not None:
+            self.headers["Retry-After"] = str(retry_after)
+        elif status in _RETRIED or status >= 500:
+            self.headers["x-should-retry"] = "false"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The body of the reply."""
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+    def to_reply(self) -> JsonReply:
+        """The whole reply."""
+        return JsonReply(self.to_dict(), status_code=self.status, headers=self.headers)
+
+
+def describe_failure(error: BaseException) -> RequestError:
+    """What a client is told of an error that a turn or a request raised; an unexpected one is logged."""
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, RunStopped):
+        return RequestError(429, str(error), type="insufficient_quota", code="run_stopped")
+    if isinstance(error, OtherConfiguration):
+        return RequestError(409, str(error), code="other_configuration")
+    if isinstance(error, ConversationChanged):
+        return RequestError(409, str(error), code="conversation_changed")
+    if isinstance(error, ConfigError):
+        return RequestError(400, str(error))
+    if isinstance(error, ConvragError):
+        log.error("%s", error)
+        return RequestError(503, str(error), code="unavailable")
+    log.error("this should not have happened: %s: %s", type(error).__name__, error, exc_info=error)
+    return make_internal_error()
+
+
+def make_internal_error() -> RequestError:
+    """What a client is told of a mistake of ours."""
+    return RequestError(500, "the server made a mistake; its log says more", code="internal_error")
+
+
+def describe_invalid_request(problems: RequestValidationError) -> RequestError:
+    """The innermost problem of a request that does not fit the description of the API."""
+    places = [[str(part) for part in each["loc"][1:] if _is_field(part)] for each in problems.errors()]
+    place, problem = max(zip(places, problems.errors(), strict=True), key=lambda each: len(each[0]))
+    param = ".".join(place)
+    if param == "model":
+        text = "there is no such model; GET /v1/models lists them"
+        return RequestError(404, text, param="model", code="model_not_found")
+    if place and place[0] in UNSUPPORTED:
+        text = f"{place[0]}: {UNSUPPORTED[place[0]]}"
+        return RequestError(400, text, param=param, code="unsupported_parameter")
+    if problem["type"] == "union_tag_invalid":
+        text = f"{param}: no role but system, developer, user and assistant is supported"
+        return RequestError(400, text, param=param, code="unsupported_parameter")
+    if "content" in place and place[-1] == "type":
+        text = f"{param}: no part of a content but text is supported"
+        return RequestError(400, text, param=param, code="unsupported_parameter")
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
+
+
+UNSUPPORTED = {
+    "n": "one answer is given to a question: leave n out",
+    "tools": "tools are not supported",
+    "functions": "functions are not supported",
+    "response_format": "answers are text: no other format is supported",
+    "logprobs": "probabilities of tokens are not supported",
+    "top_logprobs": "probabilities of tokens are not supported",
+    "audio": "audio is not supported",
+    "modalities": "answers are text: no other modality is supported",
+}
+"""Fields of OpenAI's protocol that are refused, since ignoring them would give another reply than was asked for."""
+
+_UNION_MEMBERS = frozenset({"str", "user", "assistant", "system", "developer"})
+
+
+def _is_field(part: object) -> bool:
+    """Whether a part of a place is the name of a field or a number in a list, and none of pydantic's for a union."""
+    return isinstance(part, int) or (str(part).isidentifier() and part not in _UNION_MEMBERS)
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Let every error of an application be OpenAI's object."""
+
+    async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
+        reply = RequestError(error.status_code, str(error.detail), code=code, headers=error.headers)
+        return reply.to_reply()
+
+    async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
+        return describe_invalid_request(error).to_reply()
+
+    async def handle_failure(request: Request, error: Exception) -> JsonReply:
+        return describe_failure(error).to_reply()
+
+    async def handle_mistake(request: Request, error: Exception) -> JsonReply:
+        return make_internal_error().to_reply()  # `SecureReplies` logs it: it is raised again
+
+    app.add_exception_handler(Exception, handle_mistake)
+    app.add_exception_handler(HTTPException, handle_http_error)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    for kind in (RequestError, ConvragError):
+        app.add_exception_handler(kind, handle_failure)

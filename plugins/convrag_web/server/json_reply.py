@@ -1,0 +1,53 @@
+"""JSON in requests and replies, as its standard has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from convrag.store.strict_json import format_json, parse_json
+from convrag.store.surrogates import mend_surrogates
+
+
+def encode_json(value: Any) -> bytes:
+    """Plain data as JSON in UTF-8: NaN becomes null, half a surrogate pair U+FFFD."""
+    return mend_surrogates(format_json(value)).encode()
+
+
+class JsonReply(Response):
+    """A reply in JSON."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Format the body."""
+        return encode_json(content)
+
+
+class StrictJsonRequest(Request):
+    """A request whose body is read as strict JSON: no NaN, no endless numbers, no depth that exhausts the stack."""
+
+    async def json(self) -> Any:
+        """Parse the body. Raises HTTPException."""
+        try:
+            return parse_json(await self.body())
+        except ValueError as error:
+            raise HTTPException(400, f"the body is no JSON: {error}") from error
+
+
+class StrictJsonRoute(APIRoute):
+    """A route whose requests are `StrictJsonRequest`s."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """The handler of the route."""
+        handle = super().get_route_handler()
+
+        async def handle_strictly(request: Request) -> Response:
+            return await handle(StrictJsonRequest(request.scope, request.receive))
+
+        return handle_strictly

@@ -1,0 +1,179 @@
+"""The replies of OpenAI's chat protocol: models, completions, and the chunks of streamed ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from convrag import TurnRecord
+from convrag_web.server.url_citations import list_annotations
+
+
+class Model(BaseModel):
+    """A model: a named configuration."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(BaseModel):
+    """All models; the first is the default."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+class UrlCitation(BaseModel):
+    """A passage that is cited, and where: characters of the answer, the end exclusive."""
+
+    start_index: int
+    end_index: int
+    title: str
+    url: str
+
+
+class Annotation(BaseModel):
+    """A citation in an answer."""
+
+    type: Literal["url_citation"]
+    url_citation: UrlCitation
+
+
+class AnswerMessage(BaseModel):
+    """The answer."""
+
+    role: Literal["assistant"]
+    content: str
+    refusal: None
+    annotations: list[Annotation]
+
+
+class Choice(BaseModel):
+    """The only choice."""
+
+    index: int
+    message: AnswerMessage
+    logprobs: None
+    finish_reason: Literal["stop", "length", "content_filter"]
+
+
+class TokenDetails(BaseModel):
+    """Of the tokens of the prompts, those that a provider had cached."""
+
+    cached_tokens: int
+
+
+class CompletionUsage(BaseModel):
+    """The tokens of all calls of the turn, those of the rewriter included."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: TokenDetails
+
+
+class Completion(BaseModel):
+    """An answer. `convrag` is the whole record of the turn, where the request asks for it."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: CompletionUsage
+    convrag: dict[str, Any] | None = None
+
+
+def format_models(names: Sequence[str], created: int) -> dict[str, Any]:
+    """The list of models."""
+    return {"object": "list", "data": [format_model(name, created) for name in names]}
+
+
+def format_model(name: str, created: int) -> dict[str, Any]:
+    """A model."""
+    return {"id": name, "object": "model", "created": created, "owned_by": "convrag"}
+
+
+class CompletionFormat:
+    """Formats the reply to one request.
+
+    Args:
+        id: of the completion.
+        model: its name.
+        record: whether the reply is to have the record of the turn.
+        usage: whether a streamed reply is to tell the tokens, in a chunk of its own.
+    """
+
+    def __init__(self, id: str, model: str, *, record: bool, usage: bool) -> None:
+        self._head = {"id": id, "created": int(time.time()), "model": model}
+        self._with_record = record
+        self._with_usage = usage
+
+    def format_whole(self, record: TurnRecord) -> dict[str, Any]:
+        """The reply at once."""
+        text = record.answer.text
+        message = {"role": "assistant", "content": text, "refusal": None}
+        choice = {
+            "index": 0,
+            "message": message | {"annotations": list_annotations(text, record)},
+            "logprobs": None,
+            "finish_reason": _find_reason(record),
+        }
+        reply = self._head | {"object": "chat.completion", "choices": [choice], "usage": count_tokens(record)}
+        return reply | self._format_record(record)
+
+    def format_start(self) -> dict[str, Any]:
+        """The first chunk."""
+        return self._format_chunk({"role": "assistant", "content": "", "refusal": None})
+
+    def format_piece(self, text: str) -> dict[str, Any]:
+        """The chunk of a piece of the answer."""
+        return self._format_chunk({"content": text})
+
+    def list_last(self, text: str, record: TurnRecord) -> list[dict[str, Any]]:
+        """The chunks after the last piece: annotations, the end with the record, and the tokens, where asked for.
+
+        Args:
+            text: all pieces.
+            record: of the turn.
+        """
+        chunks = []
+        if annotations := list_annotations(text, record):
+            chunks.append(self._format_chunk({"annotations": annotations}))
+        chunks.append(self._format_chunk({}, _find_reason(record)) | self._format_record(record))
+        if self._with_usage:
+            chunks.append(self._format_chunk({}) | {"choices": [], "usage": count_tokens(record)})
+        return chunks
+
+    def _format_chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+        choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
+        chunk = self._head | {"object": "chat.completion.chunk", "choices": [choice]}
+        return chunk | ({"usage": None} if self._with_usage else {})
+
+    def _format_record(self, record: TurnRecord) -> dict[str, Any]:
+        return {"convrag": record.to_dict()} if self._with_record else {}
+
+
+def count_tokens(record: TurnRecord) -> dict[str, Any]:
+    """The usage of a turn in OpenAI's form."""
+    usage = record.usage.values()
+    prompt, completion = sum(each.prompt_tokens for each in usage), sum(each.completion_tokens for each in usage)
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "total_tokens": prompt + completion,
+        "prompt_tokens_details": {"cached_tokens": sum(each.cached_tokens for each in usage)},
+    }
+
+
+def _find_reason(record: TurnRecord) -> str:
+    """Why the answer ends where it does, as its language model said."""
+    usage = record.usage.get("generator")
+    if usage and usage.filtered:
+        return "content_filter"
+    return "length" if usage and usage.cut else "stop"

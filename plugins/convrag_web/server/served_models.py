@@ -1,0 +1,211 @@
+"""The models of a server: named configurations, whose equal stages are shared.
+
+task.models='{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}'     overrides behind the command's own
+task.models=mine/seed                                                    a preset for each YAML file of a folder
+"""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hydra.core.hydra_config import HydraConfig
+
+from convrag import (
+    LLM,
+    ConfigError,
+    Conversations,
+    ConvragError,
+    Dataset,
+    Pipeline,
+    PromptTemplate,
+    Question,
+    TurnRecord,
+)
+from convrag.api.secrets import redact
+from convrag.config.compose import compose_with, settings_of
+from convrag.config.variants import variants
+from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.turn.turn import TurnOptions
+from convrag.turn.wiring import Wiring
+from convrag_web.server.errors import RequestError
+from convrag_web.server.turn_runner import Emit
+
+log = logging.getLogger("convrag.serve")
+
+DEFAULT_NAME = "convrag"
+"""The only model, where none is named: the command's own configuration."""
+
+_EXAMPLES = 3
+"""How many questions of the data set are offered to begin with."""
+
+
+class ModelOptions(NamedTuple):
+    """What holds for all models: the corpus that questions are about where a request names none, and how many
+    follow-up questions are suggested.
+    """
+
+    domain: str | None = None
+    suggestions: int = 3
+
+
+class ServedModel:
+    """A model: a pipeline with its name.
+
+    Args:
+        name: of the model.
+        overrides: that make it differ from the command's own configuration.
+        wiring: of its stages.
+        conversations: keeps the conversations of all models.
+        options: of all models.
+
+    Raises:
+        ConfigError: the domain is none of the model's, or a stage cannot be built.
+    """
+
+    def __init__(
+        self, name: str, overrides: Sequence[str], wiring: Wiring, pipeline: Pipeline, options: ModelOptions
+    ) -> None:
+        self.name = name
+        self.overrides = tuple(overrides)
+        self.pipeline = pipeline
+        self._llm: LLM = wiring.get("llm")
+        self._llm_name = wiring.describe_choice("llm").partition("=")[2]
+        self._dataset: Dataset = wiring.get("dataset")
+        self._options = options
+        self._template = PromptTemplate("suggest", package="convrag.sdk")
+        if options.domain is not None and options.domain not in pipeline.domains:
+            raise ConfigError(f"task.domain={options.domain}: the data set has {', '.join(pipeline.domains)}")
+
+    def choose_domain(self, wanted: str | None) -> str:
+        """The corpus that a question is about. Raises RequestError where it is unknown, or has to be named."""
+        domains = self.pipeline.domains
+        chosen = wanted or self._options.domain or (domains[0] if len(domains) == 1 else None)
+        if chosen in domains:
+            return chosen
+        problem = f"domain: {chosen!r} does not exist" if chosen else "domain: name a corpus"
+        raise RequestError(400, f"{problem}; model {self.name!r} has {', '.join(domains)}", param="domain")
+
+    def describe(self) -> dict[str, Any]:
+        """What a list of models says of it."""
+        return {
+            "id": self.name,
+            "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
+            "domains": list(self.pipeline.domains),
+            "llm": self._llm_name,
+            "examples": self._list_examples(),
+        }
+
+    def _list_examples(self) -> list[str]:
+        """The first questions of some conversations of the data set; none where it cannot be read."""
+        try:
+            first = islice(self._dataset.conversations(), _EXAMPLES)
+            return [conversation.turns[0].question for conversation in first if conversation.turns]
+        except ConvragError as error:
+            log.info("model %s has no examples: %s", self.name, error)
+            return []
+
+    def suggest(self, record: TurnRecord) -> list[str]:
+        """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""
+        try:
+            return suggest_follow_ups(self._llm, self._template, record, self._options.suggestions)
+        except Exception as error:  # of any plugin: the conversation goes on without
+            log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
+            return []
+
+    def answer(self, question: Question, emit: Emit) -> TurnRecord:
+        """Answer a question with the history that it has. Raises RunStopped."""
+        return self.pipeline.answer(question, TurnOptions(listener=emit))
+
+
+class ServedModels(Mapping[str, ServedModel]):
+    """The models by name, in the order in which they were named; the first is the default."""
+
+    def __init__(self, models: Sequence[ServedModel]) -> None:
+        self._models = {model.name: model for model in models}
+
+    def __getitem__(self, name: str) -> ServedModel:
+        return self._models[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._models)
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def find(self, name: str) -> ServedModel:
+        """Return the model of a name. Raises RequestError."""
+        if name not in self._models:
+            message = f"there is no model {name!r}; GET /v1/models lists them"
+            raise RequestError(404, message, param="model", code="model_not_found")
+        return self._models[name]
+
+
+def build_models(
+    models: Mapping[str, str | list[str]] | Path | None, conversations: Conversations, options: ModelOptions
+) -> tuple[ServedModels, list[Wiring]]:
+    """Build the models that are named, and check their stages. Their wirings are still to be prepared.
+
+    Args:
+        models: as the user names them, see the module; None for the command's own configuration alone.
+        conversations: keeps the conversations of all.
+        options: of all.
+
+    Raises:
+        ConvragError: a model is not valid, or not ready; the message names it.
+    """
+    named = _read_folder(models) if isinstance(models, Path) else _read_mapping(models or {DEFAULT_NAME: []})
+    built, wirings = [], []
+    for name, overrides in named.items():
+        try:
+            wiring, pipeline = _build(overrides, conversations)
+            built.append(ServedModel(name, overrides, wiring, pipeline, options))
+            wiring.check()
+        except ConvragError as error:
+            if models is None:
+                raise
+            raise ConfigError(f"task.models: {name}: {error}") from error
+        wirings.append(wiring)
+    return ServedModels(built), wirings
+
+
+def _build(overrides: Sequence[str], conversations: Conversations) -> tuple[Wiring, Pipeline]:
+    config, command = compose_with(*overrides)
+    wiring = Wiring(config, command)
+    return wiring, Pipeline.from_wiring(wiring, settings_of(config), conversations)
+
+
+def _read_mapping(models: Mapping[str, str | list[str]]) -> dict[str, list[str]]:
+    """Divide texts of overrides as a shell does."""
+    if not models:
+        raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
+    named = {}
+    for name, overrides in models.items():
+        if not name.strip() or not name.isprintable():
+            raise ConfigError(f"task.models: {name!r} is no name for a model")
+        try:
+            named[name] = shlex.split(overrides) if isinstance(overrides, str) else list(overrides)
+        except ValueError as error:
+            raise ConfigError(f"task.models: {name}: {overrides}: {error}") from error
+    return named
+
+
+def _read_folder(folder: Path) -> dict[str, list[str]]:
+    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it is searched."""
+    folder = folder.absolute()
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if not names:
+        raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
+    if not folder.name.isidentifier():
+        raise ConfigError(f"task.models={folder}: give the folder a name of letters, digits and underscores")
+    if taken := set(names) & set(variants(folder.name)):
+        raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
+    known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []
+    places = ", ".join(
+        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'" for place in [*known, f"file://{folder.parent}"]
+    )
+    return {name: [f"hydra.searchpath=[{places}]", f"+{folder.name}={name}"] for name in names}

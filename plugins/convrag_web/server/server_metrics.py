@@ -1,0 +1,76 @@
+"""What the server counts for Prometheus, and a line of the log for each turn. Labels: models, stages, outcomes."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+from convrag import TurnRecord
+
+log = logging.getLogger("convrag.serve")
+
+Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error"]
+"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a mistake of ours."""
+
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+
+
+class ServerMetrics:
+    """The counters of one server."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        self.turns = Counter("convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry)
+        self.seconds = Histogram(
+            "convrag_turn_seconds",
+            "Seconds of a turn, without waiting.",
+            ["model"],
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self.stage_seconds = Histogram(
+            "convrag_stage_seconds", "Seconds of a stage of a turn.", ["stage"], registry=registry, buckets=_SECONDS
+        )
+        self.tokens = Counter("convrag_tokens", "Tokens of language models.", ["model", "kind"], registry=registry)
+        self.cost = Counter("convrag_cost_usd", "Dollars spent on language models.", ["model"], registry=registry)
+        self.waiting = Gauge("convrag_turns_waiting", "Turns that wait for others to end.", registry=registry)
+        self.in_progress = Gauge("convrag_turns_in_progress", "Turns in progress.", registry=registry)
+
+    def count_turn(self, model: str, outcome: Outcome, seconds: float, record: TurnRecord | None) -> None:
+        """Count a turn that has ended, and log it, without any text of it.
+
+        Args:
+            model: name of the model.
+            outcome: how it ended.
+            seconds: that it took.
+            record: its record, if it has one.
+        """
+        self.turns.labels(model, outcome).inc()
+        self.seconds.labels(model).observe(seconds)
+        if record is None:
+            log.info("turn: model %s, %s, %.2f s", model, outcome, seconds)
+            return
+        for stage, spent in record.timings.items():
+            self.stage_seconds.labels(stage).observe(spent)
+        usage = record.usage.values()
+        prompt, completion = sum(each.prompt_tokens for each in usage), sum(each.completion_tokens for each in usage)
+        self.tokens.labels(model, "prompt").inc(prompt)
+        self.tokens.labels(model, "completion").inc(completion)
+        self.cost.labels(model).inc(sum(each.spent_usd for each in usage))
+        log.info(
+            "turn: model %s, number %d, %s, %.2f s, %d + %d tokens",
+            *(model, record.number, outcome, seconds, prompt, completion),
+        )
+
+    def count_refused(self, model: str) -> None:
+        """Count a turn that was refused because too many were waiting."""
+        self.turns.labels(model, "refused").inc()
+
+    def format(self) -> bytes:
+        """All of it in Prometheus' text format."""
+        return bytes(generate_latest(self._registry))

@@ -1,0 +1,58 @@
+"""From the task to a running server: the models, the address, the application."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+
+from convrag import ConfigError, Conversations
+from convrag_web.server.access import is_loopback, list_hosts
+from convrag_web.server.app import Access, Limits, make_app
+from convrag_web.server.served_models import ModelOptions, build_models
+from convrag_web.server.uvicorn_server import TurnServer, bind_socket, explain_address, format_address
+
+if TYPE_CHECKING:
+    from convrag_web.server.task import ServeTask
+
+
+def serve(task: ServeTask, config: DictConfig, token: str) -> int:
+    """Serve until told to end; return the exit status.
+
+    Args:
+        task: says what is served, and how.
+        config: the command's configuration.
+        token: that requests must have; empty where none is needed.
+
+    Raises:
+        ConfigError: the address needs a token, cannot be used, or a model is not valid.
+        NotReady: a key, a file or an extra is missing.
+    """
+    if not token and not is_loopback(task.host):
+        raise ConfigError(
+            f"task.host={task.host}: other machines reach this address, so a token is needed: put one into the "
+            "environment variable CONVRAG_TOKEN"
+        )
+    conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
+    models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
+    with bind_socket(task.host, task.port) as bound:
+        for wiring in wirings:
+            wiring.prepare()
+        limits = Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters)
+        app = make_app(models, conversations, limits, Access(token, list_hosts(task.host, task.hosts), task.cors))
+        _run(TurnServer(app, grace=task.grace), bound)
+    return 0
+
+
+def _run(server: TurnServer, bound: socket.socket) -> None:
+    from convrag.sdk.console import make_console
+
+    host, port = bound.getsockname()[:2]
+    try:
+        bound.listen(server.config.backlog)
+    except OSError as error:
+        raise explain_address(host, port, error) from error
+    make_console().print(f"Serving on {format_address(bound)} (Ctrl-C ends it)", soft_wrap=True, highlight=False)
+    server.run(sockets=[bound])

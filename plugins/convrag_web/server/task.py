@@ -1,0 +1,101 @@
+"""`task=serve`: a server for the chat page, for clients of OpenAI's protocol, and for conversations with state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from omegaconf import DictConfig
+
+from convrag import ConfigError, Task
+
+
+class ServeTask(Task):
+    """Serve conversations over HTTP: a chat page in the browser, OpenAI's protocol below /v1, and an API below /api.
+
+    It ends at Ctrl-C or SIGTERM, once the turns in progress have ended. docs/serve.md says how to call it.
+
+    Args:
+        host: the address to listen at; one that other machines reach needs a token in the variable CONVRAG_TOKEN.
+        port: the port to listen at; 0 takes a free one.
+        models: named configurations to choose from: each name with overrides behind the command's own,
+            '{mmr: "rewriter=mmr llm=claude", dhrag: "+seed=dhrag"}', or a folder of presets like those of conf/seed,
+            a YAML file for each; by default one model, convrag, the command's own configuration.
+        domain: the corpus that questions are about where a request names none; needed by clients that cannot name one.
+        conversations: where conversations are kept: a file of SQLite or an address of SQLAlchemy, such as
+            postgresql+psycopg://user:${oc.env:PASSWORD}@host/database; by default conversations.db in the store.
+        workers: turns at once.
+        queue: turns that may wait for one of these to end; more are refused with status 503.
+        timeout: seconds that a turn may take.
+        grace: seconds that turns in progress have to finish when the server is told to end.
+        cors: addresses of other web pages that may ask, such as https://chat.example.org.
+        hosts: names by which this server is reached, behind a proxy, say; its address and localhost are among them.
+        suggestions: follow-up questions that the llm suggests when a client asks for them.
+        max_body: bytes of a request.
+        max_messages: messages of a request.
+        max_characters: characters of a message.
+
+    Raises:
+        ConfigError: a number is out of range, or the address needs a token.
+    """
+
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("fastapi", "uvicorn", "prometheus_client"), "convrag[serve]")
+    env_vars = ("CONVRAG_TOKEN",)
+
+    def __init__(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        models: dict[str, str | list[str]] | Path | None = None,
+        domain: str | None = None,
+        conversations: str | None = None,
+        workers: int = 64,
+        queue: int = 256,
+        timeout: float = 300.0,
+        grace: float = 30.0,
+        cors: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+        suggestions: int = 3,
+        max_body: int = 1_000_000,
+        max_messages: int = 2000,
+        max_characters: int = 100_000,
+    ) -> None:
+        _check_at_least(0, port=port, queue=queue, grace=grace, suggestions=suggestions)
+        _check_at_least(1, workers=workers, timeout=timeout, max_body=max_body)
+        _check_at_least(1, max_messages=max_messages, max_characters=max_characters)
+        if port > 65535:
+            raise ConfigError(f"task.port={port}: it must be at most 65535")
+        self.host = host
+        self.port = port
+        self.models = models
+        self.domain = domain
+        self.conversations = conversations
+        self.workers = workers
+        self.queue = queue
+        self.timeout = timeout
+        self.grace = grace
+        self.cors = list(cors)
+        self.hosts = list(hosts)
+        self.suggestions = suggestions
+        self.max_body = max_body
+        self.max_messages = max_messages
+        self.max_characters = max_characters
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Serve until told to end."""
+        from convrag.registry.extras import missing_extra
+
+        if missing := missing_extra(self.requires, "task=serve"):
+            raise missing
+        from convrag_web.server.serving import serve
+
+        return serve(self, config, os.environ.get("CONVRAG_TOKEN", "").strip())
+
+
+def _check_at_least(least: int, **given: float) -> None:
+    for name, value in given.items():
+        if not value >= least:
+            raise ConfigError(f"task.{name}={value}: it must be at least {least}")

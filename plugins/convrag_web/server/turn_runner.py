@@ -1,0 +1,189 @@
+"""Runs turns in threads, so many at once, and hands their events to the event loop.
+
+    turn = await runner.start("convrag", lambda emit: pipeline.answer(question, TurnOptions(listener=emit)))
+    async for event in turn.events():
+        ...
+
+A turn waits for servers most of its time, and its stages block: so each has a thread, and the loop has all else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import NamedTuple
+
+from convrag import RunStopped, TurnRecord
+from convrag.store.cancellation import Cancellation, Cancelled
+from convrag_web.server.errors import RequestError
+from convrag_web.server.server_metrics import Outcome, ServerMetrics
+
+SILENCE_SECONDS = 15.0
+"""After so many seconds without an event, `RunningTurn.events` yields None: a proxy may close a silent connection."""
+
+
+class StageFinished(NamedTuple):
+    """A stage has finished; the record holds the results so far."""
+
+    stage: str
+    record: TurnRecord
+
+
+Event = str | StageFinished | TurnRecord | None
+"""A piece of the answer, the end of a stage, the record at the end of the turn; None where nothing has happened."""
+
+Emit = Callable[[str | StageFinished], None]
+Work = Callable[[Emit], TurnRecord]
+"""Takes a turn and returns its record. It calls its argument with each event before; that may raise Cancelled."""
+
+
+class RunningTurn:
+    """A turn in a thread of its own.
+
+    Args:
+        work: takes the turn.
+        seconds: that the turn may take.
+        on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
+    """
+
+    def __init__(self, work: Work, seconds: float, on_end: Callable[[Outcome, TurnRecord | None], None]) -> None:
+        self._work = work
+        self._on_end = on_end
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[str | StageFinished | TurnRecord | BaseException] = asyncio.Queue()
+        self._deadline = time.monotonic() + seconds
+        self._timed_out = False
+        self._cancellation = Cancellation()
+        threading.Thread(target=self._run, name="turn", daemon=True).start()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow."""
+        while True:
+            left = self._deadline - time.monotonic()
+            try:
+                async with asyncio.timeout(min(SILENCE_SECONDS, left)):
+                    event = await self._events.get()
+            except TimeoutError:
+                if left > SILENCE_SECONDS:
+                    yield None
+                    continue
+                self._timed_out = True
+                self.cancel()
+                raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout") from None
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+            if isinstance(event, TurnRecord):
+                return
+
+    async def finish(self) -> tuple[str, TurnRecord]:
+        """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `events` does."""
+        pieces = []
+        async for event in self.events():
+            if isinstance(event, str):
+                pieces.append(event)
+            elif isinstance(event, TurnRecord):
+                return "".join(pieces), event
+        raise AssertionError("a turn ends with its record or with an error")
+
+    def cancel(self) -> None:
+        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
+        self._cancellation.cancel()
+
+    def _run(self) -> None:
+        outcome: Outcome = "error"
+        record = None
+        try:
+            with self._cancellation.apply():
+                record = self._work(self._emit)
+            outcome = "failed" if record.error else "answered"
+            self._put(record)
+        except Cancelled:
+            outcome = "timeout" if self._timed_out else "cancelled"
+            self._put(RequestError(503, "the turn was cancelled: the server ends", code="cancelled"))
+        except BaseException as error:
+            outcome = "stopped" if isinstance(error, RunStopped) else "error"
+            self._put(error)
+        finally:
+            self._call_in_loop(lambda: self._on_end(outcome, record))
+
+    def _emit(self, event: str | StageFinished) -> None:
+        self._cancellation.check()
+        self._put(event)
+
+    def _put(self, event: str | StageFinished | TurnRecord | BaseException) -> None:
+        self._call_in_loop(lambda: self._events.put_nowait(event))
+
+    def _call_in_loop(self, call: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
+            self._loop.call_soon_threadsafe(call)
+
+
+class TurnRunner:
+    """Runs turns: so many at once, so many more wait, and others are refused.
+
+    Args:
+        workers: turns at once.
+        queue: turns that may wait for one of these to end.
+        seconds: that a turn may take, without its waiting.
+        metrics: counts the turns.
+    """
+
+    def __init__(self, *, workers: int, queue: int, seconds: float, metrics: ServerMetrics) -> None:
+        self._slots = asyncio.Semaphore(workers)
+        self._queue = queue
+        self._seconds = seconds
+        self._metrics = metrics
+        self._waiting = 0
+        self._running: set[RunningTurn] = set()
+
+    async def start(self, model: str, work: Work, on_end: Callable[[], None] = lambda: None) -> RunningTurn:
+        """Start a turn as soon as there is room for it.
+
+        Args:
+            model: for the metrics.
+            work: takes the turn.
+            on_end: is called when the turn has ended, in whatever way, or was refused.
+
+        Raises:
+            RequestError: too many turns are waiting.
+        """
+        try:
+            await self._wait_for_slot(model)
+        except BaseException:
+            on_end()
+            raise
+        started = time.monotonic()
+        self._metrics.in_progress.inc()
+
+        def finish(outcome: Outcome, record: TurnRecord | None) -> None:
+            self._running.discard(turn)
+            self._slots.release()
+            self._metrics.in_progress.dec()
+            self._metrics.count_turn(model, outcome, time.monotonic() - started, record)
+            on_end()
+
+        turn = RunningTurn(work, self._seconds, finish)
+        self._running.add(turn)
+        return turn
+
+    def cancel_all(self) -> None:
+        """Cancel the turns in progress: the server ends."""
+        for turn in list(self._running):
+            turn.cancel()
+
+    async def _wait_for_slot(self, model: str) -> None:
+        if self._slots.locked() and self._waiting >= self._queue:
+            self._metrics.count_refused(model)
+            message = "too many questions at once (task.workers, task.queue); ask again in a moment"
+            raise RequestError(503, message, code="overloaded", retry_after=1)
+        self._waiting += 1
+        self._metrics.waiting.set(self._waiting)
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+            self._metrics.waiting.set(self._waiting)

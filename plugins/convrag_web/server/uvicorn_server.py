@@ -1,0 +1,145 @@
+"""Uvicorn with what a server in the open needs beside: an end that lets turns finish, and a limit for slow headers."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
+
+import h11
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import HANDLED_SIGNALS
+
+from convrag import ConfigError
+
+HEADER_SECONDS = 20.0
+"""From the first byte of a request, or from the connection, until its headers must be complete."""
+
+KEEP_ALIVE_SECONDS = 65
+"""That an idle connection is kept; more than the minute of most proxies."""
+
+SECOND_SIGNAL_SECONDS = 0.3
+"""Signals that come closer together are one: a terminal and a wrapper such as make both send Ctrl-C."""
+
+
+class PatientProtocol(H11Protocol):
+    """Uvicorn's protocol, which closes a connection whose headers do not come."""
+
+    _headers_due: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first headers."""
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come; where it is only a part of the headers, wait for the rest."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_expecting()
+        elif self._headers_due is None and not self.transport.is_closing():
+            self._expect_headers()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_expecting()
+        super().connection_lost(exc)
+
+    def _expect_headers(self) -> None:
+        self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_expecting(self) -> None:
+        if self._headers_due is not None:
+            self._headers_due.cancel()
+            self._headers_due = None
+
+
+class TurnServer(uvicorn.Server):
+    """A server that ends with status 0 at a signal, once its turns have ended, and at the second signal at once.
+
+    Args:
+        app: the application.
+        grace: seconds that turns in progress have to finish.
+    """
+
+    def __init__(self, app: ASGIApp, *, grace: float) -> None:
+        config = uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=grace,
+            backlog=2048,
+        )
+        super().__init__(config)
+        self._told = 0.0
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals during the block. Uvicorn's own raises them again at its end, and the command would fail."""
+        if current_thread() is not main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, and at the second signal end without waiting for turns."""
+        now = time.monotonic()
+        if not self._told:
+            self._told = now
+            self.should_exit = True
+        elif now - self._told > SECOND_SIGNAL_SECONDS:
+            self.force_exit = True
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Take an address, without listening yet. Raises ConfigError where it is taken or is none of this machine's."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except BaseException:
+            bound.close()
+            raise
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise explain_address(host, port, error) from error
+    return bound
+
+
+def explain_address(host: str, port: int, error: Exception) -> ConfigError:
+    """The error for an address that cannot be used."""
+    import errno
+
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return ConfigError(f"task.port={port}: this port is taken; task.port=0 takes a free one")
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return ConfigError(f"task.port={port}: this user may not use this port; choose one from 1024")
+    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}")
+
+
+def format_address(bound: socket.socket) -> str:
+    """The address of a socket for a browser: http://127.0.0.1:8000/."""
+    host, port = bound.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

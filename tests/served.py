@@ -1,0 +1,116 @@
+"""Servers of `task=serve` for tests: one in a thread of the test's process, on a free port, and one as a command."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from convrag import Conversations
+from convrag_web.server.app import Access, Limits, make_app
+from convrag_web.server.served_models import ModelOptions, ServedModels, build_models
+from convrag_web.server.uvicorn_server import TurnServer, bind_socket
+
+QUESTION = {"role": "user", "content": "Why do we always see the same side of the Moon?"}
+
+
+@dataclass
+class RunningServer:
+    """A server that runs; `http` is a client that knows its address."""
+
+    port: int
+    models: ServedModels
+    conversations: Conversations
+    database: Path | str
+    http: httpx.Client = field(repr=False)
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def complete(self, *messages: Mapping[str, Any], **fields: Any) -> httpx.Response:
+        """POST /v1/chat/completions; without messages, a question that the sample answers."""
+        return self.http.post("/v1/chat/completions", json={"messages": list(messages or [QUESTION]), **fields})
+
+
+@contextmanager
+def serve(
+    folder: Path,
+    *overrides: str,
+    models: Mapping[str, str] | None = None,
+    limits: Limits | None = None,
+    access: Access | None = None,
+    options: ModelOptions | None = None,
+    database: Path | str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Iterator[RunningServer]:
+    """Serve models on a free port during the block; `overrides` are those of all models, the store is in the folder."""
+    shared = [f"store.path={folder / 'store'}", *overrides]
+    named = {name: [*shared, *own.split()] for name, own in (models or {"convrag": ""}).items()}
+    database = database or folder / "conversations.db"
+    conversations = Conversations(database)
+    built, wirings = build_models(named, conversations, options or ModelOptions())
+    for wiring in wirings:
+        wiring.prepare()
+    app = make_app(built, conversations, limits or Limits(), access or Access(hosts=["127.0.0.1", "localhost"]))
+    server = TurnServer(app, grace=5.0)
+    with bind_socket("127.0.0.1", 0) as bound:
+        port = bound.getsockname()[1]
+        thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, headers=headers) as http:
+                yield RunningServer(port, built, conversations, database, http)
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            conversations.close()
+            assert not thread.is_alive()
+
+
+@dataclass
+class ServeCommand:
+    """`python -m convrag task=serve` as a process."""
+
+    process: subprocess.Popen[str]
+    address: str
+
+    def stop(self, number: int = signal.SIGTERM, timeout: float = 60) -> tuple[int, str, str]:
+        """Send a signal; return the exit status, standard output and standard error."""
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=timeout)
+        return self.process.returncode, out, err
+
+
+@contextmanager
+def serve_command(
+    folder: Path, *overrides: str, environment: Mapping[str, str] | None = None, port: int = 0
+) -> Iterator[ServeCommand]:
+    """Run the command in a folder until it serves; it is killed at the end of the block."""
+    command = [sys.executable, "-m", "convrag", "task=serve", f"task.port={port}", *overrides]
+    variables = {**os.environ, **(environment or {})}
+    with subprocess.Popen(
+        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            first = process.stdout.readline()
+            match = re.search(r"http://\S+:\d+", first)
+            assert match, first + process.stderr.read()
+            yield ServeCommand(process, match[0].rstrip("/"))
+        finally:
+            process.kill()

@@ -1,0 +1,224 @@
+"""Conversations that are kept, over HTTP: begin, ask, show, regenerate, reset, delete, export, list."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+from convrag import Conversations, TurnRecord
+from convrag_web.server.conversation_export import make_file_name
+from served import RunningServer, serve
+
+pytestmark = pytest.mark.integration
+
+QUESTION = "Why do we always see the same side of the Moon?"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    models = {"direct": "generator=direct", "last": "rewriter=last_n"}
+    with serve(tmp_path_factory.mktemp("served"), models=models) as running:
+        yield running
+
+
+def begin(server: RunningServer, **fields: Any) -> str:
+    reply = server.http.post("/api/conversations", json=fields)
+    assert reply.status_code == 201, reply.text
+    return str(reply.json()["id"])
+
+
+def read_events(body: str) -> list[tuple[str, Any]]:
+    """Name and data of each event."""
+    blocks = [dict(line.split(": ", 1) for line in block.split("\n")) for block in body.split("\n\n") if block]
+    return [(block["event"], json.loads(block["data"])) for block in blocks if "event" in block]
+
+
+def ask(server: RunningServer, id: str, question: str = QUESTION, **fields: Any) -> list[tuple[str, Any]]:
+    reply = server.http.post(f"/api/conversations/{id}/turns", json={"question": question, **fields})
+    assert reply.status_code == 200, reply.text
+    assert reply.headers["content-type"].startswith("text/event-stream")
+    return read_events(reply.text)
+
+
+def test_a_turn_tells_its_stages_its_pieces_and_its_record(server: RunningServer) -> None:
+    id = begin(server)
+    told = ask(server, id)
+    stages = [data["stage"] for name, data in told if name == "stage"]
+    assert stages == ["rewriter", "retriever", "reranker", "context", "generator"]
+    first = next(data["record"] for name, data in told if name == "stage")
+    assert first["rewritten_query"] == QUESTION
+    assert first["contexts"] == []
+    name, record = told[-1]
+    assert name == "record"
+    assert "".join(data["text"] for kind, data in told if kind == "piece") == record["agent_response"]
+    assert server.http.get(f"/api/conversations/{id}/turns/1").json() == record
+    assert TurnRecord.from_dict(record).answer.text == record["agent_response"]
+
+
+def test_a_conversation_goes_on_and_is_shown_whole(server: RunningServer) -> None:
+    id = begin(server, model="last")
+    ask(server, id)
+    (*_, (_, record)) = ask(server, id, "And its far side?")
+    assert record["turn"] == 2
+    assert "same side" in record["rewritten_query"]
+    shown = server.http.get(f"/api/conversations/{id}").json()
+    assert (shown["title"], shown["model"], shown["domain"], shown["turns"]) == (QUESTION, "last", "default", 2)
+    assert [each["turn"] for each in shown["records"]] == [1, 2]
+    assert shown["records"][1] == record
+    assert server.conversations.records(id)[1].to_dict() == record
+
+
+def test_another_query_is_searched_for(server: RunningServer) -> None:
+    (*_, (_, record)) = ask(server, begin(server), query="lunar craters")
+    assert record["rewritten_query"] == "lunar craters"
+    assert record["original_query"] == QUESTION
+
+
+def test_a_regenerated_turn_takes_the_place_of_the_last(server: RunningServer) -> None:
+    id = begin(server)
+    ask(server, id)
+    reply = server.http.post(f"/api/conversations/{id}/regenerate", json={"query": "tides"})
+    name, record = read_events(reply.text)[-1]
+    assert (name, record["turn"], record["rewritten_query"]) == ("record", 1, "tides")
+    shown = server.http.get(f"/api/conversations/{id}").json()
+    assert shown["records"] == [record]
+    assert server.http.post(f"/api/conversations/{id}/regenerate").status_code == 200
+
+
+def test_reset_and_delete(server: RunningServer) -> None:
+    id = begin(server)
+    ask(server, id)
+    assert server.http.post(f"/api/conversations/{id}/reset").status_code == 204
+    assert server.http.get(f"/api/conversations/{id}").json()["records"] == []
+    (*_, (_, record)) = ask(server, id)
+    assert record["turn"] == 1
+    assert server.http.delete(f"/api/conversations/{id}").status_code == 204
+    for reply in (server.http.get(f"/api/conversations/{id}"), server.http.delete(f"/api/conversations/{id}")):
+        assert reply.status_code == 404
+        assert reply.json()["error"]["code"] == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/nowhere", None, 404),
+        ("POST", "/nowhere/turns", {"question": "a"}, 404),
+        ("POST", "/nowhere/regenerate", {}, 404),
+        ("POST", "/nowhere/suggestions", {}, 404),
+        ("POST", "/nowhere/reset", {}, 404),
+        ("GET", "/nowhere/export", None, 404),
+        ("GET", "/nowhere/turns/1", None, 404),
+        ("GET", "/ID/turns/9", None, 404),
+        ("GET", "/ID/turns/0", None, 400),
+        ("GET", "/ID/turns/one", None, 400),
+        ("GET", "/ID/export?format=pdf", None, 400),
+        ("GET", "?limit=0", None, 400),
+        ("POST", "/ID/turns", {}, 400),
+        ("POST", "/ID/turns", {"question": "  "}, 400),
+        ("POST", "/ID/regenerate", {}, 400),
+        ("POST", "", {"model": "gpt-5"}, 404),
+        ("POST", "", {"domain": "nowhere"}, 400),
+    ],
+)
+def test_mistakes_are_error_objects(server: RunningServer, method: str, path: str, body: Any, status: int) -> None:
+    path = path.replace("ID", begin(server))
+    reply = server.http.request(method, f"/api/conversations{path}", json=body)
+    assert reply.status_code == status, reply.text
+    assert set(reply.json()["error"]) == {"message", "type", "param", "code"}
+
+
+def test_conversations_are_listed_with_the_last_used_first(server: RunningServer) -> None:
+    first, second = begin(server), begin(server)
+    ask(server, first)
+    listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
+    assert [each["id"] for each in listed] == [first, second]
+    assert server.http.get("/api/conversations?limit=1&offset=1").json()["conversations"] == listed[1:]
+    assert set(listed[0]) == {"id", "title", "model", "domain", "turns", "created", "updated"}
+
+
+def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> None:
+    first, second = server.http.get("/api/models").json()["models"]
+    assert (first["id"], first["domains"], first["llm"]) == ("direct", ["default"], "extractive")
+    assert second["overrides"][-1] == "rewriter=last_n"
+    assert len(first["examples"]) == 3
+
+
+def test_an_llm_that_cannot_suggest_suggests_nothing(server: RunningServer) -> None:
+    id = begin(server)
+    ask(server, id)
+    assert server.http.post(f"/api/conversations/{id}/suggestions").json() == {"questions": []}
+
+
+def test_exports(server: RunningServer) -> None:
+    id = begin(server)
+    (*_, (_, record)) = ask(server, id)
+    markdown = server.http.get(f"/api/conversations/{id}/export?format=markdown")
+    assert markdown.headers["content-disposition"] == f'attachment; filename="{id}.md"'
+    assert markdown.text.startswith(f"# {QUESTION}\n")
+    assert record["agent_response"] in markdown.text
+    assert "urn:convrag:passage:" in markdown.text
+    whole = server.http.get(f"/api/conversations/{id}/export?format=json")
+    assert whole.headers["content-disposition"] == f'attachment; filename="{id}.json"'
+    assert whole.json() == server.http.get(f"/api/conversations/{id}").json()
+
+
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [
+        ("../../etc/passwd", "etc_passwd.md"),
+        ('a"; filename="b\r\nSet-Cookie: c', "a_filename_b_Set-Cookie_c.md"),
+        ("日本", "conversation.md"),
+        ("a" * 500, "a" * 80 + ".md"),
+    ],
+)
+def test_the_name_of_an_export_is_harmless(id: str, name: str) -> None:
+    assert make_file_name(id, "md") == name
+
+
+def test_a_conversation_of_task_chat_goes_on_with_the_model_of_its_configuration(server: RunningServer) -> None:
+    model = server.models["last"]
+    for id in ("from the terminal", "a/b", ".."):
+        server.conversations.open(id, "default", configuration=model.pipeline.configuration)
+        path = id.replace("/", "%2F").replace("..", "%2E%2E")
+        (*_, (name, _)) = ask(server, path)
+        assert name == "record"
+        assert server.http.get(f"/api/conversations/{path}").json()["id"] == id
+
+
+def test_a_conversation_of_another_configuration_is_refused(server: RunningServer) -> None:
+    other = {**server.models["last"].pipeline.configuration, "retriever": {"_option_": "dense"}}
+    server.conversations.open("other", "default", configuration=other, model="gone")
+    reply = server.http.post("/api/conversations/other/turns", json={"question": "a"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "other_configuration")
+    assert "retriever=dense" in reply.json()["error"]["message"]
+    assert reply.headers["x-should-retry"] == "false"
+
+
+def test_conversations_outlive_the_server(tmp_path: Path) -> None:
+    with serve(tmp_path, "generator=direct") as server:
+        id = begin(server)
+        ask(server, id)
+    with serve(tmp_path, "generator=direct") as server:
+        (*_, (_, record)) = ask(server, id, "And its far side?")
+        assert record["turn"] == 2
+
+
+def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path) -> None:
+    id = begin(server)
+    ask(server, id)
+    others = Conversations(server.database)
+    session = others.get(id)
+    assert session is not None
+    with session.lock:
+        others.append(session, others.records(id)[0])
+    others.close()
+    (*_, (_, record)) = ask(server, id, "And its far side?")
+    assert record["turn"] == 3
