@@ -39,7 +39,9 @@ def open_browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def open_page(browser: Browser, address: str, *, width: int = 1280, height: int = 800, **options: Any) -> Iterator[Page]:
+def open_page(
+    browser: Browser, address: str, *, width: int = 1280, height: int = 800, **options: Any
+) -> Iterator[Page]:
     """Open an address in a session of its own. What the page's scripts throw, or report as violated policy, fails.
 
     Args:
@@ -114,6 +116,4 @@ def find_violations(page: Page) -> list[str]:
     """What axe-core finds on a page: rule, severity and the elements. Nothing minor is left out."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="pip install axe-playwright-python")
     found = axe.Axe().run(page).response["violations"]
-    return [
-        f"{each['id']} ({each['impact']}): {node['html'][:200]}" for each in found for node in each["nodes"]
-    ]
+    return [f"{each['id']} ({each['impact']}): {node['html'][:200]}" for each in found for node in each["nodes"]]

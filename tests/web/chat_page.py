@@ -19,10 +19,12 @@ class ChatPage:
 
     Args:
         page: of Playwright.
+        token: that the server asks for; empty for none.
     """
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: Page, token: str = "") -> None:
         self.page = page
+        self.headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
         self.welcome = page.locator(".welcome")
         self.input = page.get_by_label("Question", exact=True)
         self.last = page.locator(".row").last
@@ -43,6 +45,10 @@ class ChatPage:
         """Wait until there are so many turns, and the last one has ended."""
         self.page.locator(".row").nth(turn - 1).wait_for()
         self.page.locator(DONE).first.wait_for()
+
+    def wait_for_notice(self, text: str) -> None:
+        """Wait until a notice below the last question says so."""
+        self.last.locator(".notice", has_text=text).wait_for()
 
     @property
     def text(self) -> str:
@@ -76,6 +82,6 @@ class ChatPage:
         """Call the server's API. Raises urllib.error.HTTPError."""
         address = self.page.url.partition("/#")[0].rstrip("/") + path
         data = None if body is None else json.dumps(body).encode()
-        request = Request(address, data, {"Content-Type": "application/json"}, method=method)
+        request = Request(address, data, self.headers, method=method)
         with urlopen(request, timeout=10) as reply:
             return json.load(reply) if reply.status != 204 else None

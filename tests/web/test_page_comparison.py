@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from web.browser import Server, open_browser, open_page, serve
+
 from web.chat_page import ChatPage
 
 pytestmark = pytest.mark.integration
 
 PHASES = "Why does the Moon have phases?"
-MODELS = "task.models={gated: [], plain: [rewriter=none]}"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serve(tmp_path_factory.mktemp("server"), MODELS) as server:
-        yield server
-
-
-@pytest.fixture
-def chat(browser, server: Server) -> Iterator[ChatPage]:
-    with open_page(browser, server.address) as page:
-        yield ChatPage(page)
+MODELS = "task.models={gated: [], plain: ['rewriter=none']}"
 
 
 def wait_for_both(chat: ChatPage, turn: int = 1) -> None:
@@ -85,7 +65,7 @@ def test_both_are_stopped_and_deleted_together(chat: ChatPage):
     chat.send("What is it made of? Write slowly.")
     chat.last.locator(".text p").nth(1).wait_for()
     chat.button("Stop").click()
-    chat.page.get_by_text("Stopped. This turn is not kept.").nth(1).wait_for()
+    chat.last.locator(".notice", has_text="Stopped.").nth(1).wait_for()
     ids = set(chat.ids)
     chat.choose_action("Delete both conversations")
     chat.page.get_by_role("dialog").get_by_role("button", name="Delete").click()

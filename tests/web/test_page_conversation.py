@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.error import HTTPError
 
 import pytest
-from web.browser import Server, open_browser, open_page, serve
+
 from web.chat_page import ChatPage
 from web.scripted_llm import SUGGESTED
 
@@ -16,24 +15,6 @@ pytestmark = pytest.mark.integration
 
 PHASES = "Why does the Moon have phases?"
 DISTANCE = "How far is it from the Earth?"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serve(tmp_path_factory.mktemp("server")) as server:
-        yield server
-
-
-@pytest.fixture
-def chat(browser, server: Server) -> Iterator[ChatPage]:
-    with open_page(browser, server.address) as page:
-        yield ChatPage(page)
 
 
 def test_a_conversation_with_a_follow_up(chat: ChatPage):
@@ -106,7 +87,7 @@ def test_another_query_replaces_a_turn_in_progress(chat: ChatPage):
     chat.last.locator(".query-text", has_text="Hubble").wait_for()
     chat.page.wait_for_timeout(300)
     chat.button("Stop").click()
-    chat.page.get_by_text("Stopped. This turn is not kept.").wait_for()
+    chat.wait_for_notice("Stopped. This turn is not kept.")
     assert chat.query == "Hubble Space Telescope" and chat.read_records() == []
 
 
@@ -114,12 +95,12 @@ def test_a_turn_that_is_stopped_is_not_kept_and_can_be_tried_again(chat: ChatPag
     chat.send("Is there water on the Moon? Write slowly.")
     chat.last.locator(".text p").wait_for()
     chat.button("Stop").click()
-    chat.page.get_by_text("Stopped. This turn is not kept.").wait_for()
+    chat.wait_for_notice("Stopped. This turn is not kept.")
     assert chat.read_records() == []
     chat.button("Try again").click()
     chat.last.locator(".text p").wait_for()
     chat.button("Stop").click()
-    chat.page.get_by_text("Stopped.").wait_for()
+    chat.wait_for_notice("Stopped.")
     chat.ask(PHASES, turn=2)
     assert [record["original_query"] for record in chat.read_records()] == [PHASES]
     assert chat.page.get_by_role("button", name="Try again").count() == 0
@@ -143,7 +124,7 @@ def test_an_answer_stays_where_its_regeneration_is_stopped(chat: ChatPage):
     chat.page.route("**/regenerate", lambda route: None)  # no reply comes
     chat.button("Regenerate").click()
     chat.button("Stop").click()
-    chat.page.get_by_text("Stopped. The former answer stays.").wait_for()
+    chat.wait_for_notice("Stopped. The former answer stays.")
     assert chat.text == before
 
 

@@ -42,7 +42,7 @@ export class AnswerView {
     const parts = [this.queryLine.element, this.text, this.status, this.notices, this.sources, this.actions];
     const heading = options.label && make("h3", { class: "label" }, options.label);
     const name = options.label ? `Answer of ${options.label}` : "Answer";
-    this.element = make("section", { class: "answer", "aria-label": name, tabindex: "-1" }, heading, ...parts);
+    this.element = make("div", { class: "answer", role: "group", "aria-label": name, tabindex: "-1" }, heading, ...parts);
   }
 
   get earlier() {

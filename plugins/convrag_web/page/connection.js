@@ -1,6 +1,6 @@
 /** Whether the server answers: after a failed request it is asked every few seconds until it does again. */
 
-const LONGEST_PAUSE = 30; // seconds
+const PAUSE = 3000; // milliseconds
 
 /** Fires "lost" once when the server stops answering, and "back" when it answers again. */
 export const connection = new EventTarget();
@@ -11,18 +11,16 @@ export function reportLost() {
   if (lost) return;
   lost = true;
   connection.dispatchEvent(new Event("lost"));
-  askUntilBack(2);
+  setTimeout(askUntilBack, PAUSE);
 }
 
-function askUntilBack(pause) {
-  setTimeout(async () => {
-    if (await isThere()) {
-      lost = false;
-      connection.dispatchEvent(new Event("back"));
-    } else {
-      askUntilBack(Math.min(pause * 2, LONGEST_PAUSE));
-    }
-  }, pause * 1000);
+async function askUntilBack() {
+  if (await isThere()) {
+    lost = false;
+    connection.dispatchEvent(new Event("back"));
+  } else {
+    setTimeout(askUntilBack, PAUSE);
+  }
 }
 
 async function isThere() {
