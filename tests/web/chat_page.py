@@ -37,7 +37,7 @@ class ChatPage:
 
     def send(self, question: str) -> None:
         """Ask a question as soon as there is a field for it, and do not wait."""
-        self.page.locator(".welcome, .row, .empty").first.wait_for()
+        self.page.locator(".welcome, .thread").first.wait_for(state="attached")
         self.input.fill(question)
         self.input.press("Enter")
 

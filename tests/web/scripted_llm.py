@@ -2,8 +2,8 @@
 
     python -m convrag task=serve plugins=[tests/web/scripted_llm.py] llm=scripted generator=direct
 
-It quotes the first sentences of two passages, and counts the attempts. What a question says decides how: "slowly" makes it write for twenty
-seconds, "fail" lets it fail, and "hostile" lets it write HTML.
+It quotes the first sentences of two passages, and counts the attempts. What a question says decides how: "slowly" makes
+it pause for half a second after each word, "fail" lets it fail, and "hostile" lets it write HTML.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def test_a_comparison_fits_a_narrow_screen(browser, server: Server):
         chat.last.get_by_role("button", name="Look inside").nth(1).wait_for()
         assert check(chat, "a comparison") == []
         left, right = [each.bounding_box() for each in chat.last.locator(".answer").all()]
-        assert left["x"] == right["x"] and right["y"] >= left["y"] + left["height"]
+        assert left["x"] == right["x"]
+        assert right["y"] >= left["y"] + left["height"]
 
 
 def test_a_conversation_with_the_keyboard_alone(browser, server: Server):
@@ -102,7 +103,8 @@ def test_the_first_link_skips_to_the_conversation(browser, server: Server):
         place = page.url
         first.focus()
         page.keyboard.press("Enter")
-        assert page.evaluate("() => document.activeElement.id") == "main" and page.url == place
+        assert page.evaluate("() => document.activeElement.id") == "main"
+        assert page.url == place
 
 
 def test_the_conversations_are_a_drawer_on_a_narrow_screen(browser, server: Server):
@@ -131,7 +133,8 @@ def test_dark_and_light_are_remembered(browser, server: Server):
         dark = page.evaluate(ground)
         assert dark != light
         page.reload()
-        assert page.evaluate(ground) == dark and page.get_by_label("Theme").input_value() == "dark"
+        assert page.evaluate(ground) == dark
+        assert page.get_by_label("Theme").input_value() == "dark"
         page.get_by_label("Theme").select_option("As the system")
         assert page.evaluate(ground) == light
 

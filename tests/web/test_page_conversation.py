@@ -22,7 +22,8 @@ def test_a_conversation_with_a_follow_up(chat: ChatPage):
     assert chat.query == PHASES
     assert "The phases of the Moon are caused by its motion around the Earth." in chat.text
     chat.ask(DISTANCE, turn=2)
-    assert "Moon" in chat.query and chat.query != DISTANCE
+    assert "Moon" in chat.query
+    assert chat.query != DISTANCE
     chat.last.get_by_text("Why this query?").click()
     why = chat.last.locator(".why-body").inner_text()
     assert "The gate found that the question depends on the conversation (it has a pronoun, it is short)." in why
@@ -48,7 +49,8 @@ def test_the_query_is_in_sight_before_the_answer_and_the_answer_grows(chat: Chat
     assert chat.last.locator(".answer").get_attribute("aria-busy") == "true"
     first = chat.text
     chat.page.wait_for_timeout(1200)
-    assert chat.text.startswith(first) and len(chat.text) > len(first)
+    assert chat.text.startswith(first)
+    assert len(chat.text) > len(first)
     assert chat.page.get_by_role("status").first.inner_text() == ""  # pieces are not read out
     chat.button("Stop").click()
 
@@ -74,7 +76,8 @@ def test_another_query_replaces_the_answer(chat: ChatPage):
     chat.button("Search for this instead").click()
     chat.page.get_by_text("You chose this query.").wait_for(state="attached")
     chat.wait()
-    assert chat.query == "age of the Moon in years" and chat.text != before
+    assert chat.query == "age of the Moon in years"
+    assert chat.text != before
     assert [record["rewritten_query"] for record in chat.read_records()] == ["age of the Moon in years"]
 
 
@@ -88,7 +91,8 @@ def test_another_query_replaces_a_turn_in_progress(chat: ChatPage):
     chat.page.wait_for_timeout(300)
     chat.button("Stop").click()
     chat.wait_for_notice("Stopped. This turn is not kept.")
-    assert chat.query == "Hubble Space Telescope" and chat.read_records() == []
+    assert chat.query == "Hubble Space Telescope"
+    assert chat.read_records() == []
 
 
 def test_a_turn_that_is_stopped_is_not_kept_and_can_be_tried_again(chat: ChatPage):
@@ -114,7 +118,8 @@ def test_regenerate_replaces_the_last_answer(chat: ChatPage):
     chat.last.locator(".text", has_text="Attempt 2.").wait_for()
     chat.wait(2)
     records = chat.read_records()
-    assert len(records) == 2 and records[1]["agent_response"].startswith("Attempt 2.")
+    assert len(records) == 2
+    assert records[1]["agent_response"].startswith("Attempt 2.")
 
 
 def test_an_answer_stays_where_its_regeneration_is_stopped(chat: ChatPage):
@@ -151,6 +156,19 @@ def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
     chat.last.locator(".question", has_text="eclipse").wait_for()
 
 
+def test_a_turn_goes_on_while_another_conversation_is_open(chat: ChatPage):
+    chat.send("What are craters made of? Write slowly.")
+    chat.last.locator(".text p").wait_for()
+    place = chat.page.url
+    chat.page.get_by_role("link", name="New conversation").click()
+    chat.ask(PHASES)
+    chat.page.goto(place)
+    chat.last.locator(".text p").wait_for()
+    assert chat.last.locator(".answer").get_attribute("aria-busy") == "true"
+    chat.button("Stop").click()
+    chat.wait_for_notice("Stopped.")
+
+
 def test_a_conversation_is_deleted_after_a_question(chat: ChatPage):
     chat.ask(PHASES)
     [deleted] = chat.ids
@@ -180,7 +198,8 @@ def test_a_conversation_is_exported(chat: ChatPage, tmp_path: Path):
     with chat.page.expect_download() as download:
         chat.choose_action("Export as Markdown")
     download.value.save_as(tmp_path / "exported")
-    assert PHASES in (tmp_path / "exported").read_text() and download.value.suggested_filename.endswith(".md")
+    assert PHASES in (tmp_path / "exported").read_text()
+    assert download.value.suggested_filename.endswith(".md")
 
 
 def test_suggestions_are_asked(chat: ChatPage):

@@ -77,7 +77,7 @@ def test_a_busy_server_is_asked_again(browser, server: Server, chat: ChatPage):
 
 def test_an_unknown_conversation_leads_to_a_new_one(chat: ChatPage):
     chat.page.evaluate("() => (location.hash = '#/conversation/gone')")
-    chat.page.get_by_role("alert").filter(has_text="gone").wait_for()
+    chat.page.get_by_role("alert").filter(has_text="there is no such conversation").wait_for()
     chat.welcome.wait_for()
     assert chat.ids == []
 

@@ -27,7 +27,7 @@ export class AnswerView {
    * @param {string} question
    * @param {{place: number, label?: string, openPassage: Function, openInside: Function|null, onChange: Function}} options
    *     place: of the turn in the conversation's records; label: names the configuration where two are compared;
-   *     onChange: is called when a turn begins and when it has ended
+   *     onChange: is called when a turn begins, when its conversation has an id, and when it has ended
    */
   constructor(conversation, question, options) {
     this.conversation = conversation;
@@ -91,7 +91,10 @@ export class AnswerView {
     this.startOver();
     this.options.onChange();
     try {
-      if (!this.conversation.begun) await this.conversation.begin();
+      if (!this.conversation.begun) {
+        await this.conversation.begin();
+        this.options.onChange();
+      }
       const turn = { question: this.question, query, again };
       for await (const { event, data } of runTurn(this.conversation.info.id, turn, controller.signal)) {
         if (this.controller === controller) this.handle(event, data);

@@ -1,7 +1,8 @@
 /** What stands below an answer: its sources, and what can be done with it. */
 
+import { sumTimes } from "../view/costs.js";
 import { make } from "../view/dom.js";
-import { countOf } from "../view/format.js";
+import { countOf, formatSeconds } from "../view/format.js";
 import { announce } from "./announce.js";
 import { button } from "./controls.js";
 import { nameSource } from "./sources.js";
@@ -30,12 +31,11 @@ export function renderSources(sources, open) {
  * @returns {HTMLElement[]}
  */
 export function renderActions(record, { again, inside }) {
-  const seconds = Object.values(record.timings ?? {}).reduce((sum, each) => sum + each, 0);
   return [
     !record.error && button("Copy", () => copy(record.agent_response), { icon: "copy" }),
     again && button("Regenerate", again, { icon: "again" }),
     inside && button("Look inside", inside, { icon: "inside" }),
-    make("span", { class: "seconds" }, `${seconds.toFixed(1)} s`),
+    make("span", { class: "seconds" }, formatSeconds(sumTimes(record))),
   ];
 }
 

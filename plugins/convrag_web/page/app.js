@@ -17,16 +17,18 @@ import { Welcome } from "./welcome.js";
 
 class Page {
   constructor() {
+    this.inProgress = new Map(); // place -> thread in which an answer is being written
     this.list = new ConversationList();
     this.side = new Side(this.list.element);
     this.panel = new PassagePanel();
     this.inside = new Inside();
     this.composer = new Composer((question) => this.ask(question), () => this.thread?.stop());
     this.banner = new Banner(() => this.handleBack());
-    this.main = make("main", { id: "main", tabindex: "-1" });
+    this.main = make("main", { id: "main", tabindex: "-1" }, make("p", { class: "empty" }, "Loading …"));
     this.header = new Header({
       openSide: () => this.side.open(),
       compare: (conversation) => this.compare(conversation),
+      stop: () => this.thread?.stop(),
       changed: () => this.show(),
       deleted: () => this.go([]),
       failed: (error) => this.report(error),
@@ -38,7 +40,6 @@ class Page {
       this.main.focus();
     });
     addEventListener("hashchange", () => this.show());
-    addEventListener("popstate", () => this.show());
   }
 
   /** Goes to another place. */
@@ -47,45 +48,49 @@ class Page {
     return this.show();
   }
 
-  /** Shows what the address names. */
+  /** Shows what the address names. A turn in progress elsewhere goes on. */
   async show() {
     const ids = readRoute();
-    if (this.shown === formatRoute(ids) && this.thread?.running) return; // both events tell of the same change
-    this.shown = formatRoute(ids);
-    this.thread?.stop();
+    this.place = formatRoute(ids);
     this.panel.close();
     this.list.refresh();
     this.list.mark(ids);
     try {
       this.models ??= await listModels();
-      if (ids.length) await this.showConversations(ids);
-      else this.showWelcome();
+      this.header.comparable = this.models.length > 1;
+      if (!ids.length) this.showWelcome();
+      else if (this.inProgress.has(this.place)) this.showThread(this.inProgress.get(this.place));
+      else await this.readConversations(ids);
     } catch (error) {
       this.report(error);
     }
   }
 
-  async showConversations(ids) {
-    const place = this.shown;
+  async readConversations(ids) {
+    const place = this.place;
     const conversations = await Promise.all(ids.map((id) => Conversation.read(id)));
-    if (place !== this.shown) return; // another one was chosen meanwhile
-    this.welcome = null;
-    this.openThread(conversations);
-    this.thread.scrollToEnd();
-    if (!this.thread.rows.length) this.sayEmpty();
+    if (place !== this.place) return; // another place was chosen meanwhile
+    this.showThread(this.makeThread(conversations));
     this.composer.focus();
   }
 
-  openThread(conversations) {
-    this.thread = new Thread(conversations, {
+  makeThread(conversations) {
+    return new Thread(conversations, {
       openPassage: (source, record) => this.panel.open(source, record),
       openInside: (record) => this.inside.open(record),
       ask: (question) => this.ask(question),
-      onChange: () => this.handleChange(),
+      onChange: (thread) => this.handleChange(thread),
     });
-    fill(this.main, this.thread.element);
-    this.header.show(conversations);
-    this.composer.setRunning(false);
+  }
+
+  showThread(thread) {
+    this.welcome = null;
+    this.thread = thread;
+    const empty = !thread.rows.length && make("p", { class: "empty" }, "Nothing has been asked here yet.");
+    fill(this.main, empty, thread.element);
+    this.header.show(thread.conversations);
+    this.composer.setRunning(thread.running);
+    thread.scrollToEnd();
   }
 
   showWelcome() {
@@ -97,42 +102,32 @@ class Page {
     this.composer.focus();
   }
 
-  sayEmpty() {
-    fill(this.main, make("p", { class: "empty" }, "Nothing has been asked here yet."), this.thread.element);
-  }
-
   /** Asks a question in the conversations that are shown; without any, in new ones. */
-  async ask(question) {
+  ask(question) {
     if (!this.models || this.thread?.running) return;
     this.composer.focus(); // a suggestion that was chosen goes away
+    this.banner.clear();
+    if (!this.thread) this.showThread(this.makeThread(this.welcome.choice.map((info) => new Conversation(info))));
     this.main.querySelector(".empty")?.remove();
-    if (!this.thread) {
-      const conversations = this.welcome.choice.map((info) => new Conversation(info));
-      this.openThread(conversations);
-      this.thread.ask(question);
-      await this.nameNewConversations(conversations);
-    } else {
-      this.thread.ask(question);
+    this.thread.ask(question);
+  }
+
+  /** An answer began or has ended, or a new conversation has its id: the address tells it, so that a reload goes on. */
+  handleChange(thread) {
+    const place = formatRoute(thread.ids);
+    if (!thread.running) {
+      this.inProgress.delete(place);
+      this.list.refresh();
+    } else if (thread.ids.length) {
+      this.inProgress.set(place, thread);
     }
-  }
-
-  /** Puts new conversations into the address as soon as the server has named them, so that a reload goes on here. */
-  async nameNewConversations(conversations) {
-    const thread = this.thread;
-    const begun = await Promise.allSettled(conversations.map((each) => each.begin()));
-    if (this.thread !== thread || begun.some((each) => each.status === "rejected")) return;
-    this.shown = formatRoute(conversations.map((each) => each.info.id));
-    history.pushState(null, "", this.shown);
-    this.handleChange();
-  }
-
-  /** A turn began or has ended. */
-  handleChange() {
-    const { conversations, running } = this.thread;
-    this.composer.setRunning(running);
-    this.header.show(conversations);
-    this.list.mark(conversations.map((each) => each.info.id));
-    if (!running) this.list.refresh();
+    if (thread !== this.thread) return;
+    this.composer.setRunning(thread.running);
+    this.header.show(thread.conversations);
+    this.list.mark(thread.ids);
+    if (place === this.place) return;
+    this.place = place;
+    history.pushState(null, "", place);
   }
 
   /** Offers the last question of a conversation for two configurations. */
@@ -144,7 +139,7 @@ class Page {
   }
 
   handleBack() {
-    if (!this.thread?.running) this.list.refresh();
+    this.list.refresh();
     if (!this.thread && !this.welcome) this.show();
   }
 

@@ -8,8 +8,12 @@ export class Banner {
   /** @param {() => void} whenBack is called when the server answers again */
   constructor(whenBack) {
     this.element = make("div", { class: "banner", role: "alert", hidden: true });
-    connection.addEventListener("lost", () => this.show("The server does not answer. The page tries again by itself."));
+    connection.addEventListener("lost", () => {
+      this.show("The server does not answer. The page tries again by itself.");
+      this.lost = true;
+    });
     connection.addEventListener("back", () => {
+      this.lost = false;
       this.hide();
       whenBack();
     });
@@ -18,6 +22,11 @@ export class Banner {
   show(text) {
     this.element.hidden = false;
     fill(this.element, icon("alert"), make("span", {}, text), button("Hide", () => this.hide(), { icon: "close", iconOnly: true }));
+  }
+
+  /** Hides what is no longer of interest; that the server is away, stays. */
+  clear() {
+    if (!this.lost) this.hide();
   }
 
   hide() {

@@ -10,6 +10,7 @@ export class Composer {
    */
   constructor(ask, stop) {
     this.ask = ask;
+    this.running = true; // nothing can be asked before `setRunning(false)`
     const label = make("label", { for: "question", class: "visually-hidden" }, "Question");
     this.input = make("textarea", { id: "question", rows: "1", placeholder: "Ask a question", enterkeyhint: "send" });
     this.send = button("Send", () => this.submit(), { icon: "send", iconOnly: true, class: "button primary round" });

@@ -21,6 +21,7 @@ export class Conversation {
 
   /** Begins the conversation on the server with its first question; so none is kept that has no question. */
   async begin() {
+    if (this.begun) return;
     this.beginning ??= createConversation(this.info.model, this.info.domain);
     try {
       this.info = { ...this.info, ...(await this.beginning) };

@@ -7,11 +7,12 @@ import { confirmAction } from "./dialogs.js";
 
 export class Header {
   /**
-   * @param {{openSide: Function, compare: Function|null, changed: Function, deleted: Function, failed: Function}} actions
-   *     compare: asks the last question in two configurations; null where there is only one configuration
+   * @param {{openSide: Function, compare: Function, stop: Function, changed: Function, deleted: Function, failed: Function}} actions
+   *     compare: asks the last question in two configurations
    */
   constructor(actions) {
     this.actions = actions;
+    this.comparable = false; // whether there are two configurations
     this.title = make("h1", {});
     this.meta = make("p", { class: "meta" });
     this.menu = make("div", { id: "actions", class: "menu", popover: "auto" });
@@ -44,7 +45,7 @@ export class Header {
       ];
     });
     return [
-      one && this.actions.compare && button("Compare configurations", () => this.actions.compare(conversations[0])),
+      one && this.comparable && button("Compare configurations", () => this.actions.compare(conversations[0])),
       ...exports,
       button(one ? "Remove all turns" : "Remove all turns of both", () => this.reset(conversations)),
       button(one ? "Delete conversation" : "Delete both conversations", () => this.delete(conversations), { class: "button danger" }),
@@ -63,6 +64,7 @@ export class Header {
   async reset(conversations) {
     const text = "The conversation stays, with its configuration, and begins anew.";
     if (!(await confirmAction({ title: "Remove all turns?", text, action: "Remove" }))) return;
+    this.actions.stop();
     await this.attempt(async () => {
       await Promise.all(conversations.map(({ info }) => resetConversation(info.id)));
       this.actions.changed();
@@ -73,6 +75,7 @@ export class Header {
     const title = conversations.length > 1 ? "Delete both conversations?" : "Delete this conversation?";
     const text = `“${conversations[0].title}” is removed for good.`;
     if (!(await confirmAction({ title, text, action: "Delete" }))) return;
+    this.actions.stop();
     await this.attempt(async () => {
       await Promise.all(conversations.map(({ info }) => deleteConversation(info.id)));
       this.actions.deleted();

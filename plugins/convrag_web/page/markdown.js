@@ -1,5 +1,6 @@
 /** Renders an answer's Markdown. HTML in it shows as text; images are not loaded, only their description is shown. */
 
+import { showControls } from "../view/dom.js";
 import DOMPurify from "./vendor/purify.es.mjs";
 import { Marked } from "./vendor/marked.esm.js";
 
@@ -30,7 +31,7 @@ const OPTIONS = {
  * @returns {DocumentFragment}
  */
 export function renderMarkdown(text) {
-  const fragment = DOMPurify.sanitize(marked.parse(text), OPTIONS);
+  const fragment = DOMPurify.sanitize(marked.parse(showControls(text)), OPTIONS);
   for (const link of fragment.querySelectorAll("a")) {
     if (link.hasAttribute("href")) {
       link.target = "_blank";

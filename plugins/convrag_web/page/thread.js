@@ -10,7 +10,7 @@ export class Thread {
   /**
    * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
    * @param {{openPassage: Function, openInside: Function|null, onChange: Function}} options
-   *     onChange: is called when an answer begins and when it has ended
+   *     onChange: is called with the thread when an answer begins, when a conversation has an id, and when it has ended
    */
   constructor(conversations, options) {
     this.conversations = conversations;
@@ -20,6 +20,11 @@ export class Thread {
     this.element = make("div", { class: `thread columns-${conversations.length}` });
     for (const places of this.listPlaces()) this.showTurn(places);
     this.markLast();
+  }
+
+  /** The ids of the conversations; none before the server has given one to each. */
+  get ids() {
+    return this.conversations.every((each) => each.begun) ? this.conversations.map((each) => each.info.id) : [];
   }
 
   get running() {
@@ -83,7 +88,7 @@ export class Thread {
   }
 
   handleChange() {
-    this.options.onChange();
+    this.options.onChange(this);
     fill(this.suggestions);
     if (!this.running) this.suggest();
   }

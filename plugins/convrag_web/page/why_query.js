@@ -42,7 +42,7 @@ function sayDecision(record, trace) {
 
 function showQueries(queries) {
   if (queries.length < 2) return [];
-  const rows = queries.map(({ text, weight }) => make("li", {}, make("span", { class: "weight" }, `× ${round(weight)}`), text));
+  const rows = queries.map(({ text, weight }) => makeRow(`× ${round(weight)}`, text));
   return [make("h4", {}, "Queries and their weights"), make("ul", { class: "plain" }, ...rows)];
 }
 
@@ -52,11 +52,10 @@ function showSelected(trace, earlier) {
   const turns = list(trace.selected).filter((id) => typeof id === "string").map((id) => {
     const turn = earlier.find((each) => each.turn_id === id);
     const score = scores.get(id);
-    const note = typeof score === "number" ? make("span", { class: "weight" }, round(score)) : null;
-    return make("li", {}, note, turn ? `Turn ${turn.turn}: ${turn.original_query}` : id);
+    return makeRow(typeof score === "number" ? round(score) : "", turn ? `Turn ${turn.turn}: ${turn.original_query}` : id);
   });
   const sentences = list(trace.selected_sentences).filter((it) => typeof it?.sentence === "string").map((it) =>
-    make("li", {}, make("span", { class: "weight" }, `turn ${it.turn}, ${it.speaker === "user" ? "you" : "answer"}`), it.sentence),
+    makeRow(`turn ${it.turn}, ${it.speaker === "user" ? "you" : "answer"}`, it.sentence),
   );
   const rows = [...turns, ...sentences];
   return rows.length ? [make("h4", {}, "Taken from the conversation"), make("ul", { class: "plain" }, ...rows)] : [];
@@ -71,5 +70,6 @@ function showEntries(trace) {
   return rows.length ? [make("dl", {}, ...rows)] : [];
 }
 
+const makeRow = (note, text) => make("li", {}, make("span", { class: "weight" }, note), make("span", {}, text));
 const list = (entry) => (Array.isArray(entry) ? entry : []);
 const round = (number) => String(Math.round(number * 1000) / 1000);

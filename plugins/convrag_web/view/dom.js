@@ -42,7 +42,7 @@ function isGiven(value) {
 }
 
 /** Show control characters and those that turn the direction of writing, which could make a text look like another. */
-function showControls(child) {
+export function showControls(child) {
   if (typeof child !== "string" && typeof child !== "number") return child;
   return String(child)
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (sign) => String.fromCharCode(0x2400 + Math.min(sign.charCodeAt(0), 0x21)))
