@@ -84,4 +84,4 @@ class ChatPage:
         data = None if body is None else json.dumps(body).encode()
         request = Request(address, data, self.headers, method=method)
         with urlopen(request, timeout=10) as reply:
-            return json.load(reply) if reply.status != 204 else None
+            return json.load(reply) if reply.headers.get_content_type() == "application/json" else reply.read()

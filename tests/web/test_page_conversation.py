@@ -142,6 +142,17 @@ def test_a_reload_goes_on_where_one_was(chat: ChatPage):
     assert len(chat.read_records()) == 2
 
 
+def test_turns_of_another_window_appear(chat: ChatPage):
+    chat.ask(PHASES)
+    asked = {"question": "What is a lunar eclipse?"}
+    chat.call("POST", f"/api/conversations/{chat.ids[0]}/turns", asked)
+    chat.send(DISTANCE)
+    chat.page.locator(".row").nth(2).wait_for()
+    chat.wait(3)
+    questions = chat.page.locator(".question").all_inner_texts()
+    assert [each.removeprefix("You asked: ") for each in questions] == [PHASES, asked["question"], DISTANCE]
+
+
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
     chat.ask(PHASES)
     first = chat.ids

@@ -1,9 +1,12 @@
 /** Tells screen readers what has happened: a finished answer once, rather than each of its pieces. */
 
+import { make } from "../view/dom.js";
+
+const KEPT = 4; // two answers of a comparison may come at the same time
+
 /** @param {string} text */
 export function announce(text) {
   const region = document.getElementById("announcements");
-  region.textContent = "";
-  // A region that gets the same text twice is read only if it was empty in between.
-  setTimeout(() => (region.textContent = text), 50);
+  region.append(make("p", {}, text));
+  if (region.children.length > KEPT) region.firstElementChild.remove();
 }

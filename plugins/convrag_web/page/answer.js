@@ -6,8 +6,9 @@ import { announce } from "./announce.js";
 import { renderActions, renderSources } from "./answer_footer.js";
 import { ConnectionLost } from "./api.js";
 import { cutUnfinishedCitation, linkCitations } from "./citations.js";
-import { button, fill } from "./controls.js";
+import { fill } from "./controls.js";
 import { renderMarkdown } from "./markdown.js";
+import { makeFailure, makeNotice } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
 import { runTurn } from "./turn_request.js";
@@ -41,8 +42,8 @@ export class AnswerView {
     this.actions = make("div", { class: "actions" });
     const parts = [this.queryLine.element, this.text, this.status, this.notices, this.sources, this.actions];
     const heading = options.label && make("h3", { class: "label" }, options.label);
-    const name = options.label ? `Answer of ${options.label}` : "Answer";
-    this.element = make("div", { class: "answer", role: "group", "aria-label": name, tabindex: "-1" }, heading, ...parts);
+    this.name = options.label ? `Answer of ${options.label}` : "Answer";
+    this.element = make("div", { class: "answer", role: "group", "aria-label": this.name, tabindex: "-1" }, heading, ...parts);
   }
 
   get earlier() {
@@ -52,6 +53,11 @@ export class AnswerView {
   /** The record that the server keeps of this turn; none for a turn in progress, or one that was stopped. */
   get record() {
     return this.conversation.records[this.options.place];
+  }
+
+  /** Whether another window has continued the conversation: the server counts more turns. */
+  get stale() {
+    return Boolean(this.record) && this.record.turn !== this.options.place + 1;
   }
 
   get running() {
@@ -67,7 +73,7 @@ export class AnswerView {
     this.renderText(record);
     const fallbacks = Object.entries(record.fallbacks ?? {}).filter(([stage]) => stage !== "rewriter");
     fill(this.notices, ...fallbacks.map(([stage, reason]) => makeNotice(`The ${stage} fell back: ${reason}`)));
-    if (record.error) this.notices.append(this.makeFailure("There is no answer to this question.", record.error));
+    if (record.error) this.addFailure("There is no answer to this question.", record.error);
     this.showFooter();
   }
 
@@ -141,37 +147,43 @@ export class AnswerView {
     const stays = record.error && this.record && !this.record.error;
     if (!stays) this.conversation.records[this.options.place] = record;
     this.show();
-    if (stays) this.notices.append(this.makeFailure("There was no new answer; the former one stays.", record.error));
-    announce(record.error ? `There is no answer: ${record.error}` : `Answer: ${this.text.textContent}`);
+    if (stays) this.addFailure("There was no new answer; the former one stays.", record.error);
+    announce(record.error ? `There is no answer: ${record.error}` : `${this.name}: ${this.text.textContent}`);
   }
 
   fail(error, stopped) {
-    if (this.record) this.show();
-    else this.setStatus("");
+    if (this.record) {
+      this.show();
+    } else {
+      this.setStatus("");
+      fill(this.notices);
+    }
     const kept = this.record ? "The former answer stays." : "This turn is not kept.";
     const what = stopped ? `Stopped. ${kept}` : `There is no answer. ${kept}`;
-    this.notices.append(this.makeFailure(what, stopped ? "" : error.message, error instanceof ConnectionLost));
+    this.addFailure(what, stopped ? "" : error.message, error instanceof ConnectionLost);
     announce(stopped ? what : `${what} ${error.message}`);
   }
 
-  /** A notice with a button that tries again. After a lost connection the server may have kept the turn all the same. */
-  makeFailure(what, why, connectionLost = false) {
-    const again = async () => {
-      if (connectionLost && this.conversation.begun) {
-        const before = this.record;
-        try {
-          await this.conversation.refresh();
-        } catch (error) {
-          fill(this.notices, this.makeFailure(what, error.message, true));
-          return;
-        }
-        if (this.record && !before) return this.setLast((this.show(), this.last));
+  addFailure(what, why, connectionLost = false) {
+    this.notices.append(makeFailure(what, why, () => this.tryAgain(connectionLost)));
+  }
+
+  /** Asks again. After a lost connection the server may have kept the turn all the same; then that is shown. */
+  async tryAgain(connectionLost) {
+    if (connectionLost && this.conversation.begun && !this.record) {
+      try {
+        await this.conversation.refresh();
+      } catch (error) {
+        this.fail(error, false);
+        return;
       }
-      this.run();
-    };
-    const notice = makeNotice(make("strong", {}, what), why && ` ${why}`, button("Try again", again, { icon: "again" }));
-    if (why) notice.classList.add("error");
-    return notice;
+      if (this.record) {
+        this.show();
+        this.setLast(this.last);
+        return;
+      }
+    }
+    this.run();
   }
 
   renderSoon() {
@@ -202,8 +214,4 @@ export class AnswerView {
     fill(this.status, text && make("span", { class: "spinner" }), text && `${text} …`);
     this.element.setAttribute("aria-busy", String(Boolean(text)));
   }
-}
-
-function makeNotice(...content) {
-  return make("div", { class: "notice" }, ...content);
 }

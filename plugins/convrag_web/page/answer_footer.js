@@ -19,8 +19,8 @@ export function renderSources(sources, open) {
   const parts = [];
   if (cited.length) parts.push(make("div", { class: "cited-sources" }, make("span", { class: "caption" }, "Sources"), makeList(cited)));
   if (others.length) {
-    const summary = `${countOf(others.length, "more passage")} read, not cited`;
-    parts.push(make("details", { class: "uncited" }, make("summary", {}, summary), makeList(others)));
+    const summary = cited.length ? countOf(others.length, "more passage") : countOf(others.length, "passage");
+    parts.push(make("details", { class: "uncited" }, make("summary", {}, `${summary} read, not cited`), makeList(others)));
   }
   return parts;
 }

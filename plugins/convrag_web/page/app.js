@@ -122,6 +122,7 @@ class Page {
       this.inProgress.set(place, thread);
     }
     if (thread !== this.thread) return;
+    if (!thread.running && thread.stale) this.show();
     this.composer.setRunning(thread.running);
     this.header.show(thread.conversations);
     this.list.mark(thread.ids);

@@ -31,6 +31,10 @@ export class Thread {
     return this.rows.some((row) => row.answers.some((answer) => answer?.running));
   }
 
+  get stale() {
+    return this.rows.at(-1).answers.some((answer) => answer?.stale);
+  }
+
   /** Asks a question in each conversation. */
   ask(question) {
     fill(this.suggestions);
