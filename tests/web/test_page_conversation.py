@@ -150,7 +150,7 @@ def test_turns_of_another_window_appear(chat: ChatPage):
     chat.page.locator(".row").nth(2).wait_for()
     chat.wait(3)
     questions = chat.page.locator(".question").all_inner_texts()
-    assert [each.removeprefix("You asked: ") for each in questions] == [PHASES, asked["question"], DISTANCE]
+    assert [each.removeprefix("You asked:").strip() for each in questions] == [PHASES, asked["question"], DISTANCE]
 
 
 def test_conversations_are_listed_opened_and_begun(chat: ChatPage):

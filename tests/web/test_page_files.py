@@ -16,10 +16,8 @@ VENDORED = {"marked": "marked.esm.js", "dompurify": "purify.es.mjs"}
 def test_a_module_is_small_and_makes_no_html(module: Path):
     text = module.read_text(encoding="utf-8")
     assert text.startswith("/** ")
-    assert len(text.splitlines()) <= 220
-    assert not re.findall(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.style\b", text
-    )
+    assert len(text.splitlines()) <= 200
+    assert not re.findall(r"(inner|outer|insertAdjacent)HTML|document\.write|\beval\(|new Function|\.style\b", text)
 
 
 def test_nothing_comes_from_elsewhere():
@@ -27,7 +25,7 @@ def test_nothing_comes_from_elsewhere():
         path.name: path.read_text(encoding="utf-8") for path in [*MODULES, *PAGE.glob("*.css"), PAGE / "index.html"]
     }
     addresses = {name: re.findall(r"[\"'(](?:https?:)?//[\w.]+", text) for name, text in texts.items()}
-    assert {name: found for name, found in addresses.items() if found} == {}
+    assert {name: found for name, found in addresses.items() if found} == {"controls.js": ['"http://www.w3.org']}  # SVG
     imported = {path for text in texts.values() for path in re.findall(r'(?:from|import\() ?"([^"]+)"', text)}
     assert [path for path in sorted(imported) if not (PAGE / path).is_file()] == []
 

@@ -1,7 +1,6 @@
 /** One answer: the query, what is happening, the text as it comes, and afterwards its sources and actions. */
 
 import { make } from "../view/dom.js";
-import { countOf } from "../view/format.js";
 import { announce } from "./announce.js";
 import { renderActions, renderSources } from "./answer_footer.js";
 import { ConnectionLost } from "./api.js";
@@ -11,16 +10,8 @@ import { renderMarkdown } from "./markdown.js";
 import { makeFailure, makeNotice } from "./notices.js";
 import { QueryLine } from "./query_line.js";
 import { listSources } from "./sources.js";
+import { Status } from "./status.js";
 import { runTurn } from "./turn_request.js";
-
-const NEXT = {
-  memory: () => "Working out what to search for",
-  rewriter: () => "Searching",
-  retriever: ({ contexts }) => `Ranking ${countOf(contexts.length, "passage")}`,
-  reranker: () => "Choosing passages",
-  selector: () => "Choosing passages",
-  context: ({ evidence }) => `Writing an answer from ${countOf(evidence.length, "passage")}`,
-};
 
 export class AnswerView {
   /**
@@ -36,14 +27,15 @@ export class AnswerView {
     this.options = options;
     this.queryLine = new QueryLine((query) => this.run({ query }));
     this.text = make("div", { class: "text" });
-    this.status = make("p", { class: "status", hidden: true });
     this.notices = make("div", { class: "notices" });
     this.sources = make("div", { class: "all-sources" });
     this.actions = make("div", { class: "actions" });
-    const parts = [this.queryLine.element, this.text, this.status, this.notices, this.sources, this.actions];
-    const heading = options.label && make("h3", { class: "label" }, options.label);
     this.name = options.label ? `Answer of ${options.label}` : "Answer";
-    this.element = make("div", { class: "answer", role: "group", "aria-label": this.name, tabindex: "-1" }, heading, ...parts);
+    this.element = make("div", { class: "answer", role: "group", "aria-label": this.name, tabindex: "-1" });
+    this.status = new Status(this.element);
+    const heading = options.label ? [make("h3", { class: "label" }, options.label)] : [];
+    const above = [...heading, this.queryLine.element, this.text, this.status.element];
+    this.element.append(...above, this.notices, this.sources, this.actions);
   }
 
   get earlier() {
@@ -67,7 +59,7 @@ export class AnswerView {
   /** Shows the record that the server keeps. */
   show() {
     const { record } = this;
-    this.setStatus("");
+    this.status.end();
     this.queryLine.show(record, this.earlier);
     this.written = record.agent_response;
     this.renderText(record);
@@ -123,18 +115,18 @@ export class AnswerView {
     this.written = "";
     this.queryLine.clear();
     for (const part of [this.text, this.notices, this.sources, this.actions]) fill(part);
-    this.setStatus("Working out what to search for");
+    this.status.start();
     if (hadFocus) this.element.focus({ preventScroll: true });
   }
 
   handle(event, data) {
     if (event === "busy") {
-      this.setStatus(`The server is busy. It is asked again in ${countOf(data, "second")}`);
+      this.status.showBusy(data);
     } else if (event === "stage") {
       this.progress = data.record;
       this.queryLine.show(data.record, this.earlier);
       this.queryLine.setEditable(true);
-      if (NEXT[data.stage]) this.setStatus(NEXT[data.stage](data.record));
+      this.status.showNext(data.stage, data.record);
     } else if (event === "piece") {
       this.written += data.text;
       this.renderSoon();
@@ -155,7 +147,7 @@ export class AnswerView {
     if (this.record) {
       this.show();
     } else {
-      this.setStatus("");
+      this.status.end();
       fill(this.notices);
     }
     const kept = this.record ? "The former answer stays." : "This turn is not kept.";
@@ -207,11 +199,5 @@ export class AnswerView {
     fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
     const again = this.last && !record.error ? () => this.run() : null;
     fill(this.actions, ...renderActions(record, { again, inside: openInside && (() => openInside(record)) }));
-  }
-
-  setStatus(text) {
-    this.status.hidden = !text;
-    fill(this.status, text && make("span", { class: "spinner" }), text && `${text} …`);
-    this.element.setAttribute("aria-busy", String(Boolean(text)));
   }
 }
