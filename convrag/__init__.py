@@ -63,8 +63,10 @@ from convrag.api.types import (
 
 if TYPE_CHECKING:
     from convrag.registry.parameters import operational, use
+    from convrag.run.run_result import read_run
     from convrag.sdk.prompts import PromptTemplate
     from convrag.store.store import Store
+    from convrag.sweep.grid_result import read_grid
     from convrag.turn.conversations import Conversations
     from convrag.turn.pipeline import Pipeline
     from convrag.turn.session import ConversationInfo
@@ -77,6 +79,8 @@ _LAZY = {
     "PromptTemplate": "convrag.sdk.prompts",
     "Store": "convrag.store.store",
     "Pipeline": "convrag.turn.pipeline",
+    "read_grid": "convrag.sweep.grid_result",
+    "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
     "ConversationInfo": "convrag.turn.session",
 }
@@ -142,6 +146,8 @@ __all__ = [
     "Usage",
     "hookimpl",
     "operational",
+    "read_grid",
+    "read_run",
     "remembered",
     "use",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -274,18 +276,17 @@ def test_rewrites(damaged: Damaged) -> None:
     assert find_misread(path, damage_json(rows), execute) == {}
 
 
-def test_saved_conversations(tmp_path: Path) -> None:
-    pipeline(conversations=Conversations(tmp_path)).turn("c", "one?")
-    path = tmp_path / "c.jsonl"
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def test_stored_turns(tmp_path: Path) -> None:
+    """The record of a turn in the database of conversations, damaged as a line of a file would be."""
+    database, path = tmp_path / "c.db", tmp_path / "record.json"
+    conversations = Conversations(database)
+    pipeline(conversations=conversations).turn("c", "one?")
+    row = conversations.records("c")[0].to_dict()
+    path.write_text(json.dumps(row), encoding="utf-8")
 
     def execute() -> int:
-        return pipeline(conversations=Conversations(tmp_path)).turn("c", "two?").error != ""
+        with closing(sqlite3.connect(database)) as connection, connection:
+            connection.execute("UPDATE convrag_turns SET record = ?", [path.read_bytes().decode("utf-8", "replace")])
+        return len(Conversations(database).open("c", "default").history) - 1
 
-    def damage() -> Iterator[tuple[str, bytes]]:
-        head, turn = rows
-        yield from damage_json(rows)
-        for name, data in damage_json([turn]):
-            yield f"turn: {name}", json.dumps(head).encode() + b"\n" + data
-
-    assert find_misread(path, damage(), execute) == {}
+    assert find_misread(path, damage_json([row]), execute) == {}

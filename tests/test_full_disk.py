@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import pickle
 import resource
 import shutil
@@ -11,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,36 +23,15 @@ from convrag.store.atomic import write_atomically
 from convrag.store.connection import StoreUnusable
 from convrag.store.disk import DiskError, describe_disk_error, writing
 from convrag.store.store import Store
+from small_disk import run_on_small_disk
 
 FULL = "the disk is full. Make room there, or choose another folder: the same command goes on from what is kept."
 
 
-@cache
-def can_mount() -> bool:
-    """Whether this user may mount a small disk, where no other process sees it."""
-    if not (shutil.which("unshare") and os.geteuid() == 0):
-        return False
-    return not subprocess.run(["unshare", "-m", "true"], check=False, capture_output=True).returncode
-
-
-SCRIPT = """
-mkdir -p small && mount -t tmpfs -o size=$SIZE tmpfs small || exit 99
-if [ -n "$READ_ONLY" ]; then mount -o remount,ro small; fi
-"$@"
-status=$?
-find small
-exit $status
-"""
-
-
 def run_on_disk(folder: Path, *arguments: str, size: str = "600k", read_only: bool = False) -> tuple[int, str, str]:
     """A command in whose folder `small` is a small disk: its status, what it said, and what is on that disk."""
-    if not can_mount():
-        pytest.skip("this user mounts nothing")
-    command = ["unshare", "-m", "sh", "-c", SCRIPT, "sh", sys.executable, "-m", "convrag", *arguments, "tracker=none"]
-    variables = {**os.environ, "SIZE": size, "READ_ONLY": "1" if read_only else ""}
-    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode != 99, done.stderr
+    command = [sys.executable, "-m", "convrag", *arguments, "tracker=none"]
+    done = run_on_small_disk(folder, command, size=size, read_only=read_only)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr, done.stdout
 

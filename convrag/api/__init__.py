@@ -8,6 +8,8 @@
 * `records`: turns, usage, reports and the summary of a run.
 * `record_fields`: a turn's record as plain data, and back.
 * `record_rows`: the fields of such data, which are checked.
+* `record_html`: a turn's record as a notebook shows it.
+* `html`: HTML for notebooks, in which each text is shown as it is.
 * `plain_data`: what JSON can hold.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.

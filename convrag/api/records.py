@@ -97,6 +97,12 @@ class TurnRecord:
 
         return format_record(self, replies=replies)
 
+    def _repr_html_(self) -> str:
+        """Show the record in a notebook."""
+        from convrag.api.record_html import format_record_html
+
+        return format_record_html(self)
+
     @classmethod
     def from_dict(cls, row: Any) -> TurnRecord:
         """Make a record of what `to_dict` gave, or of a line of intermediate/; other keys are left aside.

@@ -5,5 +5,6 @@
 * `workers`: several conversations at a time, each in a thread.
 * `observers`: calls the hooks of those that observe the run.
 * `writers`: the files of a run.
+* `run_result`: a finished run, read from its folder.
 * `records`: the records of a run in memory, on disk and as lines of JSON.
 """

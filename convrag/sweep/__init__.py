@@ -7,5 +7,6 @@
 * `metric_checks`: whether the measures of `sweep.metric` are there, before a grid runs and at its end.
 * `cell`: one cell is run, and how it ended is noted in its folder.
 * `sweep_file`: what the processes of a grid must know of it stands in its folder.
+* `grid_result`: a grid, read from its folder, as a table.
 * `folders`: the names of the folders of sweeps and cells.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,16 @@ from sqlalchemy.exc import IntegrityError
 
 from convrag.api.errors import ConversationChanged
 from convrag.api.records import TurnRecord
-from convrag.store.strict_json import format_json, parse_json
+from convrag.turn.conversation_rows import (
+    DamagedRow,
+    format_session,
+    format_time,
+    format_turn,
+    hash_id,
+    parse_info,
+    parse_session,
+    parse_turn,
+)
 from convrag.turn.conversation_tables import conversations, turns
 from convrag.turn.database_engine import DatabaseEngine
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
@@ -39,7 +47,7 @@ class ConversationDatabase:
             row = connection.execute(select(conversations).where(_has_id(conversation_id))).one_or_none()
             if row is None:
                 return None
-            session = self._make_session(row)
+            session = parse_session(row)
             self._read_turns(connection, session, after=0)
             return session
 
@@ -78,7 +86,7 @@ class ConversationDatabase:
             place = len(session.history) + 1
             changes = {"title": make_title(record.original_query)} if place == 1 else {}
             self._raise_version(connection, session, number, **changes)
-            row = {"conversation": number, "number": place, "version": session.version + 1, **_format_turn(record)}
+            row = {"conversation": number, "number": place, "version": session.version + 1, **format_turn(record)}
             connection.execute(insert(turns).values(row))
         session.number, session.version = number, session.version + 1
 
@@ -88,14 +96,14 @@ class ConversationDatabase:
         with self._engine.write() as connection:
             self._raise_version(connection, session, session.number)
             last = (turns.c.conversation == session.number) & (turns.c.number == len(session.history))
-            row = {"version": session.version + 1, **_format_turn(record)}
+            row = {"version": session.version + 1, **format_turn(record)}
             connection.execute(update(turns).where(last).values(row))
         session.version += 1
 
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
         with self._engine.write() as connection:
-            changes = {"title": "", "version": conversations.c.version + 1, "updated": _format_time(datetime.now(UTC))}
+            changes = {"title": "", "version": conversations.c.version + 1, "updated": format_time(datetime.now(UTC))}
             numbers = update(conversations).where(_has_id(conversation_id)).values(changes)
             found = connection.execute(numbers.returning(conversations.c.number)).scalar_one_or_none()
             if found is not None:
@@ -112,25 +120,13 @@ class ConversationDatabase:
         newest = (conversations.c.updated.desc(), conversations.c.number.desc())
         rows = select(conversations, count.label("turns")).order_by(*newest).limit(limit).offset(offset)
         with self._engine.read() as connection:
-            return [
-                ConversationInfo(
-                    row.id,
-                    row.title,
-                    row.model,
-                    row.domain,
-                    row.turns,
-                    datetime.fromisoformat(row.created),
-                    datetime.fromisoformat(row.updated),
-                )
-                for row in connection.execute(rows)
-            ]
+            return [parse_info(row) for row in connection.execute(rows)]
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
         """Read the records of a conversation's turns, in their order; an empty list where there is none."""
         rows = select(turns.c.number, turns.c.record).join(conversations).where(_has_id(conversation_id))
         with self._engine.read() as connection:
-            found = connection.execute(rows.order_by(turns.c.number)).all()
-        return [self._parse_turn(row, conversation_id) for row in found]
+            return [parse_turn(row, conversation_id) for row in connection.execute(rows.order_by(turns.c.number))]
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
@@ -138,19 +134,8 @@ class ConversationDatabase:
 
     def _insert(self, connection: Connection, session: Session) -> int:
         """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
-        row = {
-            "key": _hash_id(session.id),
-            "id": session.id,
-            "title": "",
-            "model": session.model,
-            "domain": session.domain,
-            "configuration": _escape(format_json(session.configuration)),
-            "version": 0,
-            "created": _format_time(session.created),
-            "updated": _format_time(session.updated),
-        }
+        added = insert(conversations).values(format_session(session)).returning(conversations.c.number)
         try:
-            added = insert(conversations).values(row).returning(conversations.c.number)
             return int(connection.execute(added).scalar_one())
         except IntegrityError:
             raise ConversationChanged(session.id) from None
@@ -158,67 +143,26 @@ class ConversationDatabase:
     def _raise_version(self, connection: Connection, session: Session, number: int, **changes: Any) -> None:
         """Count a change of a conversation's turns. Raises ConversationChanged where the version is another."""
         row = (conversations.c.number == number) & (conversations.c.version == session.version)
-        values = {"version": session.version + 1, "updated": _format_time(datetime.now(UTC)), **changes}
+        values = {"version": session.version + 1, "updated": format_time(datetime.now(UTC)), **changes}
         if connection.execute(update(conversations).where(row).values(values)).rowcount != 1:
             raise ConversationChanged(session.id)
-
-    def _make_session(self, row: Any) -> Session:
-        return Session(
-            row.id,
-            row.domain,
-            model=row.model,
-            configuration=self._parse(row.configuration, f"the configuration of conversation {row.id!r}"),
-            created=datetime.fromisoformat(row.created),
-            updated=datetime.fromisoformat(row.updated),
-            number=row.number,
-            version=row.version,
-        )
 
     def _read_turns(self, connection: Connection, session: Session, after: int) -> None:
         """Read the turns that were added or replaced after a version into a session's history."""
         own = turns.c.conversation == session.number
         count = connection.execute(select(func.count()).where(own)).scalar_one()
-        del session.history[count:]
+        history, attempt = session.history[:count], session.attempt
         rows = select(turns.c.number, turns.c.record).where(own, turns.c.version > after).order_by(turns.c.number)
         for row in connection.execute(rows):
-            record = self._parse_turn(row, session.id)
-            session.history[row.number - 1 : row.number] = [to_turn(record)]
-            session.attempt = record.attempt
-        if len(session.history) != count:
-            raise self._engine.make_error(f"conversation {session.id!r} is damaged: turns are missing. Delete it.")
-
-    def _parse_turn(self, row: Any, conversation_id: str) -> TurnRecord:
-        place = f"turn {row.number} of conversation {conversation_id!r}"
-        try:
-            return TurnRecord.from_dict(self._parse(row.record, place))
-        except ValueError as error:
-            raise self._engine.make_error(f"{place} is damaged ({error}). Delete the conversation.") from error
-
-    def _parse(self, data: Any, place: str) -> Any:
-        """Parse JSON of the database. Raises ConversationsUnusable."""
-        try:
-            return parse_json(data)
-        except (ValueError, TypeError) as error:
-            raise self._engine.make_error(f"{place} is damaged ({error}). Delete the conversation.") from error
-
-
-def _format_turn(record: TurnRecord) -> dict[str, Any]:
-    return {"turn_id": record.turn_id, "record": _escape(format_json(record.to_dict()))}
-
-
-def _escape(data: str) -> str:
-    """Write half surrogate pairs in JSON as JSON does it: no database takes them."""
-    return data.encode("utf-8", "backslashreplace").decode("utf-8")
+            if not 1 <= row.number <= len(history) + 1:
+                raise DamagedRow(f"conversation {session.id!r} is damaged (turns are missing before {row.number})")
+            record = parse_turn(row, session.id)
+            history[row.number - 1 : row.number] = [to_turn(record)]
+            attempt = record.attempt
+        if len(history) != count:
+            raise DamagedRow(f"conversation {session.id!r} is damaged (it has {count} turns, not {len(history)})")
+        session.history, session.attempt = history, attempt
 
 
 def _has_id(conversation_id: str) -> ColumnElement[bool]:
-    return conversations.c.key == _hash_id(conversation_id)
-
-
-def _hash_id(conversation_id: str) -> str:
-    """Hash an id to 32 digits: PostgreSQL's indexes take texts of 2,700 bytes at most."""
-    return blake2b(conversation_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-
-def _format_time(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="microseconds")
+    return conversations.c.key == hash_id(conversation_id)

@@ -51,7 +51,7 @@ class AnyText(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Any) -> str | None:
         """Give the text as it was."""
-        return None if value is None else _ESCAPED.sub(_unescape, value)
+        return None if value is None else _ESCAPED.sub(_unescape, str(value))
 
 
 tables = MetaData()

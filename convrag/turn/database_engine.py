@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine import make_url
@@ -17,6 +18,7 @@ from convrag.api.secrets import redact, redact_address
 from convrag.store.database import switch_to_wal
 from convrag.store.disk import describe_disk_error
 from convrag.store.forking import ForkAware
+from convrag.turn.conversation_rows import DamagedRow
 from convrag.turn.conversation_tables import WrongTables, make_tables
 
 if TYPE_CHECKING:
@@ -25,8 +27,11 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold, and for a free connection."""
 
+_DAMAGE = ("not a database", "malformed", "no such", "Could not decode")
+"""What SQLite says of a file that is damaged, or never was one of its own."""
+
 _WRITES = "convrag_writes"
-_OTHER = "Choose another with a path of your own, or move this one away."
+_OTHER = "Name another, or move this one away."
 
 
 class DatabaseEngine(ForkAware):
@@ -48,6 +53,11 @@ class DatabaseEngine(ForkAware):
         self.name = self._url.database or "" if self.is_sqlite else redact_address(self._address)
         """What messages call it: the path, or the address without user and password."""
         self._engine = self._make_engine()
+        finalize(self, self._engine.dispose)
+        # By default, each statement of PostgreSQL sees what was written until then.
+        snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._reader = self._engine.execution_options(**snapshot)
+        self._writer = self._engine.execution_options(**{_WRITES: True})
         super().__init__()
         with self._explained():
             if self.is_sqlite:
@@ -62,20 +72,15 @@ class DatabaseEngine(ForkAware):
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """Begin a transaction that only reads. Raises ConversationsUnusable."""
-        with self._explained(), self._engine.begin() as connection:
+        """Begin a transaction that only reads, all of it at one moment. Raises ConversationsUnusable."""
+        with self._explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable."""
-        with self._explained(), self._engine.execution_options(**{_WRITES: True}).begin() as connection:
+        with self._explained(), self._writer.begin() as connection:
             yield connection
-
-    def make_error(self, problem: str) -> ConversationsUnusable:
-        """Make the error for a problem with this database; passwords do not appear in it."""
-        shown = redact(problem, address=None if self.is_sqlite else self._address)
-        return ConversationsUnusable(f"conversations in {self.name}: {shown}")
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
@@ -83,24 +88,26 @@ class DatabaseEngine(ForkAware):
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn errors of the database into one that says what to do."""
+        """Turn errors of the database into one that says what to do; passwords do not appear in it."""
         try:
             yield
-        except WrongTables as error:
-            raise self.make_error(f"{error}. {_OTHER}") from None
-        except (SQLAlchemyError, OSError) as error:
-            raise self.make_error(self._describe(error)) from error
+        except (SQLAlchemyError, OSError, WrongTables, DamagedRow) as error:
+            problem = redact(self._describe(error), address=None if self.is_sqlite else self._address)
+            raise ConversationsUnusable(f"conversations: {problem}") from error
 
-    def _describe(self, error: BaseException) -> str:
-        """Say what a driver's error means, without the statement, which holds what was said."""
+    def _describe(self, error: Exception) -> str:
+        """Say what an error means, without the statement, which holds what was said."""
         if self.is_sqlite and Path(self.name).is_dir():
-            return "this is a folder. Name a file in it, say conversations.db."
+            return f"{self.name} is a folder. Name a file in it, say conversations.db."
         if disk := describe_disk_error(error, self.name):
             return disk
-        reason = " ".join(str(getattr(error, "orig", None) or error).split())
-        if self.is_sqlite and ("not a database" in reason or "malformed" in reason or "no such" in reason):
-            return f"this is no sound database of conversations ({reason}). {_OTHER}"
-        return f"{reason}." if reason else f"{type(error).__name__}."
+        if isinstance(error, WrongTables):
+            return f"{self.name} cannot be used: {error}. {_OTHER}"
+        if isinstance(error, DamagedRow):
+            return f"{self.name}: {error}. Delete the conversation."
+        reason = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
+        advice = f" {_OTHER}" if any(sign in reason for sign in _DAMAGE) else ""
+        return f"{self.name} cannot be used: {reason}.{advice}"
 
     def _make_engine(self) -> Engine:
         try:
@@ -128,8 +135,8 @@ def _parse_address(database: Path | str) -> URL:
     """Parse a path or an address. Raises ConfigError."""
     text = str(database)
     if "://" not in text:
-        if not text.strip():
-            raise ConfigError("conversations: name a file, as in conversations.db, or an address")
+        if not text.strip() or "\0" in text:
+            raise ConfigError(f"conversations: {text!r} is no name of a file; conversations.db is one")
         return URL.create("sqlite", database=str(Path(text).expanduser().absolute()))
     scheme = text.partition("://")[0]
     try:

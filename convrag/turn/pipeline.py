@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
+from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Question, Rewrite
+from convrag.api.types import Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
+from convrag.store.async_streaming import AsyncStream
 from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import Stream
-from convrag.turn.configuration import SETTINGS, check_configuration, describe_settings
+from convrag.turn.configuration import SETTINGS, describe_settings
 from convrag.turn.conversations import Conversations
+from convrag.turn.holding import hold_conversation
 from convrag.turn.logs import FailureLog
+from convrag.turn.passages_dataset import PassagesDataset
 from convrag.turn.session import Session
 from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watcher
 from convrag.turn.wiring import Wiring
@@ -75,11 +77,23 @@ class Pipeline:
             NotReady: a key, a file or an extra is missing.
         """
         config, command = compose_command(*overrides)
+        return cls._prepare(Wiring(config, command), settings_of(config), conversations)
+
+    @classmethod
+    def over(cls, passages: Iterable[Passage], *overrides: str, conversations: Conversations | None = None) -> Pipeline:
+        """Make a pipeline like `compose`, whose corpus are these passages; they stay in memory.
+
+            chat = Pipeline.over([Passage("p1", "The Moon is 384,400 km away.")], "llm=extractive")
+
+        Raises:
+            ConfigError: there is no passage, two have the same id, or an override is not valid or chooses a data set.
+            NotReady: a key, a file or an extra is missing.
+        """
+        dataset = PassagesDataset(passages)
+        config, command = compose_command(*overrides)
         wiring = Wiring(config, command)
-        pipeline = cls.from_wiring(wiring, settings_of(config), conversations)
-        wiring.check()
-        wiring.prepare()
-        return pipeline
+        wiring.provide_dataset(dataset)
+        return cls._prepare(wiring, settings_of(config), conversations)
 
     @classmethod
     def from_wiring(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
@@ -94,6 +108,13 @@ class Pipeline:
             conversations=conversations,
             configuration=configuration | {SETTINGS: describe_settings(settings)},
         )
+
+    @classmethod
+    def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
+        pipeline = cls.from_wiring(wiring, settings, conversations)
+        wiring.check()
+        wiring.prepare()
+        return pipeline
 
     def turn(
         self,
@@ -132,7 +153,7 @@ class Pipeline:
         _check_top_k(top_k)
         _check_question(text)
         options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
-        with self._hold_conversation(conversation_id, domain) as conversation:
+        with hold_conversation(self, conversation_id, domain) as conversation:
             record = self.answer(self._make_question(conversation, text), options)
             check_cancelled()
             self.conversations.append(conversation, record)
@@ -166,7 +187,7 @@ class Pipeline:
         _check_top_k(top_k)
         if self.conversations.get(conversation_id) is None:
             raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
-        with self._hold_conversation(conversation_id, None) as conversation:
+        with hold_conversation(self, conversation_id, None) as conversation:
             if not conversation.history:
                 raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
@@ -182,13 +203,27 @@ class Pipeline:
         """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`."""
         return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
 
+    def astream(self, conversation_id: str, text: str, **options: Any) -> AsyncStream[TurnRecord]:
+        """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read the `record`.
+
+        Leaving the loop, or cancelling its task, cancels the turn, which is not kept.
+        """
+        return AsyncStream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
+
+    async def aturn(self, conversation_id: str, text: str, **options: Any) -> TurnRecord:
+        """Ask like `turn`, in a thread. Cancelling the task cancels the turn, which is not kept."""
+        stream = AsyncStream(lambda _: self.turn(conversation_id, text, **options))
+        async for _ in stream:
+            pass  # its pieces go to options["listener"], if anywhere
+        return stream.record
+
     def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
         """Rewrite a question as the next turn of a conversation would. The conversation does not change.
 
         Raises as `turn` does.
         """
         _check_question(text)
-        with self._hold_conversation(conversation_id, domain) as conversation:
+        with hold_conversation(self, conversation_id, domain) as conversation:
             return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
@@ -209,31 +244,6 @@ class Pipeline:
 
     def _make_question(self, conversation: Session, text: str) -> Question:
         return conversation.make_question(text, hide_history=self.settings.history == "none")
-
-    @contextmanager
-    def _hold_conversation(self, conversation_id: str, domain: str | None) -> Iterator[Session]:
-        """Hold the lock of a conversation for a turn, with what other processes have added to it. Raises as `turn`."""
-        while True:
-            conversation = self._open_conversation(conversation_id, domain)
-            with conversation.lock:
-                if conversation.dropped:  # by another thread, while this one waited
-                    continue
-                self.conversations.refresh(conversation)
-                if domain not in (None, conversation.domain):
-                    raise OtherConfiguration(conversation_id, [(f"domain={conversation.domain}", f"domain={domain}")])
-                check_configuration(conversation, self.configuration)
-                yield conversation
-                return
-
-    def _open_conversation(self, conversation_id: str, domain: str | None) -> Session:
-        """Return the conversation with an id, or begin one. Raises UnknownName for a missing or unknown domain."""
-        if known := self.conversations.find(conversation_id):
-            return known
-        if domain is None and len(self.domains) == 1:
-            domain = self.domains[0]
-        if domain not in self.domains:
-            raise UnknownName("domain", str(domain), self.domains)
-        return self.conversations.begin(conversation_id, domain, configuration=self.configuration)
 
 
 def _check_top_k(top_k: int | None) -> None:

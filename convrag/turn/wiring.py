@@ -13,6 +13,7 @@ from convrag.api.errors import ConfigError, NotReady
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
+from convrag.api.stages import Dataset
 from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.references import keep_references
@@ -22,9 +23,10 @@ from convrag.registry import plugins
 from convrag.registry.extras import missing_extra
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
+from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
 from convrag.turn.configuration import describe_stage
-from convrag.turn.defects import check_items, check_type, explain_error
+from convrag.turn.defects import check_items, check_type, explain_error, note_origin
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -55,6 +57,22 @@ class Wiring:
         self._injected: dict[str, list[str]] = {}
         """Place -> the places of the stages that were injected there."""
         self._building: list[str] = []
+
+    def provide_dataset(self, dataset: Dataset) -> None:
+        """Use this data set in place of the configured one. Call it before any stage is built.
+
+        Raises:
+            ConfigError: the command chooses a data set, too.
+        """
+        if self.command.sets("dataset"):
+            raise ConfigError("dataset: the passages are given as objects, so no data set can be chosen")
+        option = Option("dataset", "passages", type(dataset), plugins.FIRST_PARTY, plugins.FIRST_PARTY)
+        dataset.fingerprint = compute_fingerprint(dataset, option.name, {})
+        note_origin(dataset, "dataset", option)
+        self.stages["dataset"] = dataset
+        self._options["dataset"] = option.name
+        self._described["dataset"] = {OPTION_KEY: option.name, "contents": dataset.content_hash()}
+        self._injected["dataset"] = []
 
     def get(self, group: str) -> Any:
         """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.

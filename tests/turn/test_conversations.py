@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 import stat
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from convrag.api.errors import ConversationChanged
 from convrag.api.records import TurnRecord
 from convrag.turn.conversations import Conversations
+from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
 STRANGE_IDS = [
@@ -34,9 +35,12 @@ STRANGE_IDS = [
 ]
 
 
-@pytest.fixture
-def database(tmp_path: Path) -> Path:
-    return tmp_path / "kept" / "conversations.db"
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """The path of a file that is not there yet, and the address of an empty database."""
+    if request.param == "sqlite":
+        return tmp_path / "kept" / "conversations.db"
+    return request.getfixturevalue("postgres").make_database()
 
 
 def questions(conversations: Conversations, name: str) -> list[str]:
@@ -190,18 +194,22 @@ def test_a_conversation_begun_twice_at_once_is_one(database: Any) -> None:
     assert questions(other.conversations, "c") == ["theirs?"]
 
 
-def test_the_file_is_its_owners(database: Path) -> None:
-    Conversations(database).open("c", "default")
-    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in database.parent.iterdir()}
+def test_the_file_is_its_owners(tmp_path: Path) -> None:
+    Conversations(tmp_path / "kept" / "c.db").open("c", "default")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "kept").iterdir()}
     assert set(modes.values()) == {0o600}
 
 
-def test_a_record_is_json_that_others_can_read(database: Path) -> None:
+def test_a_record_is_json_that_others_can_read(database: Any) -> None:
     pipeline(conversations=Conversations(database)).turn("c", "what?")
-    with sqlite3.connect(database) as connection:
-        (query,) = connection.execute("SELECT record ->> 'original_query' FROM convrag_turns").fetchone()
-    connection.close()
-    assert query == "what?"
+    engine = create_engine(database if isinstance(database, str) else f"sqlite:///{database}")
+    try:
+        with engine.connect() as connection:
+            record = "record" if engine.name == "sqlite" else "CAST(record AS JSON)"
+            query = text(f"SELECT {record} ->> 'original_query' FROM convrag_turns")
+            assert connection.execute(query).scalar_one() == "what?"
+    finally:
+        engine.dispose()
 
 
 def test_numbers_that_json_does_not_have_come_back(database: Any) -> None:

@@ -1,0 +1,124 @@
+"""A record as plain data: what JSON can hold, and back; what has another form is named."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+
+from convrag.api.records import TurnRecord, Usage
+from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+
+PASSAGE = Passage("p", "Green tea.", "Tea", "http://x", {"page": 3})
+RECORD = TurnRecord(
+    conversation_id="c",
+    turn_id="c<::>1",
+    domain="tea",
+    number=1,
+    original_query="hot?",
+    queries=(Query("Is tea hot?", 0.5, "c<::>1", "tea"),),
+    hits=(Hit(PASSAGE, 1.5),),
+    evidence=Evidence(
+        (EvidenceItem(1, PASSAGE, "see above", hint=True), EvidenceItem(2, Passage("q", "Milk."), "Milk."))
+    ),
+    answer=Answer("Yes [1].", ("p",)),
+    trace={"rewriter": {"gate": "short"}},
+    timings={"rewriter": 0.25},
+    usage={"rewriter": Usage(1, 2, 3)},
+    fallbacks={"reranker": "tired"},
+    error="",
+    labels={"kind": "easy"},
+    reference="80 degrees.",
+    gold={"p": 2},
+    prompt=(Message("system", "Be brief."), Message("user", "hot?")),
+    attempt=1,
+    replies=((Prompt("answer", (Message("user", "hot?"),)), Completion("Yes.", 3, 1)),),
+)
+
+
+def test_a_record_comes_back_from_its_fields() -> None:
+    fields = json.loads(json.dumps(RECORD.to_dict()))
+    assert fields["prompt"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hot?"}]
+    assert (fields["gold"], fields["reference"], fields["attempt"]) == ({"p": 2}, "80 degrees.", 1)
+    assert TurnRecord.from_dict(fields) == replace(RECORD, replies=())
+    assert TurnRecord.from_dict(RECORD.to_dict(replies=True)) == RECORD
+
+
+def test_what_stages_leave_in_a_trace_is_plain() -> None:
+    looped: dict[str, Any] = {}
+    looped["self"] = looped
+    trace = {
+        "rewriter": {"scores": np.array([0.5, nan]), 3: np.int64(4), "sets": {"b", "a"}, "record": Usage(), "x": looped}
+    }
+    record = replace(RECORD, trace=trace, hits=(Hit(PASSAGE, inf),), labels={"n": np.float32(0.5)})
+    fields = record.to_dict()
+    assert json.loads(json.dumps(fields, allow_nan=False)) == fields
+    assert fields["trace"]["rewriter"]["scores"] == [0.5, None]
+    assert fields["trace"]["rewriter"]["sets"] == ["a", "b"]
+    assert str(TurnRecord.from_dict(fields).hits[0].score) == "nan"
+
+
+def test_lines_of_former_versions_are_read() -> None:
+    fields = RECORD.to_dict()
+    for name in ("reference", "gold", "prompt", "attempt"):
+        del fields[name]
+    assert TurnRecord.from_dict(fields | {"something": "else"}).gold == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"contexts": 3}, "contexts: Input should be a valid"),
+        ({"contexts": [{"id": "p", "score": "x"}]}, r"contexts\.0\.score: Input should be a valid number"),
+        ({"turn": None}, "turn: Input should be a valid integer"),
+        ({"gold": {"p": "x"}}, r"gold\.p: Input should be a valid integer"),
+        ({"prompt": [{"role": "user"}]}, r"prompt\.0\.content: Field required"),
+        ({"replies": [[{}, {}]]}, "replies: 'messages'"),
+        ({"replies": [[{"messages": [["user", "x"]], "task": "t", "odd": 1}, {}]]}, "replies: .*odd"),
+    ],
+)
+def test_what_has_another_form_is_named(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        TurnRecord.from_dict(RECORD.to_dict() | changes)
+    with pytest.raises(ValueError, match="dictionary or an instance"):
+        TurnRecord.from_dict([])
+
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\x1b[2J\u202e&lt; '\""
+
+
+def test_a_notebook_shows_hostile_text_as_text() -> None:
+    passage = Passage(HOSTILE, HOSTILE, HOSTILE, "javascript:alert(1)")
+    record = TurnRecord(
+        HOSTILE,
+        HOSTILE,
+        HOSTILE,
+        1,
+        HOSTILE,
+        queries=(Query(HOSTILE),),
+        hits=(Hit(passage, 1.0),) * 2,
+        evidence=Evidence(tuple(EvidenceItem(n, passage, HOSTILE * 100) for n in range(30))),
+        answer=Answer(HOSTILE, (HOSTILE,)),
+        timings={HOSTILE: 0.5},
+        fallbacks={HOSTILE: HOSTILE},
+        error=HOSTILE,
+    )
+    page = record._repr_html_()
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "javascript:" not in page
+    assert not set(page) & {"\x1b", "\u202e"}
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert "&amp;lt;" in page
+    assert len(page) < 100_000
+
+
+def test_a_notebook_shows_the_turn() -> None:
+    page = RECORD._repr_html_()
+    for text in ("hot?", "Yes [1].", "Is tea hot? (0.5)", "reranker fell back", "tired", "2 passages of 1 retrieved"):
+        assert text in page
+    assert "cited" in page

@@ -1,0 +1,85 @@
+"""A grid and a run, read from their folders: as objects, as a DataFrame, and in a notebook."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import convrag
+from commands import run_convrag
+from convrag.api.errors import DataError, MissingExtra
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("grid")
+    done = run_convrag(
+        ["-m", "rewriter=none,last_n", "top_n=1,2", "generator=none", "tracker=none", "hydra.sweep.dir=swept"], folder
+    )
+    assert done.returncode == 0, done.stderr
+    return folder / "swept"
+
+
+def test_the_cells_and_their_scores(grid: Path) -> None:
+    read = convrag.read_grid(grid)
+    assert len(read.cells) == 4
+    assert read.cells[0].choices == {"rewriter": "none", "top_n": "1", "generator": "none", "tracker": "none"}
+    scores = {cell.scores["nDCG@5"] for cell in read.cells}
+    assert len(scores) == 2
+    assert {cell.state for cell in read.cells} <= {"ok", "same"}
+    page = read._repr_html_()
+    assert "rewriter=last_n" in page
+    assert "nDCG@5" in page
+
+
+def test_a_dataframe_has_a_row_for_each_cell(grid: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = convrag.read_grid(str(grid)).to_dataframe()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame.columns[:6]) == ["cell", "name", "state", "same_as", "rewriter", "top_n"]
+    means = frame.groupby("rewriter")["nDCG@5"].mean()
+    assert 0 < means["last_n"] != means["none"] > 0
+    assert not frame["nDCG@5"].isna().any()
+
+
+def test_without_pandas_the_message_says_what_to_install(grid: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtra, match="to_dataframe needs pandas, which is not installed: pip install 'pandas'"):
+        convrag.read_grid(grid).to_dataframe()
+
+
+def test_a_run_is_read_with_its_turns(grid: Path) -> None:
+    cell = next(cell for cell in convrag.read_grid(grid).cells if not cell.same_as)
+    run = convrag.read_run(grid / cell.id)
+    assert run.summary.overall == dict(cell.scores)
+    records = list(run.records())
+    assert len(records) == run.summary.turns
+    page = run._repr_html_()
+    assert "95 % interval" in page
+    assert f"{cell.scores['nDCG@5']:.4f}" in page
+
+
+def test_folders_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="this is no folder of a grid: it has no sweep.json"):
+        convrag.read_grid(tmp_path)
+    with pytest.raises(DataError, match="this is no folder of a finished run: it has no metrics.json"):
+        convrag.read_run(tmp_path)
+    (tmp_path / "sweep.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(DataError, match=r"sweep\.json: this is no list of the cells of a grid"):
+        convrag.read_grid(tmp_path)
+    (tmp_path / "metrics.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"metrics\.json: these are no metrics of a run"):
+        convrag.read_run(tmp_path)
+
+
+def test_a_grid_in_progress_and_hostile_names_are_shown(tmp_path: Path) -> None:
+    hostile = "<script>x</script>"
+    cells = [{"id": "a", "name": hostile, "overrides": [f"rewriter={hostile}", 3]}, {"id": "b", "same_as": "zz"}]
+    (tmp_path / "sweep.json").write_text(json.dumps({"id": hostile, "cells": cells}), encoding="utf-8")
+    read = convrag.read_grid(tmp_path)
+    assert [(cell.state, dict(cell.scores)) for cell in read.cells] == [("", {}), ("", {})]
+    assert "<script" not in read._repr_html_()
+    assert "&lt;script&gt;" in read._repr_html_()
