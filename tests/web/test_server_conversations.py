@@ -123,7 +123,7 @@ def test_reset_and_delete(server: RunningServer) -> None:
         ("GET", "?limit=0", None, 400),
         ("POST", "/ID/turns", {}, 400),
         ("POST", "/ID/turns", {"question": "  "}, 400),
-        ("POST", "/ID/regenerate", {}, 400),
+        ("POST", "/ID/regenerate", {}, 409),
         ("POST", "", {"model": "gpt-5"}, 404),
         ("POST", "", {"domain": "nowhere"}, 400),
     ],
@@ -222,3 +222,10 @@ def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path
     others.close()
     (*_, (_, record)) = ask(server, id, "And its far side?")
     assert record["turn"] == 3
+
+
+def test_a_method_that_is_not_allowed_learns_which_are(server: RunningServer) -> None:
+    reply = server.http.put("/api/conversations")
+    assert reply.status_code == 405
+    assert reply.headers["allow"] == "GET, POST"
+    assert server.http.put("/api/conversations/x").headers["allow"] == "DELETE, GET"

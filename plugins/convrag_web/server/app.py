@@ -59,14 +59,18 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         redoc_url=None,
         redirect_slashes=False,
     )
-    install_error_handlers(app)
-    app.include_router(completions.make_router(models, runner, limits.max_messages, limits.max_characters))
-    app.include_router(conversations_api.make_models_router(models))
     turns = ConversationTurns(conversations, models, runner)
-    app.include_router(conversations_api.make_router(models, turns, limits.max_characters))
-    app.include_router(health.make_router(metrics))
-    app.include_router(docs_page.make_router())
-    app.include_router(static_files.make_router())
+    routers = [
+        completions.make_router(models, runner, limits.max_messages, limits.max_characters),
+        conversations_api.make_models_router(models),
+        conversations_api.make_router(models, turns, limits.max_characters),
+        health.make_router(metrics),
+        docs_page.make_router(),
+        static_files.make_router(),
+    ]
+    for router in routers:
+        app.include_router(router)
+    install_error_handlers(app, routers)
     return _guard(app, limits, access)
 
 

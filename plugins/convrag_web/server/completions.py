@@ -14,7 +14,7 @@ from convrag_web.server.event_stream import DONE, PING, format_event, start_stre
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_lengths, make_question
 from convrag_web.server.openai_replies import CompletionFormat
-from convrag_web.server.openai_requests import CompletionRequest, request_class
+from convrag_web.server.openai_requests import CompletionRequest, narrow_choices
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import Emit, RunningTurn, TurnRunner
 
@@ -30,7 +30,7 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
     """
     router = APIRouter(prefix="/v1", route_class=StrictJsonRoute, responses=ERRORS, tags=["OpenAI"])
     started = int(time.time())
-    KnownRequest = request_class(list(models))
+    KnownRequest = narrow_choices(CompletionRequest, list(models), models.domains)
 
     @router.get("/models", response_model=openai_replies.ModelList)
     async def list_models() -> Response:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Path, Query
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from convrag.api.record_rows import RecordRow
-from convrag_web.server.openai_requests import FilledText, Text
+from convrag_web.server.openai_requests import FilledText
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]
 TurnNumber = Annotated[int, Path(ge=1, description="of the turn, counted from 1")]
@@ -63,7 +62,7 @@ class NewConversation(BaseModel):
     """A conversation to begin."""
 
     model: str
-    domain: Text | None = Field(None, description="the corpus that it is about, where the model has several")
+    domain: str | None = Field(None, description="the corpus that it is about, where the model has several")
 
 
 class TurnRequest(BaseModel):
@@ -83,8 +82,3 @@ class Suggestions(BaseModel):
     """Questions to ask next."""
 
     questions: list[str]
-
-
-def new_conversation_class(models: Sequence[str]) -> type[NewConversation]:
-    """The class of requests for a conversation with one of these models; the first is the default."""
-    return create_model("NewConversation", __base__=NewConversation, model=(Literal[tuple(models)], models[0]))

@@ -69,7 +69,7 @@ class ConversationTurns:
         def take_turn(model: ServedModel, emit: Emit) -> TurnRecord:
             return model.pipeline.regenerate(id, query=query, listener=emit, watch=_watch_with(emit))
 
-        return await self._start(id, take_turn)
+        return await self._start(id, take_turn, needs_turn=True)
 
     @asynccontextmanager
     async def hold(self, id: str) -> AsyncIterator[None]:
@@ -80,11 +80,15 @@ class ConversationTurns:
         finally:
             lock.release()
 
-    async def _start(self, id: str, take_turn: Callable[[ServedModel, Emit], TurnRecord]) -> RunningTurn:
+    async def _start(
+        self, id: str, take_turn: Callable[[ServedModel, Emit], TurnRecord], *, needs_turn: bool = False
+    ) -> RunningTurn:
         lock = await self._acquire(id)
         try:
             session = await asyncio.to_thread(self.find, id)
             model = self.find_model(session)
+            if needs_turn and not session.history:
+                raise RequestError(409, "the conversation has no turn yet: ask its first question", code="no_turn")
         except BaseException:
             lock.release()
             raise

@@ -7,6 +7,7 @@ from secrets import token_hex
 from typing import Any
 
 from fastapi import APIRouter
+from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from convrag import TurnRecord
@@ -18,10 +19,19 @@ from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_length
+from convrag_web.server.openai_requests import narrow_choices
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn, StageFinished
 
-_ONE = "/{conversation_id:path}"
+
+class ConversationIdConvertor(StringConvertor):
+    """An id in a path, with slashes: task=chat takes any name. What follows it is none of its end."""
+
+    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|suggestions|reset|export)$).)+"
+
+
+register_url_convertor("conversation", ConversationIdConvertor())
+_ONE = "/{conversation_id:conversation}"
 _SAME_QUERY = schemas.RegenerateRequest()
 
 
@@ -37,7 +47,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         prefix="/api/conversations", route_class=StrictJsonRoute, responses=ERRORS, tags=["Conversations"]
     )
     conversations = turns.conversations
-    NewConversation = schemas.new_conversation_class(list(models))
+    NewConversation = narrow_choices(schemas.NewConversation, list(models), models.domains)
     first_model = NewConversation()
 
     @router.get("", response_model=schemas.ConversationList)

@@ -92,9 +92,16 @@ class CompletionRequest(BaseModel):
     audio: None = None
     modalities: list[Literal["text"]] | None = None
     convrag: bool = Field(False, description="whether the reply has the whole record of the turn under `convrag`")
-    domain: Text | None = Field(None, description="the corpus to ask, where the model has several")
+    domain: str | None = Field(None, description="the corpus to ask, where the model has several")
 
 
-def request_class(models: Sequence[str]) -> type[CompletionRequest]:
-    """The class of requests to these models; the first is the default."""
-    return create_model("CompletionRequest", __base__=CompletionRequest, model=(Literal[tuple(models)], models[0]))
+def narrow_choices(base: type[BaseModel], models: Sequence[str], domains: Sequence[str]) -> type[BaseModel]:
+    """A class of requests whose `model` and `domain` are of these; the first model is the default."""
+    domain = Field(None, description=base.model_fields["domain"].description)
+    return create_model(
+        base.__name__,
+        __base__=base,
+        __doc__=base.__doc__,
+        model=(Literal[tuple(models)], models[0]),
+        domain=(Literal[tuple(domains)] | None, domain),
+    )

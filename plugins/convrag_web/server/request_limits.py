@@ -19,13 +19,11 @@ class RequestLimits:
     Args:
         app: the application.
         max_body: bytes.
-        body_seconds: within which a body must have come.
     """
 
-    def __init__(self, app: ASGIApp, *, max_body: int, body_seconds: float = BODY_SECONDS) -> None:
+    def __init__(self, app: ASGIApp, *, max_body: int) -> None:
         self._app = app
         self._max_body = max_body
-        self._body_seconds = body_seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -47,7 +45,7 @@ class RequestLimits:
             raise self._make_too_large()
         body = bytearray()
         try:
-            async with asyncio.timeout(self._body_seconds):
+            async with asyncio.timeout(BODY_SECONDS):
                 more = True
                 while more:
                     message = await receive()

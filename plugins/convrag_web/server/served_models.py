@@ -87,8 +87,10 @@ class ServedModel:
         chosen = wanted or self._options.domain or (domains[0] if len(domains) == 1 else None)
         if chosen in domains:
             return chosen
-        problem = f"domain: {chosen!r} does not exist" if chosen else "domain: name a corpus"
-        raise RequestError(400, f"{problem}; model {self.name!r} has {', '.join(domains)}", param="domain")
+        offer = f"model {self.name!r} has {', '.join(domains)}"
+        if chosen is None:
+            raise RequestError(400, f"domain: name a corpus; {offer}", param="domain")
+        raise RequestError(404, f"domain: {offer}, not {chosen}", param="domain", code="domain_not_found")
 
     def describe(self) -> dict[str, Any]:
         """What a list of models says of it."""
@@ -136,6 +138,11 @@ class ServedModels(Mapping[str, ServedModel]):
 
     def __len__(self) -> int:
         return len(self._models)
+
+    @property
+    def domains(self) -> list[str]:
+        """The corpora of all models, each once."""
+        return list(dict.fromkeys(domain for model in self.values() for domain in model.pipeline.domains))
 
     def find(self, name: str) -> ServedModel:
         """Return the model of a name. Raises RequestError."""

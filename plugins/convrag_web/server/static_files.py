@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-FOLDERS = ("page", "view")
+FOLDERS = ("page", "view", "docs")
 """Folders of convrag_web whose files are served below /static/."""
 
 INDEX = "/static/page/index.html"

@@ -1,0 +1,67 @@
+"""The OpenAPI description: what it says of the API, and that the API does what it says (schemathesis)."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+from served import RunningServer, serve
+
+pytestmark = pytest.mark.integration
+
+SCHEMATHESIS = """\
+# That the last message must be the user's cannot be said in a JSON schema.
+[[operations]]
+include-name = "POST /v1/chat/completions"
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 404]
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with serve(tmp_path_factory.mktemp("served"), models={"one": "", "two": "generator=direct"}) as running:
+        yield running
+
+
+def test_the_description_has_the_names_of_the_models(server: RunningServer) -> None:
+    description = server.http.get("/openapi.json").json()
+    for name in ("CompletionRequest", "NewConversation"):
+        fields = description["components"]["schemas"][name]["properties"]
+        assert fields["model"]["enum"] == ["one", "two"]
+        assert fields["model"]["default"] == "one"
+    for path, operations in description["paths"].items():
+        for operation in operations.values():
+            assert operation["summary"]
+            assert operation["description"], path
+            assert {"4XX", "5XX"} <= set(operation["responses"])
+            assert "422" not in operation["responses"]
+
+
+def test_the_docs_need_no_script_and_no_other_server(server: RunningServer) -> None:
+    page = server.http.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "<script" not in page.text
+    assert not re.search(r'(src|href)="(https?:)?//', page.text)
+    for path in ("/v1/chat/completions", "/api/conversations/{conversation_id}/turns"):
+        assert path in page.text
+    assert server.http.get("/static/docs/docs.css").status_code == 200
+
+
+def test_the_api_does_what_it_says(server: RunningServer, tmp_path: Path) -> None:
+    pytest.importorskip("schemathesis")
+    (tmp_path / "schemathesis.toml").write_text(SCHEMATHESIS)
+    program = "from schemathesis.cli import schemathesis; schemathesis()"
+    options = ["-n", "8", "--seed", "1", "--phases", "examples,coverage,fuzzing,stateful", "--no-color"]
+    command = [sys.executable, "-c", program, "run", f"{server.address}/openapi.json", *options]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
