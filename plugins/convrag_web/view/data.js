@@ -42,7 +42,7 @@ function renderList(list) {
   if (shown.every(isFlat)) {
     const keys = [...new Set(shown.flatMap(Object.keys))];
     const rows = shown.map((each, index) => [String(index), ...keys.map((key) => (key in each ? renderData(each[key]) : ""))]);
-    return make("div", {}, makeTable(["", ...keys.map(formatKey)], rows, keys.length + 2), more);
+    return make("div", {}, makeTable(["no.", ...keys.map(formatKey)], rows, keys.length + 2), more);
   }
   return make("ol", { start: "0" }, shown.map((each) => make("li", {}, renderData(each))), more);
 }

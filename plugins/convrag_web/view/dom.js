@@ -3,14 +3,14 @@
 /**
  * Make an element: make("p", { class: "note" }, "two ", make("b", {}, "words")).
  * A function is a listener ({ onclick: f }); true is an attribute without a value; false, null and undefined are left
- * out, among the children too. Children are texts and elements, or lists of them.
+ * out; so are they among the children, and empty texts. Children are texts and elements, or lists of them.
  */
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name.slice(2), value);
     else if (value === true) element.setAttribute(name, "");
-    else if (isGiven(value)) element.setAttribute(name, value);
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }
   element.append(...children.flat(Infinity).filter(isGiven).map(showControls));
   return element;

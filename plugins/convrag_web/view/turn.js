@@ -20,11 +20,11 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
  *   missed: Map id -> { title, text, url } of relevant passages that were not retrieved;
  *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]] };
  *   onCite(number, id, statement): what a click on a citation does, after the passage has opened;
- *   links: elements for the line below the question.
+ *   heading: whether the question and the labels stand above.
  * @returns HTMLElement
  */
 export function renderTurn(record, options = {}) {
-  const { scores = {}, measures, otherScores = null, history = [], missed, changes = {}, onCite = () => {}, links = [] } = options;
+  const { scores = {}, measures, otherScores = null, history = [], missed, changes = {}, onCite = () => {}, heading = true } = options;
   const evidence = new Map((record.evidence ?? []).map((item) => [item.number, item]));
   const titles = new Map((record.contexts ?? []).map((hit) => [hit.id, hit.title]));
   const passages = renderPassages(record, { missed, changes: changes.passages });
@@ -40,7 +40,7 @@ export function renderTurn(record, options = {}) {
     changed: changes.answer,
   });
   return make("article", { class: "turn", "aria-label": `Turn ${record.turn}: ${record.original_query}` },
-    renderHead(record, links),
+    heading && renderHead(record),
     renderTroubles(record),
     history.length > 0 && section("", makeFold(`History that was seen: ${countOf(history.length, "turn")}`, {}, renderHistory(history))),
     make("div", { class: "answers" },
@@ -56,14 +56,14 @@ export function renderTurn(record, options = {}) {
     section("", Object.keys(record.trace ?? {}).length > 0 && makeFold("Trace of all stages", {}, renderData(record.trace))));
 }
 
-function renderHead(record, links) {
+/** Show the question of a turn, its place and its labels. */
+export function renderHead(record) {
   const labels = Object.entries(record.labels ?? {}).filter(([, value]) => value !== null && value !== "");
   return make("header", {},
     make("p", { class: "place" }, `Turn ${record.turn} of `, make("code", {}, record.conversation_id), record.domain !== "default" && ` in ${record.domain}`),
     make("h2", { class: "question" }, record.original_query),
     make("p", { class: "chips" },
-      labels.map(([name, value]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${formatKey(name)} `), [value].flat().map(formatPlain).join(", "))),
-      links));
+      labels.map(([name, value]) => make("span", { class: "chip" }, make("span", { class: "key" }, `${formatKey(name)} `), [value].flat().map(formatPlain).join(", ")))));
 }
 
 function renderTroubles(record) {
