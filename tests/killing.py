@@ -32,6 +32,8 @@ class CountingLLM(LLM):
         with Path("asked.txt").open("a") as file:
             file.write(seed.hex() + "\\n")
         time.sleep(0.02)
+        while Path("hold").exists():  # a test is not ready yet
+            time.sleep(0.01)
         words = text.split()
         if prompt.task == "rewrite":  # another rewrite would be rejected, and the run partial
             return Completion(prompt.inputs["question"], len(words), 8, cost_usd=0.001)

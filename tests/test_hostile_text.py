@@ -161,9 +161,11 @@ def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
     hostile = tmp_path / "a\x1b[5;41;93mb [red]x[red].jsonl"
     hostile.write_text(talks.read_text().replace("blink", "shine"))
     names = ",".join(f"'{path}'" for path in (hostile, talks))
-    done = run_convrag(["-m", *data[:1], *data[2:4], "generator=none", f"dataset.conversations={names}"], tmp_path)
+    wide = {**os.environ, "COLUMNS": "400"}  # no name is broken into lines
+    command = ["-m", *data[:1], *data[2:4], "generator=none", f"dataset.conversations={names}"]
+    done = run_convrag(command, tmp_path, environment=wide)
     assert done.returncode == 0, done.stderr
-    assert "\u241b" in done.stdout
+    assert f"{tmp_path}/a\u241b[5;41;93mb [red]x[red].jsonl" in done.stdout
     check(done.stdout)
     check(done.stderr)
     for path in (tmp_path / "outputs").rglob("*.md"):

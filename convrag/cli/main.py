@@ -85,6 +85,8 @@ def main() -> None:
             sys.exit(EXIT_STATUS["failed"])
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
+    finally:
+        watch.finish()
     sys.exit(jobs.status)
 
 

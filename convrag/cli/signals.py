@@ -56,6 +56,7 @@ class SignalWatch:
     def __init__(self) -> None:
         self.kept = ""
         self._raised = 0
+        self._finished = False
         self._reader, self._writer = socket.socketpair()
 
     def install(self) -> None:
@@ -80,6 +81,10 @@ class SignalWatch:
         self._raised = 0
         self._writer.send(bytes([_RESUMED]))
 
+    def finish(self) -> None:
+        """The command has done its work, and Python shuts down: from now on a signal ends the process at once."""
+        self._finished = True
+
     def leave(self, number: int) -> NoReturn:
         """Say what is kept, close what is open, and end the process, with all threads that hang."""
         name = signal.Signals(number).name
@@ -97,6 +102,8 @@ class SignalWatch:
         os._exit(_status(number))
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._finished:  # an exception would end Python with a status of its own
+            os._exit(_status(number))
         if self._raised:  # the blocks are ending: not once more in their midst
             return
         self._raised = number
@@ -130,6 +137,7 @@ class SignalWatch:
             if first and time.monotonic() >= since + self._limit():
                 threading.Thread(target=self.leave, args=[first], daemon=True).start()
                 time.sleep(CLEANUP_SECONDS)
+                clean_up_abandoned(slow=False)
                 os._exit(_status(first))
 
     def _limit(self) -> float:

@@ -179,7 +179,7 @@ def _execute_run(
             except Exception:  # of a library whose import was interrupted, say
                 log.info("the interruption was not noted everywhere", exc_info=True)
 
-        with if_abandoned(tell_of_interruption):
+        with if_abandoned(tell_of_interruption, slow=True):
             try:
                 summary = _write_run(files, run, wiring, source, observers)
                 if show:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 
 LIBRARIES = ("pysbd",)
 """Their versions are part of the fingerprints of stages that use this module."""
@@ -24,6 +24,14 @@ READ_IN_FULL = 50_000
 _CITATION = re.compile(r"(?<![^\S\n])[^\S\n]*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\]")
 CERTAIN_GAP = re.compile(r"(?<=[a-z]{4}[.!?])\s+(?=[A-Z\[])")
 """The space between two sentences: after a word too long for an abbreviation, before a capital or a citation."""
+
+NUMBERED_REFERENCE = (
+    r"(?<=[^\d\s])(\.|∯)((\[((?:\d++(?:,\s?-?\s?|\s-?\s?|-\s?))*+)\d{1,3}\])++|((\d{1,3}\s?)?\d{1,3}))(\s)(?=[A-Z])"
+)
+"""A period, a reference in brackets, and the space before the next sentence.
+
+It finds what pysbd's own pattern finds, in the same groups, of which pysbd uses the second and the seventh.
+"""
 
 _LINE = re.compile(r"[^\r\n]+")
 _SEPARATORS = re.compile(r"[\x1c-\x1f]+")  # white space to a pattern, but not to int(), which pysbd gives it to
@@ -77,11 +85,24 @@ def segment_line(line: str, *, fast: bool = False) -> list[str]:
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
+    segmenter.language_module = _get_english()
     lines = filter(None, _SEPARATORS.split(line))
     blocks = (block for each in lines for block in _cut_at_certain_ends(each))
     return [
         str(part) for block in blocks for part in (segmenter.segment(block) if len(block) <= READ_AT_ONCE else [block])
     ]
+
+
+@cache
+def _get_english() -> type:
+    """Return pysbd's rules for English, with one pattern written anew.
+
+    pysbd's own pattern for references ("...was shown.[12, 13] The ...") finds 2 ways to read each number of two digits,
+    and 4 for three: where the text is none in the end, it tries all of them, for ages.
+    """
+    from pysbd.lang.english import English
+
+    return type("English", (English,), {"NUMBERED_REFERENCE_REGEX": NUMBERED_REFERENCE})
 
 
 def remove_citations(text: str) -> str:

@@ -58,7 +58,7 @@ def run_grid(grid: Grid) -> list[float]:
         def close_interrupted() -> None:
             finish_sweep(replace(sweep, interrupted=True), started, observers)
 
-        with if_abandoned(close_interrupted):
+        with if_abandoned(close_interrupted, slow=True):
             try:
                 observers.notify("convrag_sweep_started", sweep=sweep)
                 values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])

@@ -42,6 +42,9 @@ class GridRuns:
 
     def finish(self) -> None:
         """Complete the runs of the cells, log the reports in the grid's folder to the parent run, and end it."""
+        if self.sweep.interrupted:  # at once: the process may be ended before the rest is logged
+            for run_id in self._find_parents():
+                self.client.set_terminated(run_id, "KILLED")
         for cell in self.sweep.cells:
             self._complete_cell(cell)
         for run_id in self._find_parents():

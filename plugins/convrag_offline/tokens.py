@@ -73,7 +73,7 @@ def is_content_word(word: str) -> bool:
     return len(word) > 1 and word.lower().replace("’", "'") not in STOP_WORDS
 
 
-@lru_cache(maxsize=100_000)
+@lru_cache(maxsize=16_384)
 def _stem(word: str) -> str:
     """The English stem of a word in lower case."""
     return stem_words([word.replace("’", "'").removesuffix("'s")])[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from itertools import pairwise
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from convrag.sdk.sentences import (
+    NUMBERED_REFERENCE,
     READ_AT_ONCE,
     READ_IN_FULL,
     find_sentence_spans,
@@ -88,3 +90,27 @@ def test_numbers_behind_a_separator_of_records_are_read(separator: str) -> None:
     text = f"Pieces: one. {separator}2. Groups: two. 3. Order: three."
     assert next(text[a:b] for a, b in find_sentence_spans(text)) == "Pieces: one."
     assert segment_line(f"a 1. x{separator}2. y 3. z")
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    ["8" * 90, ", ".join(map(str, range(10, 60))), ",".join(map(str, range(100, 130))), "1 - " * 60, "1," * 60 + "x"],
+)
+@pytest.mark.parametrize("then", ["", "]", "] and", "] And"])
+def test_many_numbers_in_brackets(numbers: str, then: str) -> None:
+    """pysbd's own pattern took hours for them: it tried all ways to divide them."""
+    text = f"It was shown.[{numbers}{then}. The end is near."
+    assert measure(find_sentence_spans, text) < 5
+    assert find_texts(text)[-1].endswith("The end is near.")
+
+
+REFERENCES = st.lists(st.sampled_from([*"1 23,-.[]∯aA", "[1]", " 456", ", ", ".[", "] B"]), max_size=14).map("".join)
+
+
+@given(REFERENCES)
+def test_references_are_those_that_pysbd_finds(text: str) -> None:
+    from pysbd.lang.english import English
+
+    theirs, ours = re.compile(English.NUMBERED_REFERENCE_REGEX), re.compile(NUMBERED_REFERENCE)
+    for found, expected in zip(ours.finditer(text), theirs.finditer(text), strict=True):
+        assert (found.span(), found[2], found[7]) == (expected.span(), expected[2], expected[7])
