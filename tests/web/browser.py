@@ -21,28 +21,20 @@ if TYPE_CHECKING:
 SCRIPTED = Path(__file__).with_name("scripted_llm.py")
 ARGUMENTS = """--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
 --disable-sync"""
-IMPATIENT = 10_000
+IMPATIENT = 30_000
 """Milliseconds for which a test waits for what should happen at once."""
-
-
-_opened: list[Browser] = []
 
 
 @contextmanager
 def open_browser() -> Iterator[Browser]:
-    """Open Chromium, or take the one that is open; skip the test where it, or Playwright, is absent."""
-    if _opened:  # Playwright can be started once in a thread
-        yield _opened[0]
-        return
+    """Open Chromium; skip the test where it, or Playwright, is absent."""
     playwright = pytest.importorskip("playwright.sync_api", reason="drives a browser: pip install playwright")
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if path is None:
         pytest.skip("there is no Chromium: apt-get install chromium")
     with playwright.sync_playwright() as started:
         browser = started.chromium.launch(executable_path=path, args=ARGUMENTS.split())
-        _opened.append(browser)
         yield browser
-        _opened.clear()
         browser.close()
 
 

@@ -94,7 +94,7 @@ def test_a_lost_server_is_noticed_and_found_again(browser, tmp_path: Path):
         chat.button("Try again").click()
         chat.wait_for_notice("The connection to the server was lost.")
         with serve(tmp_path, port=server.port):
-            page.get_by_role("alert").wait_for(state="hidden", timeout=30_000)
+            page.get_by_role("alert").wait_for(state="hidden", timeout=60_000)
             chat.button("Try again").click()
             chat.last.locator(".text p").wait_for()
             chat.button("Stop").click()

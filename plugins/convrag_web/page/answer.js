@@ -17,7 +17,7 @@ export class AnswerView {
   /**
    * @param {import("./conversation.js").Conversation} conversation
    * @param {string} question
-   * @param {{place: number, label?: string, openPassage: Function, openInside: Function|null, onChange: Function}} options
+   * @param {{place: number, label?: string, openPassage: Function, openInside: Function, onChange: Function}} options
    *     place: of the turn in the conversation's records; label: names the configuration where two are compared;
    *     onChange: is called when a turn begins, when its conversation has an id, and when it has ended
    */
@@ -98,9 +98,9 @@ export class AnswerView {
         if (this.controller === controller) this.handle(event, data);
       }
     } catch (error) {
-      if (this.controller !== controller) return; // another query took its place
-      this.fail(error, controller.signal.aborted);
+      if (this.controller === controller) this.fail(error, controller.signal.aborted);
     }
+    if (this.controller !== controller) return; // another query took its place
     this.controller = null;
     this.setLast(this.last);
     this.options.onChange();
@@ -113,6 +113,7 @@ export class AnswerView {
   startOver() {
     const hadFocus = this.element.contains(document.activeElement);
     this.written = "";
+    this.progress = {};
     this.queryLine.clear();
     for (const part of [this.text, this.notices, this.sources, this.actions]) fill(part);
     this.status.start();
@@ -144,12 +145,9 @@ export class AnswerView {
   }
 
   fail(error, stopped) {
-    if (this.record) {
-      this.show();
-    } else {
-      this.status.end();
-      fill(this.notices);
-    }
+    this.status.end();
+    fill(this.notices);
+    if (this.record) this.show();
     const kept = this.record ? "The former answer stays." : "This turn is not kept.";
     const what = stopped ? `Stopped. ${kept}` : `There is no answer. ${kept}`;
     this.addFailure(what, stopped ? "" : error.message, error instanceof ConnectionLost);
@@ -162,26 +160,25 @@ export class AnswerView {
 
   /** Asks again. After a lost connection the server may have kept the turn all the same; then that is shown. */
   async tryAgain(connectionLost) {
-    if (connectionLost && this.conversation.begun && !this.record) {
-      try {
-        await this.conversation.refresh();
-      } catch (error) {
-        this.fail(error, false);
-        return;
-      }
-      if (this.record) {
-        this.show();
-        this.setLast(this.last);
-        return;
-      }
+    const before = this.record;
+    try {
+      if (connectionLost && !before) await this.conversation.refresh();
+    } catch (error) {
+      this.fail(error, false);
+      return;
     }
-    this.run();
+    if (this.record === before) {
+      this.run();
+    } else {
+      this.show();
+      this.setLast(this.last);
+    }
   }
 
   renderSoon() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
-      if (this.running) this.renderText(this.progress ?? {});
+      if (this.running) this.renderText(this.progress);
     });
   }
 
@@ -196,8 +193,8 @@ export class AnswerView {
   showFooter() {
     const { record } = this;
     const { openPassage, openInside } = this.options;
-    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
     const again = this.last && !record.error ? () => this.run() : null;
-    fill(this.actions, ...renderActions(record, { again, inside: openInside && (() => openInside(record)) }));
+    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
+    fill(this.actions, ...renderActions(record, { again, inside: () => openInside(record) }));
   }
 }

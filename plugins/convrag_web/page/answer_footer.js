@@ -27,14 +27,14 @@ export function renderSources(sources, open) {
 
 /**
  * @param {Object} record
- * @param {{again: Function|null, inside: Function|null}} actions null leaves an action out
+ * @param {{again: Function|null, inside: Function}} actions `again` is null where the turn cannot be answered again
  * @returns {HTMLElement[]}
  */
 export function renderActions(record, { again, inside }) {
   return [
     !record.error && button("Copy", () => copy(record.agent_response), { icon: "copy" }),
     again && button("Regenerate", again, { icon: "again" }),
-    inside && button("Look inside", inside, { icon: "inside" }),
+    button("Look inside", inside, { icon: "inside" }),
     make("span", { class: "seconds" }, formatSeconds(sumTimes(record))),
   ];
 }

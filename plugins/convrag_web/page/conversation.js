@@ -40,6 +40,6 @@ export class Conversation {
 
   /** Reads the turns anew, after the connection was lost in the middle of one. */
   async refresh() {
-    this.records = (await Conversation.read(this.info.id)).records;
+    if (this.begun) this.records = (await Conversation.read(this.info.id)).records;
   }
 }

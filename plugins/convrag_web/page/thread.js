@@ -9,7 +9,7 @@ import { fill } from "./controls.js";
 export class Thread {
   /**
    * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
-   * @param {{openPassage: Function, openInside: Function|null, onChange: Function}} options
+   * @param {{openPassage: Function, openInside: Function, onChange: Function}} options
    *     onChange: is called with the thread when an answer begins, when a conversation has an id, and when it has ended
    */
   constructor(conversations, options) {
