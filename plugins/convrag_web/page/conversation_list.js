@@ -22,7 +22,7 @@ export class ConversationList {
   /** Reads the list anew. Where that fails the former one stays: the page says elsewhere that the server is away. */
   async refresh() {
     try {
-      this.rows = await listConversations(this.shown, 0);
+      this.rows = await readPages(this.shown / PAGE);
     } catch (error) {
       if (!this.rows.length) this.state.textContent = `The list cannot be shown: ${error.message}`;
       return;
@@ -56,6 +56,14 @@ export class ConversationList {
     return make("a", { href: formatRoute([id]), "aria-current": current, title: name },
       make("span", { class: "title" }, name), make("span", { class: "meta" }, meta));
   }
+}
+
+async function readPages(count) {
+  const rows = [];
+  for (let page = 0; page < count && rows.length === page * PAGE; page++) {
+    rows.push(...(await listConversations(PAGE, page * PAGE)));
+  }
+  return rows;
 }
 
 /** "14:05" for today, else "3 Nov", with the year where it is another. */
