@@ -21,6 +21,7 @@ export class Header {
     this.more = button("Actions on this conversation", null, more);
     const menu = button("Conversations", actions.openSide, { icon: "menu", iconOnly: true, class: "button plain open-side" });
     this.element = make("header", {}, menu, make("div", { class: "titles" }, this.title, this.meta), this.more, this.menu);
+    this.show([]);
   }
 
   /** @param {import("./conversation.js").Conversation[]} conversations none for a new conversation */
