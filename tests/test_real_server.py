@@ -70,7 +70,7 @@ def _wait_for(address: str, process: subprocess.Popen[bytes], log: Path) -> None
 def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
     address, model = server
     chosen = ["llm=openai_compatible", f"llm.api_base={address}", f"llm.model='openai/{model}'", "llm.max_tokens=12"]
-    rest = ["rewriter=condense", "rewriter.gate=always", "generator=chat", "limit=1", "tracker=none"]
+    rest = ["rewriter=condense", "rewriter.gate=always", "generator=chat", "top_n=1", "limit=1", "tracker=none"]
     command = [sys.executable, "-m", "convrag", *chosen, *rest]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,13 +1,13 @@
 """File names made of a user's names: of a domain, a conversation, a measure. A name never becomes a path.
 
-encode_name("clapnq") == "clapnq"; encode_name("sales/eu") == "sales%2Feu"; decode_name("sales%2Feu") == "sales/eu"
+encode_name("clapnq") == "clapnq"; encode_name("sales/eu") == "sales%2Feu"
 """
 
 from __future__ import annotations
 
 import re
 from hashlib import blake2b
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 _LONGEST = 120  # of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
 _KEPT = 60  # characters of a name that is too long
@@ -34,10 +34,3 @@ def encode_name(name: str) -> str:
         return encoded
     full = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
     return f"{encoded[:_KEPT]}{_HASHED}{full}"
-
-
-def decode_name(encoded: str) -> str | None:
-    """Return the text of which `encode_name` made a name; None for one that was cut: the file itself must say it."""
-    if _HASHED in encoded:
-        return None
-    return unquote(encoded.partition(_CAPITALS)[0], errors="surrogatepass")

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold, and for a free connection."""
 
+CONNECTIONS = 10
+"""How many connections a process opens at most. Each is used for milliseconds, however long a turn takes."""
+
 _DAMAGE = ("not a database", "malformed", "no such", "Could not decode")
 """What SQLite says of a file that is damaged, or never was one of its own."""
 
@@ -106,18 +109,19 @@ class DatabaseEngine(ForkAware):
         if isinstance(error, DamagedRow):
             return f"{self.name}: {error}. Delete the conversation."
         reason = " ".join(str(getattr(error, "orig", None) or error).split()) or type(error).__name__
-        advice = f" {_OTHER}" if any(sign in reason for sign in _DAMAGE) else ""
-        return f"{self.name} cannot be used: {reason}.{advice}"
+        if any(sign in reason for sign in _DAMAGE):
+            return f"{self.name} cannot be used: {reason}. {_OTHER}"
+        held = f" Another process has held it for {BUSY_SECONDS} s: try again." if "is locked" in reason else ""
+        return f"{self.name} cannot be used: {reason}.{held}"
 
     def _make_engine(self) -> Engine:
+        pool = {"pool_size": CONNECTIONS, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
         try:
-            if not self.is_sqlite:
-                return create_engine(self._url, hide_parameters=True, pool_pre_ping=True, pool_timeout=BUSY_SECONDS)
+            if not self.is_sqlite:  # a connection of before the server's restart is found out by a ping
+                return create_engine(self._url, hide_parameters=True, pool_pre_ping=True, **pool)
         except ImportError as error:
             raise MissingExtra("psycopg", "convrag[postgres]", "a PostgreSQL database of conversations") from error
-        engine = create_engine(
-            self._url, hide_parameters=True, pool_timeout=BUSY_SECONDS, connect_args={"timeout": BUSY_SECONDS}
-        )
+        engine = create_engine(self._url, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS}, **pool)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
         return engine

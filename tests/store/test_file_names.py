@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convrag.store.file_names import decode_name, encode_name
+from convrag.store.file_names import encode_name
 
 NAMES = st.text() | st.text("aAbB./\\%=+~:", max_size=8) | st.text(min_size=100, max_size=400)
 
@@ -46,7 +46,6 @@ def test_any_name_is_one_plain_file_name(name: str) -> None:
     assert encoded[0] != "."
     assert encoded[-1] != "."
     assert encoded.split(".")[0].casefold() not in {"con", "nul", "com1"}
-    assert decode_name(encoded) in (name, None)
 
 
 @given(NAMES, NAMES)
@@ -69,5 +68,3 @@ def test_names_are_written_inside_the_folder_and_read_back(names: list[str]) -> 
         written = list(Path(folder).glob("*.jsonl"))
         assert len(written) == len(names)
         assert {path.name for path in written} == {path.name for path in Path(folder).iterdir()}
-        decoded = {decode_name(path.stem) for path in written}
-        assert decoded - {None} == {name for name in names if decode_name(encode_name(name)) is not None}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 import stat
+import subprocess
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, text
 
-from convrag.api.errors import ConversationChanged
+from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
 from convrag.turn.conversations import Conversations
 from postgres_server import postgres  # noqa: F401 - a fixture
@@ -244,3 +248,20 @@ def test_records_of_memory_are_not_kept() -> None:
     with pytest.raises(ConfigError, match="records are kept in a database alone"):
         chat.conversations.records("c")
     assert not any(isinstance(each, TurnRecord) for each in vars(chat.conversations.open("c", "")).values())
+
+
+def test_without_a_database_no_library_for_one_is_imported() -> None:
+    code = "import sys, convrag; convrag.Pipeline, convrag.Conversations(); sys.exit('sqlalchemy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convrag.turn.database_engine.BUSY_SECONDS", 1)
+    chat = pipeline(conversations=Conversations(tmp_path / "c.db"))
+    chat.turn("c", "one?")
+    with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConversationsUnusable, match="database is locked. Another process has held it for 1 s: try"):
+            chat.turn("c", "two?")
+        assert len(chat.conversations.records("c")) == 1, "readers do not wait"
+    assert chat.turn("c", "two?").number == 2

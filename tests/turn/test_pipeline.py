@@ -3,13 +3,16 @@ from __future__ import annotations
 import logging
 import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import toys
-from convrag.api.types import Answer, Hit, Passage, Rewrite
+from convrag.api.types import Answer, Hit, Message, Passage, Prompt, Rewrite
 from convrag.config.settings import Settings
+from convrag.store.remember import remember
+from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session
 from convrag.turn.turn import rerank_hits
@@ -144,3 +147,34 @@ def test_compose_gives_a_working_pipeline(here: Any) -> None:
     assert first.answer.citations
     second = chat.turn("mine", "And how old is it?")
     assert second.rewritten_query != "And how old is it?"
+
+
+def test_a_record_has_the_prompt_of_the_answer(store: Store) -> None:
+    """That of the generator's last call: neither the rewriter's, nor those of the metrics."""
+
+    class Asking(toys.QuotingGenerator):
+        def __init__(self, llm: Any) -> None:
+            self.llm = llm
+
+        def generate(self, question: Any, evidence: Any) -> Answer:
+            if "none" in question.text:
+                return Answer("no call")
+            for content in ("first", f"answer {question.text}"):
+                text = self.llm.complete(Prompt("answer", (Message("user", content),))).text
+            if "fail" in question.text:
+                raise OSError("gone")
+            return Answer(text)
+
+    llm = toys.EchoLLM()
+    llm.fingerprint = "f"
+    remember(llm, store)
+    chat = pipeline(rewriter=toys.ShoutingRewriter(llm=llm), generator=Asking(llm))
+    assert chat.turn("c", "hot?").prompt == (Message("user", "answer hot?"),)
+    assert chat.turn("c", "fail?").prompt == (Message("user", "answer fail?"),)
+    assert chat.turn("c", "none?").prompt == ()
+    assert chat.turn("c", "BOOM").prompt == ()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
