@@ -6,8 +6,6 @@ The server is a process of its own that costs next to nothing; both sides of a c
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +22,7 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.turn.pipeline import Pipeline
+from delayed_llm import delayed_llm
 
 litellm = pytest.importorskip("litellm")
 pytest.importorskip("tenacity")
@@ -39,43 +38,13 @@ pytestmark = [
 ]
 
 AT_ONCE = 64
-SERVER = """
-import asyncio, json, sys
-delay = float(sys.argv[1])
-message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "A dog."}}
-usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
-reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [message], "usage": usage}
-body = json.dumps(reply).encode()
-sent = b"HTTP/1.1 200 OK\\r\\ncontent-type: application/json\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(body) + body
-async def talk(reader, writer):
-    try:
-        while True:
-            head = (await reader.readuntil(b"\\r\\n\\r\\n")).lower().split(b"\\r\\n")
-            length = next(line for line in head if line.startswith(b"content-length"))
-            await reader.readexactly(int(length.split(b":")[1]))
-            await asyncio.sleep(delay)
-            writer.write(sent)
-    except (asyncio.IncompleteReadError, ConnectionError):
-        writer.close()
-async def main():
-    server = await asyncio.start_server(talk, "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-asyncio.run(main())
-"""
 
 
 @pytest.fixture
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, float]]:
     """The address of a server that takes so many seconds for each reply."""
-    process = subprocess.Popen([sys.executable, "-c", SERVER, str(request.param)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1", request.param
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+    with delayed_llm(request.param) as address:
+        yield address, request.param
 
 
 class Plain(toys.ShoutingRewriter):

@@ -62,7 +62,7 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
     )
 
     def answer(emit: Emit) -> TurnRecord:
-        return model.answer(question, emit)
+        return model.answer(question, emit if request.stream else None)
 
     usage = request.stream_options is not None and request.stream_options.include_usage
     form = CompletionFormat(id, model.name, record=request.convrag, usage=usage)

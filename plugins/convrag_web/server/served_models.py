@@ -119,8 +119,8 @@ class ServedModel:
             log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
             return []
 
-    def answer(self, question: Question, emit: Emit) -> TurnRecord:
-        """Answer a question with the history that it has. Raises RunStopped."""
+    def answer(self, question: Question, emit: Emit | None) -> TurnRecord:
+        """Answer a question with the history that it has; the pieces of the answer are emitted. Raises RunStopped."""
         return self.pipeline.answer(question, TurnOptions(listener=emit))
 
 
@@ -165,7 +165,10 @@ def build_models(
     Raises:
         ConvragError: a model is not valid, or not ready; the message names it.
     """
-    named = _read_folder(models) if isinstance(models, Path) else _read_mapping(models or {DEFAULT_NAME: []})
+    if isinstance(models, Path):
+        named = _read_folder(models)
+    else:
+        named = _read_mapping({DEFAULT_NAME: []} if models is None else models)
     built, wirings = [], []
     for name, overrides in named.items():
         try:

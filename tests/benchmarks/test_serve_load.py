@@ -1,0 +1,153 @@
+"""task=serve under load: 64 conversations at once, idle conversations and connections, too many questions. Run with -s.
+
+The server and the LLM are processes of their own; the clients of this one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import httpx
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("litellm")
+
+
+from delayed_llm import delayed_llm
+from served import ServeCommand, serve_command
+
+pytestmark = pytest.mark.integration
+
+AT_ONCE = 64
+SECONDS = 1.0
+ROUNDS = 5
+IDLE = 500
+
+numbers = count()
+
+
+@pytest.fixture(scope="module")
+def llm() -> Iterator[str]:
+    """The address of a language model that takes a second for each reply."""
+    with delayed_llm(SECONDS) as address:
+        yield address
+
+
+@pytest.fixture
+def server(llm: str, tmp_path: Path) -> Iterator[ServeCommand]:
+    model = ["llm=openai_compatible", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
+    with serve_command(tmp_path, "generator=direct", "rewriter=none", *model) as command:
+        yield command
+
+
+def processor_seconds(process: int) -> float:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_megabytes(process: int) -> float:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+
+async def talk(client: httpx.AsyncClient, rounds: int, *, kept: bool) -> None:
+    """A conversation of so many questions, over the API that keeps it or over OpenAI's protocol."""
+    id = (await client.post("/api/conversations", json={})).json()["id"] if kept else ""
+    for _ in range(rounds):
+        text = f"What is crater {next(numbers)} of the Moon?"
+        if kept:
+            reply = await client.post(f"/api/conversations/{id}/turns", json={"question": text})
+            assert "event: record" in reply.text
+        else:
+            body = {"messages": [{"role": "user", "content": text}]}
+            reply = await client.post("/v1/chat/completions", json=body)
+        assert reply.status_code == 200, reply.text
+
+
+async def talk_at_once(address: str, rounds: int, *, kept: bool) -> float:
+    limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
+    async with httpx.AsyncClient(base_url=address, timeout=120, limits=limits) as client:
+        started = time.perf_counter()
+        await asyncio.gather(*(talk(client, rounds, kept=kept) for _ in range(AT_ONCE)))
+        return time.perf_counter() - started
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["openai", "conversations"])
+def test_64_conversations_reach_90_percent_of_the_ideal(server: ServeCommand, kept: bool) -> None:
+    asyncio.run(talk_at_once(server.address, 1, kept=kept))  # connections, threads and litellm's own first call
+    before = processor_seconds(server.process.pid)
+    shares = [ROUNDS * SECONDS / asyncio.run(talk_at_once(server.address, ROUNDS, kept=kept)) for _ in range(3)]
+    spent = (processor_seconds(server.process.pid) - before) / (3 * ROUNDS * AT_ONCE)
+    sys.stdout.write(
+        f"\n{AT_ONCE} conversations at once: {statistics.median(shares):.1%} of the ideal ({shares}), "
+        f"{1000 * spent:.1f} ms of the processor for a turn\n"
+    )
+    assert statistics.median(shares) >= 0.9
+
+
+def test_500_idle_conversations_and_connections_cost_nothing(server: ServeCommand) -> None:
+    process = server.process.pid
+    host, port = server.address.removeprefix("http://").split(":")
+
+    async def begin(number: int) -> None:
+        async with httpx.AsyncClient(base_url=server.address, timeout=60) as client:
+            for _ in range(number):
+                (await client.post("/api/conversations", json={})).raise_for_status()
+
+    asyncio.run(begin(20))
+    bare_seconds, bare_megabytes = measure_idle(process)
+    asyncio.run(begin(IDLE))
+    connections = [socket.create_connection((host, int(port))) for _ in range(IDLE)]
+    for connection in connections:
+        connection.sendall(f"GET /healthz HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        connection.recv(65536)
+    seconds, megabytes = measure_idle(process)
+    for connection in connections:
+        connection.close()
+    sys.stdout.write(
+        f"\n{IDLE} idle: {seconds:.3f} processor seconds in 5 s (without: {bare_seconds:.3f}), "
+        f"{megabytes - bare_megabytes:.1f} MB more\n"
+    )
+    assert seconds - bare_seconds < 0.05
+    assert megabytes - bare_megabytes < 30
+
+
+def measure_idle(process: int) -> tuple[float, float]:
+    """Processor seconds of five idle seconds, and the megabytes that it holds."""
+    before = processor_seconds(process)
+    time.sleep(5)
+    return processor_seconds(process) - before, resident_megabytes(process)
+
+
+def test_overload_is_answered_at_once(llm: str, tmp_path: Path) -> None:
+    model = ["llm=openai_compatible", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
+    limits = ["task.workers=8", "task.queue=8"]
+    with serve_command(tmp_path, "generator=direct", "rewriter=none", *model, *limits) as command:
+
+        async def ask_all() -> list[tuple[int, float]]:
+            async with httpx.AsyncClient(base_url=command.address, timeout=60) as client:
+
+                async def ask(number: int) -> tuple[int, float]:
+                    started = time.perf_counter()
+                    body = {"messages": [{"role": "user", "content": f"What is crater {next(numbers)}?"}]}
+                    reply = await client.post("/v1/chat/completions", json=body)
+                    return reply.status_code, time.perf_counter() - started
+
+                await ask(0)
+                return await asyncio.gather(*(ask(number) for number in range(100)))
+
+        replies = asyncio.run(ask_all())
+    refused = [seconds for status, seconds in replies if status == 503]
+    sys.stdout.write(f"\n100 questions for 16 places: {len(refused)} refused, the slowest after {max(refused):.2f} s\n")
+    assert {status for status, _ in replies} == {200, 503}
+    assert 50 <= len(refused) <= 84  # some come when an earlier one has ended

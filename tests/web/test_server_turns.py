@@ -1,0 +1,218 @@
+"""Turns under load: clients that leave, too many questions, turns that fail or take too long, and what is counted."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+pytest.importorskip("litellm")
+
+from convrag_web.server import conversation_turns, turn_runner
+from convrag_web.server.app import Limits
+from llm_server import Server, Step, make_error, make_reply
+from served import QUESTION, RunningServer, serve
+
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
+    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),  # of litellm
+]
+
+LONG = "A reply of eight words that are streamed."
+
+
+@pytest.fixture
+def llm() -> Iterator[Server]:
+    server = Server()
+    server.plan_replies(make_reply(LONG))
+    yield server
+    server.close()
+
+
+def asking(llm: Server) -> list[str]:
+    """A configuration that asks the LLM once a turn, without a memory of replies from other tests."""
+    model = ["llm=openai_compatible", f"llm.api_base={llm.address}", "llm.model=openai/m", "llm.retries=0"]
+    return ["generator=direct", "rewriter=none", "tracker=none", *model]
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def metric(server: RunningServer, line: str) -> float:
+    """The value of a metric, 0 where it is not there yet."""
+    lines = server.http.get("/metrics").text.splitlines()
+    return next((float(each.rpartition(" ")[2]) for each in lines if each.startswith(f"{line} ")), 0.0)
+
+
+def turns(server: RunningServer, outcome: str) -> float:
+    return metric(server, f'convrag_turns_total{{model="convrag",outcome="{outcome}"}}')
+
+
+def question(number: int) -> dict[str, Any]:
+    """A question that is asked once: the store remembers replies."""
+    return {"role": "user", "content": f"What is number {number} of the Moon's craters?"}
+
+
+def test_pieces_come_while_the_answer_is_made(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
+    with serve(tmp_path, *asking(llm)) as server:
+        times = []
+        body = {"messages": [QUESTION], "stream": True}
+        with server.http.stream("POST", "/v1/chat/completions", json=body) as reply:
+            times = [time.monotonic() for line in reply.iter_lines() if '"content"' in line]
+        assert len(times) > 5
+        assert times[-1] - times[0] > 0.4
+
+
+def test_a_client_that_leaves_ends_its_turn(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply("word " * 300), byte_delay=0.1))
+    with serve(tmp_path, *asking(llm)) as server:
+        with server.http.stream("POST", "/v1/chat/completions", json={"messages": [QUESTION], "stream": True}) as reply:
+            next(reply.iter_lines())
+        wait_until(lambda: turns(server, "cancelled") == 1)
+        with pytest.raises(httpx.ReadTimeout):
+            server.http.post("/v1/chat/completions", json={"messages": [question(1)]}, timeout=1)
+        wait_until(lambda: turns(server, "cancelled") == 2)
+        assert metric(server, "convrag_turns_in_progress") == 0
+
+
+def test_a_turn_that_its_client_left_is_not_kept(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply("word " * 300), byte_delay=0.1), make_reply(LONG))
+    with serve(tmp_path, *asking(llm)) as server:
+        id = server.http.post("/api/conversations", json={}).json()["id"]
+        path, body = f"/api/conversations/{id}/turns", {"question": QUESTION["content"]}
+        with server.http.stream("POST", path, json=body) as reply:
+            lines = reply.iter_lines()
+            wait_until(lambda: "piece" in next(lines))
+        again = server.http.post(path, json={"question": "And its far side?"})  # waits for the end of the other one
+        assert again.status_code == 200
+        records = server.http.get(f"/api/conversations/{id}").json()["records"]
+        assert [record["original_query"] for record in records] == ["And its far side?"]
+
+
+def test_one_turn_of_a_conversation_at_a_time(llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conversation_turns, "BUSY_SECONDS", 0.2)
+    llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.3))
+    with serve(tmp_path, *asking(llm)) as server:
+        id = server.http.post("/api/conversations", json={}).json()["id"]
+        path = f"/api/conversations/{id}"
+        with server.http.stream("POST", f"{path}/turns", json={"question": "One?"}) as reply:
+            lines = reply.iter_lines()
+            next(lines)
+            for refused in (
+                server.http.post(f"{path}/turns", json={"question": "Two?"}),
+                server.http.post(f"{path}/reset"),
+                server.http.delete(path),
+            ):
+                assert (refused.status_code, refused.json()["error"]["code"]) == (409, "conversation_busy")
+            assert "event: record" in list(lines)
+        assert server.http.get(path).json()["turns"] == 1
+
+
+def test_too_many_questions_are_refused(llm: Server, tmp_path: Path) -> None:
+    llm.delay = 1.0
+    with serve(tmp_path, *asking(llm), limits=Limits(workers=2, queue=2)) as server:
+        with ThreadPoolExecutor(8) as pool:
+            replies = list(pool.map(lambda number: server.complete(question(number)), range(8)))
+        assert sorted(reply.status_code for reply in replies) == [200] * 4 + [503] * 4
+        refused = next(reply for reply in replies if reply.status_code == 503)
+        assert refused.headers["retry-after"] == "1"
+        assert "x-should-retry" not in refused.headers
+        assert refused.json()["error"]["code"] == "overloaded"
+        assert llm.max_concurrent == 2
+        wait_until(lambda: (turns(server, "refused"), turns(server, "answered")) == (4, 4))
+        assert metric(server, "convrag_turns_waiting") == 0
+
+
+def test_a_turn_that_takes_too_long_is_given_up(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply(), silence=60))
+    with serve(tmp_path, *asking(llm), limits=Limits(timeout=0.5)) as server:
+        for stream in (False, True):
+            reply = server.complete(stream=stream)
+            assert (reply.status_code, reply.json()["error"]["code"]) == (504, "turn_timeout")
+            assert reply.headers["x-should-retry"] == "false"
+        wait_until(lambda: turns(server, "timeout") == 2)
+
+
+def test_a_silent_stream_is_kept_open(llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn_runner, "SILENCE_SECONDS", 0.2)
+    llm.plan_replies(Step(body=make_reply(LONG), silence=1))
+    with serve(tmp_path, *asking(llm)) as server:
+        body = server.complete(stream=True).text
+        assert body.startswith(": ping\n\n")
+        assert body.endswith("data: [DONE]\n\n")
+
+
+def test_a_failed_turn_is_an_error(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(make_error(400, "the model is out"))
+    with serve(tmp_path, *asking(llm)) as server:
+        for stream in (False, True):
+            reply = server.complete(stream=stream)
+            error = reply.json()["error"]
+            assert (reply.status_code, error["type"], error["code"]) == (502, "server_error", "turn_failed")
+            assert "the model is out" in error["message"]
+            assert reply.headers["x-should-retry"] == "false"
+        wait_until(lambda: turns(server, "failed") == 2)
+        id = server.http.post("/api/conversations", json={}).json()["id"]
+        kept = server.http.post(f"/api/conversations/{id}/turns", json={"question": "Why?"}).text
+        record = json.loads(kept.strip().rpartition("data: ")[2])
+        assert "the model is out" in record["error"]
+
+
+def test_a_turn_that_fails_in_the_midst_ends_its_stream_with_an_error(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(Step(body=make_reply(LONG), pieces=3), make_error(400, "the model is out"))
+    with serve(tmp_path, *asking(llm)) as server:
+        body = server.complete(stream=True).text
+        last = json.loads(body.strip().rpartition("data: ")[2])
+        assert "[DONE]" not in body
+        assert last["error"]["code"] == "turn_failed"
+
+
+def test_a_cost_limit_is_an_error(llm: Server, tmp_path: Path) -> None:
+    with serve(tmp_path, *asking(llm), "llm.model=openai/gpt-4", "llm.max_cost_usd=1e-9") as server:
+        replies = [server.complete(question(number)) for number in range(3)]
+        assert [reply.status_code for reply in replies[1:]] == [429, 429]
+        error = replies[-1].json()["error"]
+        assert (error["type"], error["code"]) == ("insufficient_quota", "run_stopped")
+        assert replies[-1].headers["x-should-retry"] == "false"
+        wait_until(lambda: turns(server, "stopped") >= 2)
+
+
+def test_what_is_counted(llm: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with serve(tmp_path, *asking(llm), "llm.model=openai/gpt-4") as server, caplog.at_level("INFO", "convrag.serve"):
+        server.complete(question(5))
+        wait_until(lambda: turns(server, "answered") == 1)
+        assert metric(server, 'convrag_tokens_total{kind="prompt",model="convrag"}') == 7
+        assert metric(server, 'convrag_tokens_total{kind="completion",model="convrag"}') == 3
+        assert metric(server, 'convrag_cost_usd_total{model="convrag"}') == pytest.approx(7 * 3e-5 + 3 * 6e-5)
+        assert metric(server, 'convrag_stage_seconds_count{stage="generator"}') == 1
+        assert metric(server, 'convrag_turn_seconds_count{model="convrag"}') == 1
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "convrag.serve"]
+    assert line.startswith("turn: model convrag, number 1, answered, ")
+    assert "crater" not in caplog.text
+
+
+def test_threads_and_connections_end_with_their_turns(llm: Server, tmp_path: Path) -> None:
+    with serve(tmp_path, *asking(llm)) as server:
+        server.complete(question(0))
+        before = threading.active_count()
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda number: server.complete(question(number)), range(1, 30)))
+        wait_until(lambda: sum(thread.name == "turn" for thread in threading.enumerate()) == 0)
+        assert threading.active_count() <= before + 40
