@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from commands import run_convrag
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.api.hookspecs import hookimpl
 from convrag.api.records import Run, TurnRecord
@@ -70,6 +71,29 @@ def test_an_index_that_does_not_fit(tmp_path: Path) -> None:
     assert said.splitlines()[-1].endswith(FULL)
     assert f"{tmp_path}/small/store/" in said
     assert "unfinished" not in left
+
+
+@pytest.mark.parametrize(
+    ("size", "arguments"),
+    [
+        ("24k", ["task=compare", "task.runs=[run]", "hydra.run.dir=small/compared"]),
+        ("40k", ["task=evaluate", "task.records=run", "hydra.run.dir=small/evaluated"]),
+        ("60k", ["task=record", "limit=1", "task.path=replies.jsonl", "hydra.run.dir=small/recorded"]),
+        ("4k", ["task=export", "task.records=run", "task.path=small/answers.jsonl"]),
+        ("8k", ["task=new_plugin", "task.package=acme", "task.stage=rewriter", "task.path=small/convrag-acme"]),
+    ],
+    ids=lambda each: each[0] if isinstance(each, list) else each,
+)
+def test_other_tasks_on_a_full_disk(size: str, arguments: list[str], tmp_path: Path) -> None:
+    """One line names the file, and what could not be written whole is not there."""
+    if arguments[0] not in ("task=new_plugin", "task=record"):
+        run_convrag(["limit=1", "generator=direct", "tracker=none", "hydra.run.dir=run"], tmp_path)
+    status, said, left = run_on_disk(tmp_path, *arguments, size=size)
+    assert status in (1, 2)
+    (line,) = [line for line in said.splitlines() if "cannot be written" in line]
+    assert "small/" in line
+    assert "full" in line or "No space" in line
+    assert not any(word in left for word in ("unfinished", "metrics.json", "answers.jsonl", "convrag-acme"))
 
 
 @pytest.mark.parametrize("arguments", [["hydra.run.dir=small/run"], ["-m", "top_n=1,2", "hydra.sweep.dir=small/grid"]])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from convrag import Evidence, EvidenceItem, Message
+from convrag import Answer, Evidence, EvidenceItem, Message
 from convrag_web.report.bundle import bundle_modules
 from convrag_web.report.passage_pool import split_by_passages
 from convrag_web.report.turn_blocks import RunTurns, pack_turns
@@ -79,6 +79,13 @@ def test_missed_passages_have_their_texts_where_these_are_known(tmp_path: Path) 
     missed = blocks["turns-0-0"][0]["missed"]
     assert {name: blocks["passages-0"][place][2] for name, place in missed.items()} == {"p11": PASSAGES[11].text}
     assert blocks["turns-0-0"][0]["gold"] == {"p11": 1, "elsewhere": 1, "p0": 1}
+
+
+def test_cited_passages_of_earlier_turns_are_at_hand(tmp_path: Path) -> None:
+    """generator=chat numbers the passages of a whole conversation."""
+    later = make_record("c", 2, 6, answer=Answer("As said. [1]", ("p0",)))
+    blocks = read_blocks(write_report(tmp_path, [make_record("c", 1, 0), later, make_record("other", 1, 6)]))
+    assert [row.get("earlier") for row in blocks["turns-0-0"]] == [{}, {"p0": 0}, {}]
 
 
 def test_turns_come_in_chunks(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from web.report_records import (
     HOSTILE,
     PASSAGES,
     make_hostile_record,
+    make_record,
     make_records,
     make_scores,
     make_summary,
@@ -141,6 +142,20 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(browser: Browser,
         assert page.evaluate("document.activeElement.closest('details').open")
 
 
+def test_citations_go_by_the_numbers_of_the_conversation(browser: Browser, tmp_path: Path) -> None:
+    """generator=chat: the numbers go on from turn to turn, and an answer may cite a passage of an earlier turn."""
+    numbers = {"generator": {"numbers": {"p6": 4, "p7": 5, "p8": 6, "p0": 1}}}
+    answer = Answer("The number 7 comes after 6. [5] The number 0 comes after -1. [1]", ("p7", "p0"))
+    later = make_record("c1", 2, 6, answer=answer, trace=numbers)
+    path = write_report(tmp_path, [make_record("c1", 1, 0), later])
+    with open_turn(browser, path, "c1<::>2") as page:
+        page.get_by_role("button", name="Passage 5: No 7").click()
+        assert page.locator(".passage[open] .title").inner_text() == "No 7"
+        page.get_by_role("button", name="Passage 1: No 0").click()
+        assert page.locator(".passage[open] .title").all_inner_texts() == ["No 7", "No 0"]
+        assert page.get_by_text("Cited, but shown in an earlier turn only").is_visible()
+
+
 def test_the_keyboard_goes_from_turn_to_turn(browser: Browser, report: Path) -> None:
     with open_turn(browser, report, "c1<::>1") as page:
         page.get_by_text("2 of 7 in the list").wait_for()
@@ -167,6 +182,11 @@ def test_a_score_of_the_overview_leads_to_its_turns(tmp_path: Path, browser: Bro
     with open_page(browser, (tmp_path / "report.html").as_uri(), offline=True) as page:
         page.get_by_role("link", name="How-To").click()
         page.get_by_text("3 turns of 7").wait_for()
+
+
+def test_a_run_without_turns_can_be_opened(browser: Browser, tmp_path: Path) -> None:
+    with open_page(browser, write_report(tmp_path, []).as_uri(), offline=True) as page:
+        page.get_by_text("0 turns of 0").wait_for()
 
 
 @pytest.mark.parametrize("turn", [f"turn {HOSTILE}", ""])

@@ -11,7 +11,7 @@ import pytest
 
 from commands import run_convrag
 from convrag import hookimpl
-from convrag.config.compose import compose_command
+from convrag.config.compose import compose
 from convrag.run.manifest import list_run_files
 from convrag.run.runner import run_experiment
 from convrag.store.strict_json import parse_json
@@ -136,7 +136,7 @@ def test_a_report_that_fails_costs_a_warning(
 
     monkeypatch.setattr("convrag_web.report.page._list_parts", fail)
     with caplog.at_level(logging.WARNING):
-        _, summary = run_experiment(compose_command(*FAST, "rewriter=none"), here / "run")
+        _, summary = run_experiment(compose(*FAST, "rewriter=none"), here / "run")
     assert summary.state == "ok"
     assert "no room for it" in caplog.text
     assert sorted(path.name for path in (here / "run").iterdir() if path.is_file() and path.suffix != ".lock") == [
@@ -155,7 +155,7 @@ def test_files_of_any_observer_are_those_of_the_run(here: Path) -> None:
             assert parse_json((folder / "metrics.json").read_text())["turns"] == summary.turns
             (folder / "note.txt").write_text("mine")
 
-    run_experiment(compose_command(*FAST, "rewriter=none", "report=false"), here / "run", Observer())
+    run_experiment(compose(*FAST, "rewriter=none", "report=false"), here / "run", Observer())
     assert (here / "run/note.txt").read_text() == "mine"
     assert here / "run/note.txt" in list_run_files(here / "run")
     assert list(seen["scores"]) == seen["turns"]

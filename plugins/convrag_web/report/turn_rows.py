@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, NamedTuple
 
@@ -39,29 +39,35 @@ class TurnPacker:
         self._pool = pool
         self._find_passages = find_passages
         self._conversation: tuple[str, str] | None = None
-        self._recent: dict[int, str] = {}
+        self._earlier: dict[str, int] = {}
+        self._texts: dict[int, str] = {}
 
     def pack(self, record: TurnRecord) -> PackedTurn:
         """Pack the record of a turn."""
         if (place := (record.domain, record.conversation_id)) != self._conversation:
-            self._conversation, self._recent = place, {}
+            self._conversation, self._earlier, self._texts = place, {}, {}
         fields = record.to_dict()
-        numbers = {hit["id"]: self._pool.add(hit) for hit in fields["contexts"]}
-        texts = {numbers[hit["id"]]: hit["text"] for hit in fields["contexts"]}
-        for item in fields["evidence"]:
-            if item["id"] not in numbers:
-                numbers[item["id"]] = self._pool.add(item)
-                texts[numbers[item["id"]]] = item["text"]
-        known = texts | self._recent
+        numbers = self._add_passages(fields)
+        cited = {name: self._earlier[name] for name in fields["citations"] if name in self._earlier.keys() - numbers}
         packed: dict[str, Any] = {name: value for name, value in fields.items() if name not in _REPEATED and value}
         packed["contexts"] = [[numbers[hit["id"]], hit["score"]] for hit in fields["contexts"]]
-        packed["evidence"] = [self._pack_item(item, numbers[item["id"]], known) for item in fields["evidence"]]
-        packed["prompt"] = [
-            [each["role"], split_by_passages(each["content"], known.items())] for each in fields["prompt"]
-        ]
+        packed["evidence"] = [self._pack_item(item, numbers[item["id"]]) for item in fields["evidence"]]
+        packed["prompt"] = [[each["role"], self._split(each["content"])] for each in fields["prompt"]]
         packed["missed"] = missed = self._find_missed(record)
-        self._remember({numbers[item["id"]]: texts[numbers[item["id"]]] for item in fields["evidence"]})
-        return PackedTurn(format_row(packed), array("I", {*numbers.values(), *missed.values()}))
+        packed["earlier"] = cited
+        self._earlier |= {item["id"]: numbers[item["id"]] for item in fields["evidence"]}
+        self._forget()
+        sent = {part for _, parts in packed["prompt"] for part in parts if isinstance(part, int)}
+        return PackedTurn(format_row(packed), array("I", {*numbers.values(), *missed.values(), *cited.values(), *sent}))
+
+    def _add_passages(self, fields: Mapping[str, Any]) -> dict[str, int]:
+        """Add the passages of a turn to the pool. Returns id -> number."""
+        numbers: dict[str, int] = {}
+        for passage in (*fields["contexts"], *fields["evidence"]):
+            if passage["id"] not in numbers:
+                number = numbers[passage["id"]] = self._pool.add(passage)
+                self._texts[number] = passage["text"]
+        return numbers
 
     def _find_missed(self, record: TurnRecord) -> dict[str, int]:
         """Find the places in the pool of relevant passages that were not retrieved, as far as their texts are known."""
@@ -69,15 +75,18 @@ class TurnPacker:
         found = self._find_passages(record.domain, missed) if missed else ()
         return {each.id: self._pool.add(asdict(each)) for each in found}
 
-    def _pack_item(self, item: dict[str, Any], number: int, known: dict[int, str]) -> list[Any]:
+    def _pack_item(self, item: Mapping[str, Any], number: int) -> list[Any]:
         """Pack a passage of the evidence: its number in the answer, its place in the pool, hint, and the text shown."""
-        shown = [split_by_passages(item["shown"], known.items())] if "shown" in item else []
+        shown = [self._split(item["shown"])] if "shown" in item else []
         return [item["number"], number, int(item["hint"]), *shown]
 
-    def _remember(self, texts: dict[int, str]) -> None:
-        self._recent |= texts
-        for number in list(self._recent)[:-_RECENT]:
-            del self._recent[number]
+    def _split(self, text: str) -> str | list[str | int]:
+        return split_by_passages(text, self._texts.items())
+
+    def _forget(self) -> None:
+        """Keep the texts of this conversation's latest evidence only; a prompt may repeat these."""
+        self._earlier = dict(list(self._earlier.items())[-_RECENT:])
+        self._texts = {number: self._texts[number] for number in self._earlier.values()}
 
 
 def list_missed(record: TurnRecord) -> Iterator[str]:

@@ -4,25 +4,27 @@ import { listStatements, markSpans } from "./answer.js";
 import { renderData } from "./data.js";
 import { make, makeLink } from "./dom.js";
 import { countOf, formatScore } from "./format.js";
+import { numberPassages } from "./numbering.js";
 import { findSupport } from "./sentences.js";
 
 const PREVIEW = 160; // characters
 
 /**
- * Show the retrieved passages, those of the evidence that were not retrieved, and the gold ones that were missed.
+ * Show the retrieved passages, others that the model saw or the answer cites, and relevant ones that were missed.
  *
- * `missed` gives the texts of missed passages where they are known: Map id -> { title, text, url }. `changes` are Maps
+ * `known` gives the texts of passages that are not in the record: Map id -> { title, text, url }. `changes` are Maps
  * id -> words on what differs from another run ("new", "was 3").
  * Returns { element, open(id) }; `open` unfolds a passage and goes there.
  */
-export function renderPassages(record, { missed = new Map(), changes = new Map() } = {}) {
+export function renderPassages(record, { known = new Map(), changes = new Map() } = {}) {
   const items = new Map();
   const evidence = new Map((record.evidence ?? []).map((item) => [item.id, item]));
+  const numbers = new Map([...numberPassages(record)].map(([number, id]) => [id, number]));
   const statements = statementsById(record);
   const gold = record.gold ?? {};
   const show = (passage, rank) => {
     const element = renderPassage(passage, {
-      rank, grade: gold[passage.id], evidence: evidence.get(passage.id), statements: statements.get(passage.id) ?? [],
+      rank, grade: gold[passage.id], evidence: evidence.get(passage.id), number: numbers.get(passage.id), statements: statements.get(passage.id) ?? [],
       change: changes.get(passage.id),
     });
     items.set(passage.id, element);
@@ -31,14 +33,16 @@ export function renderPassages(record, { missed = new Map(), changes = new Map()
   const hits = record.contexts ?? [];
   const retrieved = new Set(hits.map((hit) => hit.id));
   const others = [...evidence.values()].filter((item) => !retrieved.has(item.id));
+  const earlier = [...statements.keys()].filter((id) => !retrieved.has(id) && !evidence.has(id));
   const absent = Object.keys(gold).filter((id) => gold[id] > 0 && !retrieved.has(id));
   const element = make("div", { class: "passages" },
     make("p", { class: "note" }, describePassages(record, gold, absent)),
     make("ol", {}, hits.map((hit, index) => show(hit, index + 1))),
     others.length > 0 && [make("h4", {}, "Shown, but not retrieved in this turn"), make("ol", {}, others.map((item) => show(item, null)))],
+    earlier.length > 0 && [make("h4", {}, "Cited, but shown in an earlier turn only"), make("ol", {}, earlier.map((id) => show({ id, ...known.get(id) }, null)))],
     absent.length > 0 && [
       make("h4", {}, "Missed: relevant, but not retrieved"),
-      make("ul", { class: "missed" }, absent.map((id) => show({ id, ...missed.get(id) }, null)))]);
+      make("ul", { class: "missed" }, absent.map((id) => show({ id, ...known.get(id) }, null)))]);
   const open = (id) => {
     const item = items.get(id);
     if (!item) return;
@@ -50,7 +54,7 @@ export function renderPassages(record, { missed = new Map(), changes = new Map()
 }
 
 /** Show one passage, which unfolds to its text. */
-function renderPassage(passage, { rank, grade, evidence, statements, change }) {
+function renderPassage(passage, { rank, grade, evidence, number, statements, change }) {
   const text = passage.text ?? "";
   const spans = statements.flatMap((statement) => findSupport(statement, text));
   const body = make("div", { class: "passage-text" });
@@ -63,8 +67,8 @@ function renderPassage(passage, { rank, grade, evidence, statements, change }) {
       make("span", { class: "chips" },
         grade > 0 && chip(rank ? "gold" : "missed", rank ? "\u2713 relevant" : "missed", `grade ${grade}`, grade > 1 && String(grade)),
         grade !== undefined && grade <= 0 && chip("not-gold", "judged not relevant", `grade ${grade}`),
-        statements.length > 0 && chip("cited", "cited"),
-        evidence && chip("shown", `${evidence.hint ? "hint" : "shown"} as ${evidence.number}`),
+        statements.length > 0 && chip("cited", `cited as ${number}`),
+        evidence && chip("shown", `${evidence.hint ? "hint" : "shown"} as ${number}`),
         change && chip("changed", change)),
       make("span", { class: "preview" }, text.slice(0, PREVIEW))),
     body,
@@ -95,7 +99,7 @@ function explainMissingText(passage) {
 
 /** The statements of the answer that cite each passage: Map id -> [statement]. */
 function statementsById(record) {
-  const ids = new Map((record.evidence ?? []).map((item) => [item.number, item.id]));
+  const ids = numberPassages(record);
   const found = new Map();
   for (const [number, statements] of listStatements(record.agent_response ?? "")) {
     const id = ids.get(number);

@@ -2,7 +2,6 @@
 
 import { make } from "./dom.js";
 import { renderData } from "./data.js";
-import { formatScore } from "./format.js";
 
 const HIDDEN = new Set(["prompt", "system"]); // the hash of a prompt template, and whose trace it is
 
@@ -12,7 +11,7 @@ export function renderQueries(record, changed = new Set()) {
   const single = record.queries.length === 1;
   return make("ul", { class: "queries" }, record.queries.map((query) => make("li", {},
     changed.has(query.text) ? make("mark", { class: "changed" }, query.text) : make("span", {}, query.text),
-    !single && make("span", { class: "weight", title: "weight of this query" }, `\u00d7 ${formatScore(query.weight)}`),
+    !single && make("span", { class: "weight", title: "weight of this query" }, `\u00d7 ${Number(query.weight?.toFixed(3))}`),
     query.text === record.original_query && make("span", { class: "note" }, "as it was asked"))));
 }
 

@@ -10,7 +10,7 @@ import { renderFilters, renderList } from "./turn_list.js";
 import { renderTurnPage } from "./turn_page.js";
 
 /** The state of the page: the report, the runs that can be chosen, and the words of the turns once they are searched. */
-const page = { report: null, runs: [], words: new Map(), places: [], filtersOf: "" };
+const page = { report: null, runs: [], words: null, reading: null, places: [], filtersOf: "", listOf: "" };
 const parts = {};
 
 async function start() {
@@ -60,15 +60,28 @@ function showList(run, other, route) {
   const filtersOf = `${route.run} ${route.other}`;
   if (page.filtersOf !== filtersOf) { // not while the reader types in them
     page.filtersOf = filtersOf;
-    page.words = new Map();
+    page.words = null;
+    page.reading = null;
     parts.chooser.replaceChildren(...renderChooser(route));
     parts.filters.replaceChildren(renderFilters(run, other, route, changeRoute));
   }
-  page.places = selectTurns(run, other, route, page.words);
-  const { scrollTop } = parts.side;
-  parts.list.replaceChildren(renderList(run, other, route, page.places));
-  parts.side.scrollTop = scrollTop;
-  if (route.text && !page.words.size) readWords(run);
+  const listOf = formatRoute({ ...route, turn: "", view: "" });
+  if (page.listOf !== listOf || (route.text && !page.words)) {
+    page.listOf = listOf;
+    page.places = selectTurns(run, other, route, page.words);
+    const searching = route.text && !page.words;
+    parts.list.replaceChildren(searching ? make("p", { class: "note", role: "status" }, "Searching\u2026") : renderList(run, other, route, page.places));
+    if (searching) readWords(run);
+  }
+  markCurrent(run.places.get(route.turn));
+}
+
+/** Mark the turn that is shown in the list, and bring it into sight. */
+function markCurrent(place) {
+  parts.list.querySelector("a[aria-current]")?.removeAttribute("aria-current");
+  const link = place === undefined ? null : parts.list.querySelector(`a[data-place="${place}"]`);
+  link?.setAttribute("aria-current", "true");
+  link?.scrollIntoView({ block: "nearest" });
 }
 
 function renderHead(run, route) {
@@ -139,9 +152,13 @@ function nameApart(name) {
 
 /** Read the words of all turns, then search in them. */
 async function readWords(run) {
+  if (page.reading === run) return;
+  page.reading = run;
   const words = new Map();
   for (let place = 0; place < run.index.turn.length; place += 1) words.set(place, await run.readWords(place));
+  if (page.reading !== run) return; // another run was chosen meanwhile
   page.words = words;
+  page.listOf = "";
   await show();
 }
 

@@ -32,7 +32,7 @@ function makeRun(facts, index, number, read) {
   const places = new Map(index.turn.map((id, place) => [id, place]));
   const readRow = async (place) => (await read(`turns-${number}-${Math.floor(place / CHUNK)}`))[place % CHUNK];
   const readPassage = async (passage) => (await read(`passages-${Math.floor(passage / CHUNK)}`))[passage % CHUNK];
-  const run = { facts, index, places, scores: (place) => readScores(index, place) };
+  const run = { facts, index, places, shares: findShares(index), scores: (place) => readScores(index, place) };
   run.readTurn = async (place) => expandRow(await readRow(place), index, place, readPassage);
   run.readHistory = async (place) => {
     if (facts.history === "none") return [];
@@ -65,7 +65,12 @@ function readScores(index, place) {
   return Object.fromEntries(own.filter(([, value]) => value !== null));
 }
 
-/** The record of a turn as convrag writes it, made from its row: { record, missed }. */
+/** The measures whose values all lie between 0 and 1. */
+function findShares(index) {
+  return new Set(Object.keys(index.scores).filter((name) => index.scores[name].every((value) => value === null || (value >= 0 && value <= 1))));
+}
+
+/** The record of a turn as convrag writes it, made from its row, and the passages beside it by id: { record, known }. */
 async function expandRow(row, index, place, readPassage) {
   const labels = Object.entries(index.labels).map(([name, column]) => [name, column[place]]);
   const head = {
@@ -73,7 +78,7 @@ async function expandRow(row, index, place, readPassage) {
     turn: index.number[place], original_query: index.question[place],
     labels: Object.fromEntries(labels.filter(([, value]) => value !== null)),
   };
-  if (!row) return { record: head, missed: new Map(), leftOut: true };
+  if (!row) return { record: head, known: new Map(), leftOut: true };
   const passages = new Map();
   const get = async (number) => {
     if (!passages.has(number)) passages.set(number, makePassage(await readPassage(number)));
@@ -89,8 +94,8 @@ async function expandRow(row, index, place, readPassage) {
     ...(await get(passage)), number, hint: Boolean(hint), ...(shown.length ? { shown: await join(shown[0]) } : {}),
   })));
   const prompt = await Promise.all((row.prompt ?? []).map(async ([role, content]) => ({ role, content: await join(content) })));
-  const missed = await Promise.all(Object.entries(row.missed ?? {}).map(async ([id, number]) => [id, await get(number)]));
-  return { record: { ...row, ...head, contexts, evidence, prompt }, missed: new Map(missed) };
+  const others = await Promise.all(Object.entries({ ...row.missed, ...row.earlier }).map(async ([id, number]) => [id, await get(number)]));
+  return { record: { ...row, ...head, contexts, evidence, prompt }, known: new Map(others) };
 }
 
 function makePassage([id, title, text, url, metadata] = ["", ""]) {

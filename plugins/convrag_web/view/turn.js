@@ -5,7 +5,8 @@ import { renderCosts, sumTimes, sumUsage } from "./costs.js";
 import { formatPlain, formatKey, renderData } from "./data.js";
 import { make, makeFold } from "./dom.js";
 import { countOf, formatCost, formatSeconds } from "./format.js";
-import { chip, renderPassages } from "./passages.js";
+import { numberPassages } from "./numbering.js";
+import { renderPassages } from "./passages.js";
 import { renderQueries, renderWhy } from "./queries.js";
 import { renderScores } from "./scores.js";
 import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
@@ -16,26 +17,27 @@ import { renderEvidence, renderHistory, renderPrompt } from "./sent.js";
  * @param record a record of a turn, as a line of intermediate/ holds it. One of a turn in progress may lack most of it.
  * @param options
  *   scores: measure -> value; measures: those of them to show first, in this order; otherScores: those of another run;
+ *   shares: Set of the measures that lie between 0 and 1;
  *   history: the turns that this one saw, [{ question, answer }];
- *   missed: Map id -> { title, text, url } of relevant passages that were not retrieved;
+ *   known: Map id -> { title, text, url } of passages beside those of the record: missed ones, cited ones of earlier turns;
  *   changes: what differs from another run, { queries: Set, passages: Map, answer: [[start, end]] };
  *   onCite(number, id, statement): what a click on a citation does, after the passage has opened;
  *   heading: whether the question and the labels stand above.
  * @returns HTMLElement
  */
 export function renderTurn(record, options = {}) {
-  const { scores = {}, measures, otherScores = null, history = [], missed, changes = {}, onCite = () => {}, heading = true } = options;
-  const evidence = new Map((record.evidence ?? []).map((item) => [item.number, item]));
-  const titles = new Map((record.contexts ?? []).map((hit) => [hit.id, hit.title]));
-  const passages = renderPassages(record, { missed, changes: changes.passages });
+  const { scores = {}, measures, shares, otherScores = null, history = [], known = new Map(), changes = {}, onCite = () => {}, heading = true } = options;
+  const numbered = numberPassages(record);
+  const titles = new Map([...known, ...[...(record.evidence ?? []), ...(record.contexts ?? [])].map((each) => [each.id, each])]);
+  const passages = renderPassages(record, { known, changes: changes.passages });
   const cite = (number, statement) => {
-    const id = evidence.get(number).id;
+    const id = numbered.get(number);
     passages.open(id);
     onCite(number, id, statement);
   };
   const answer = renderAnswer(record.agent_response ?? "", {
-    known: new Set(evidence.keys()),
-    titles: new Map([...evidence].map(([number, item]) => [number, titles.get(item.id) ?? item.title])),
+    known: new Set(numbered.keys()),
+    titles: new Map([...numbered].map(([number, id]) => [number, titles.get(id)?.title])),
     onCite: cite,
     changed: changes.answer,
   });
@@ -46,11 +48,11 @@ export function renderTurn(record, options = {}) {
     make("div", { class: "answers" },
       section("Answer", record.agent_response ? answer : make("p", { class: "note" }, "no answer")),
       record.reference && section("Reference answer", make("div", { class: "answer reference" }, record.reference))),
-    renderAllScores(scores, measures, otherScores),
+    renderAllScores(scores, measures, { others: otherScores, shares }),
     section("Queries", renderQueries(record, changes.queries), record.queries?.length > 0 && makeFold("Why this query", {}, renderWhy(record))),
     (record.contexts || record.evidence) && section("Passages", passages.element),
     section("Sent to the model",
-      evidence.size > 0 && makeFold(`Evidence: ${countOf(evidence.size, "passage")}`, {}, renderEvidence(record)),
+      record.evidence?.length > 0 && makeFold(`Evidence: ${countOf(record.evidence.length, "passage")}`, {}, renderEvidence(record)),
       record.prompt?.length > 0 && makeFold(`Prompt: ${countOf(record.prompt.length, "message")}`, {}, renderPrompt(record.prompt))),
     section("Times and costs", renderTotals(record)),
     section("", Object.keys(record.trace ?? {}).length > 0 && makeFold("Trace of all stages", {}, renderData(record.trace))));
@@ -74,13 +76,13 @@ function renderTroubles(record) {
   ];
 }
 
-function renderAllScores(scores, measures, others) {
+function renderAllScores(scores, measures, options) {
   const names = Object.keys(scores);
   const first = measures ? measures.filter((name) => names.includes(name)) : names;
   const rest = names.filter((name) => !first.includes(name));
   if (!names.length) return null;
-  return section("Scores", renderScores(scores, first, others),
-    rest.length > 0 && makeFold(`Counts behind scores: ${rest.length}`, {}, renderScores(scores, rest, others)));
+  return section("Scores", renderScores(scores, { ...options, measures: first }),
+    rest.length > 0 && makeFold(`Counts behind scores: ${rest.length}`, {}, renderScores(scores, { ...options, measures: rest })));
 }
 
 function renderTotals(record) {

@@ -8,6 +8,7 @@ import { makeBar, renderDifference } from "./scores.js";
 import { COMPARING_SORTS, SORTS, STATES, getDifference, joinLabel, listMeasures, listValues } from "./selection.js";
 
 const BATCH = 100; // rows that are made at once
+const MOST_AT_FIRST = 2000; // rows that are made for a turn far down in the list to be in sight
 
 /** Show the fields; `change({ field: value })` is called with what the reader chose. */
 export function renderFilters(run, other, route, change) {
@@ -33,18 +34,19 @@ export function renderList(run, other, route, places) {
   const element = make("div", {}, make("p", { class: "note", role: "status" }, `${countOf(places.length, "turn")} of ${run.index.turn.length}`), list, more);
   let shown = 0;
   let conversation = null;
-  const addRows = () => {
-    for (const place of places.slice(shown, shown + BATCH)) {
+  const addRows = (count = BATCH) => {
+    for (const place of places.slice(shown, shown + count)) {
       if (route.sort === "order" && run.index.conversation[place] !== conversation) {
         conversation = run.index.conversation[place];
         list.append(make("li", { class: "conversation" }, make("code", {}, conversation)));
       }
       list.append(make("li", {}, renderRow(run, other, route, place)));
     }
-    shown += BATCH;
+    shown += count;
     more.hidden = shown >= places.length;
   };
-  addRows();
+  const current = places.indexOf(run.places.get(route.turn));
+  addRows(current < MOST_AT_FIRST ? Math.max(BATCH, current + 1) : BATCH);
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && !more.hidden && addRows()).observe(more);
   return element;
 }
@@ -52,16 +54,15 @@ export function renderList(run, other, route, places) {
 function renderRow(run, other, route, place) {
   const { index } = run;
   const score = index.scores[route.measure]?.[place];
-  const current = route.turn === index.turn[place];
-  return make("a", { href: formatRoute({ ...route, turn: index.turn[place], view: "" }), "aria-current": current ? "true" : null },
+  return make("a", { href: formatRoute({ ...route, turn: index.turn[place], view: "" }), "data-place": String(place) },
     make("span", { class: "question" }, index.question[place] || "(no question)"),
     make("span", { class: "about" },
       make("span", {}, `turn ${index.number[place]} of ${index.conversation[place]}`),
       Boolean(index.failed[place]) && chip("failed", "failed"),
       index.fell_back[place].length > 0 && chip("fell-back", "fell back"),
       index.relevant[place] > 0 && chip(rateFound(index, place), `${index.found[place]}/${index.relevant[place]} found`, "relevant passages that were retrieved")),
-    make("span", { class: "value" }, formatScore(score), other && renderDifference(getDifference(run, other, place, route.measure))),
-    makeBar(score));
+    make("span", { class: "value" }, formatScore(score), other && renderDifference(getDifference(run, other, place, route.measure), run.shares.has(route.measure))),
+    run.shares.has(route.measure) && makeBar(score));
 }
 
 function rateFound(index, place) {

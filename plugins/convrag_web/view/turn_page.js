@@ -33,10 +33,10 @@ async function readTurn(run, place) {
   return { ...(await run.readTurn(place)), history: await run.readHistory(place) };
 }
 
-function renderOne(run, place, { record, missed, history, leftOut }, options) {
+function renderOne(run, place, { record, known, history, leftOut }, options) {
   return [
     leftOut && make("p", { class: "trouble" }, "All but the scores of this turn was left out to keep the file small; intermediate/ has it."),
-    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), history, missed, ...options }),
+    renderTurn(record, { scores: run.scores(place), measures: listMeasures(run), shares: run.shares, history, known, ...options }),
   ];
 }
 
@@ -86,7 +86,7 @@ function renderScoreChanges(run, other, place) {
   const rows = listMeasures(run).map((measure) => [measure, getDifference(run, other, place, measure)]).filter(([, difference]) => difference)
     .map(([measure, difference]) => {
       const before = run.index.scores[measure][place];
-      return [measure, formatScore(before), formatScore(before + difference), renderDifference(difference)];
+      return [measure, formatScore(before), formatScore(before + difference), renderDifference(difference, run.shares.has(measure))];
     });
   if (!rows.length) return make("p", { class: "note" }, "The same scores.");
   return makeTable(["score", "left", "right", "difference"], rows, 1, "Scores that changed");
