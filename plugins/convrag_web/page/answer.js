@@ -195,6 +195,6 @@ export class AnswerView {
     const { openPassage, openInside } = this.options;
     const again = this.last && !record.error ? () => this.run() : null;
     fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
-    fill(this.actions, ...renderActions(record, { again, inside: () => openInside(record) }));
+    fill(this.actions, ...renderActions(record, { again, inside: () => openInside(record, this.earlier) }));
   }
 }

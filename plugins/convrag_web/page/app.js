@@ -77,7 +77,7 @@ class Page {
   makeThread(conversations) {
     return new Thread(conversations, {
       openPassage: (source, record) => this.panel.open(source, record),
-      openInside: (record) => this.inside.open(record),
+      openInside: (record, earlier) => this.inside.open(record, earlier),
       ask: (question) => this.ask(question),
       onChange: (thread) => this.handleChange(thread),
     });

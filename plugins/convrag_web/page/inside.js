@@ -1,7 +1,9 @@
 /** The view of a whole turn, which reports show as well (view/turn.js). */
 
 import { make } from "../view/dom.js";
+import { renderTurn } from "../view/turn.js";
 import { button, fill } from "./controls.js";
+import { listSources } from "./sources.js";
 
 export class Inside {
   constructor() {
@@ -10,15 +12,14 @@ export class Inside {
     this.element = make("dialog", { class: "inside", "aria-label": "Inside this turn" }, close, this.body);
   }
 
-  /** @param {Object} record */
-  async open(record) {
+  /**
+   * @param {Object} record
+   * @param {Object[]} earlier records of the turns before it, whose passages the answer may cite
+   */
+  open(record, earlier) {
+    const known = new Map(listSources(record, earlier).map((source) => [source.id, source]));
+    fill(this.body, renderTurn(record, { known }));
     this.element.showModal();
-    try {
-      const { renderTurn } = await import("../view/turn.js");
-      fill(this.body, renderTurn(record, {}));
-    } catch (error) {
-      fill(this.body, make("p", {}, `The view of the turn cannot be shown: ${error.message}`));
-    }
     this.element.scrollTop = 0;
   }
 }

@@ -1,5 +1,7 @@
 /** The passages that an answer can cite. */
 
+import { numberPassages } from "../view/numbering.js";
+
 /**
  * @typedef {Object} Source
  * @property {number} number the number by which the answer cites it
@@ -15,8 +17,8 @@
  */
 
 /**
- * Lists the passages that the model saw, by number. A generator that keeps numbers through a conversation says so in
- * its trace; then passages of earlier turns are among them.
+ * Lists the passages that the model saw, by number. Where a generator numbers the passages of a whole
+ * conversation, those of earlier turns are among them.
  * @param {Object} record of the turn
  * @param {Object[]} earlier records of the turns before it
  * @returns {Source[]}
@@ -27,10 +29,8 @@ export function listSources(record, earlier) {
     for (const row of [...evidence, ...contexts]) if (row.text !== undefined) texts.set(row.id, row);
   }
   const shown = new Map((record.evidence ?? []).map((item) => [item.id, item]));
-  const numbers = record.trace?.generator?.numbers ?? {};
-  const numbered = new Map([...shown.values()].map((item) => [item.id, item.number]).concat(Object.entries(numbers)));
   const ids = (record.contexts ?? []).map((hit) => hit.id);
-  const sources = [...numbered].filter(([id]) => texts.has(id)).map(([id, number]) => {
+  const sources = [...numberPassages(record)].filter(([, id]) => texts.has(id)).map(([number, id]) => {
     const { title, text, url } = texts.get(id);
     const rank = ids.indexOf(id);
     return {
