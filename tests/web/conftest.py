@@ -9,6 +9,7 @@ import pytest
 
 from web.browser import Server, open_browser, open_page, serve
 from web.chat_page import ChatPage
+from web.hostile_corpus import write_hostile_corpus
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -23,9 +24,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with llm=scripted and two configurations."""
-    models = "task.models={gated: [], plain: ['rewriter=none']}"
-    with serve(tmp_path_factory.mktemp("server"), models) as server:
+    """A server with llm=scripted and three configurations; that named hostile has a hostile data set."""
+    folder = tmp_path_factory.mktemp("server")
+    hostile = write_hostile_corpus(folder)
+    with serve(folder, f"task.models={{gated: [], plain: ['rewriter=none'], hostile: {hostile}}}") as server:
         yield server
 
 

@@ -12,12 +12,19 @@ from web.chat_page import ChatPage
 
 pytestmark = pytest.mark.integration
 
+NARROW = ("task.workers=1", "task.queue=0")
 PHASES = "Why does the Moon have phases?"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with serve(tmp_path_factory.mktemp("server"), "task.workers=1", "task.queue=0", token="sesame") as server:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("server")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Server]:
+    """A server with a token, and with room for one turn; the last test ends it."""
+    with serve(folder, *NARROW, token="sesame") as server:
         yield server
 
 
@@ -82,21 +89,20 @@ def test_an_unknown_conversation_leads_to_a_new_one(chat: ChatPage):
     assert chat.ids == []
 
 
-def test_a_lost_server_is_noticed_and_found_again(browser, tmp_path: Path):
-    with serve(tmp_path) as server, open_page(browser, server.address) as page:
-        chat = ChatPage(page)
-        chat.ask(PHASES)
-        chat.send("What are craters made of? Write slowly.")
-        chat.last.locator(".text p").wait_for()
-        server.process.kill()
-        chat.wait_for_notice("There is no answer. This turn is not kept. The connection to the server was lost.")
-        page.get_by_role("alert").filter(has_text="The server does not answer.").wait_for()
+def test_a_lost_server_is_noticed_and_found_again(chat: ChatPage, server: Server, folder: Path):
+    chat.ask(PHASES)
+    chat.send("What are craters made of? Write slowly.")
+    chat.last.locator(".text p").wait_for()
+    server.process.kill()
+    chat.wait_for_notice("There is no answer. This turn is not kept. The connection to the server was lost.")
+    banner = chat.page.get_by_role("alert")
+    banner.filter(has_text="The server does not answer.").wait_for()
+    chat.button("Try again").click()
+    chat.wait_for_notice("The connection to the server was lost.")
+    with serve(folder, *NARROW, port=server.port, token="sesame"):
+        banner.wait_for(state="hidden", timeout=60_000)
         chat.button("Try again").click()
-        chat.wait_for_notice("The connection to the server was lost.")
-        with serve(tmp_path, port=server.port):
-            page.get_by_role("alert").wait_for(state="hidden", timeout=60_000)
-            chat.button("Try again").click()
-            chat.last.locator(".text p").wait_for()
-            chat.button("Stop").click()
-            chat.ask("How far is it from the Earth?", turn=3)
-            assert len(chat.read_records()) == 2
+        chat.last.locator(".text p").wait_for()
+        chat.button("Stop").click()
+        chat.ask("How far is it from the Earth?", turn=3)
+        assert len(chat.read_records()) == 2

@@ -3,34 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from web.browser import Server, open_page, serve
+from web.browser import Server, open_page
 from web.chat_page import ChatPage
+from web.hostile_corpus import LINK
 from web.scripted_llm import HOSTILE
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("server")
-    passages = [
-        {"_id": f"{number}{HOSTILE}", "title": f"Moon {HOSTILE}", "text": f"The Moon is hostile. {HOSTILE}", "url": url}
-        for number, url in enumerate(["javascript:window.hurt=1", "https://elsewhere.example/page", HOSTILE])
-    ]
-    write_rows(folder / "corpus.jsonl", passages)
-    write_rows(folder / "conversations.jsonl", [{"id": "a", "turns": [{"question": f"Is the Moon {HOSTILE}?"}]}])
-    data = ["dataset=jsonl", "dataset.corpus=corpus.jsonl", "dataset.conversations=conversations.jsonl"]
-    with serve(folder, *data) as server:
-        yield server
-
-
-def write_rows(path: Path, rows: list) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def test_hostile_texts_show_as_texts(browser, server: Server):
@@ -38,12 +19,13 @@ def test_hostile_texts_show_as_texts(browser, server: Server):
         requested: list[str] = []
         page.on("request", lambda request: requested.append(request.url))
         chat = ChatPage(page)
+        page.get_by_label("Configuration").select_option("hostile")
         chat.welcome.locator(".suggestion", has_text=HOSTILE).wait_for()
         chat.ask(f"Is the Moon hostile? {HOSTILE}")
         assert HOSTILE in chat.last.locator(".question").inner_text()
         assert HOSTILE in chat.query
         assert HOSTILE in page.get_by_role("heading", level=1).inner_text() or "<img" in page.title()
-        assert "<img" in page.locator("nav li .title").inner_text()
+        assert "<img" in page.locator("nav [aria-current] .title").inner_text()
         assert HOSTILE.replace("&amp;", "&") in chat.text
         assert "<style>body" in chat.text
         assert "<form" in chat.text
@@ -51,7 +33,7 @@ def test_hostile_texts_show_as_texts(browser, server: Server):
             "all => all.map((it) => [it.textContent, it.href, it.rel])"
         ) == [
             ["script", "", ""],
-            ["page", "https://elsewhere.example/page", "noopener noreferrer"],
+            ["page", LINK, "noopener noreferrer"],
         ]
         links = []
         for number in (1, 2, 3):
@@ -59,7 +41,7 @@ def test_hostile_texts_show_as_texts(browser, server: Server):
             assert HOSTILE in chat.panel.get_by_role("heading").first.inner_text()
             assert HOSTILE in chat.panel.locator(".passage-text").first.inner_text()
             links += chat.panel.locator("a").evaluate_all("all => all.map((it) => it.href)")
-        assert links == ["https://elsewhere.example/page"]
+        assert links == [LINK]
         page.keyboard.press("Escape")
         chat.last.get_by_text("Why this query?").click()
         chat.button("Look inside").click()
