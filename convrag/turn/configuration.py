@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,45 @@ from convrag.turn.session import Session
 
 SETTINGS = "settings"
 _RESULT_SETTINGS = ("top_k", "top_n", "history")
+
+
+class StageDescriptions:
+    """What the stages of a configuration were built from, by place.
+
+    Args:
+        written: the whole configuration, unresolved.
+    """
+
+    def __init__(self, written: Mapping[str, Any]) -> None:
+        self._written = written
+        self._described: dict[str, dict[str, Any]] = {}
+        self._injected: dict[str, list[str]] = {}
+
+    def add(self, place: str, description: dict[str, Any]) -> None:
+        """Add what a stage was built from."""
+        self._described[place] = description
+
+    def add_built(self, place: str, option: Option, values: Mapping[str, Any]) -> None:
+        """Add a stage that was built from an option, with these parameters."""
+        node: Any = self._written
+        for name in place.split("."):
+            node = node.get(name) if isinstance(node, Mapping) else None
+        self.add(place, describe_stage(option, values, node))
+
+    def add_injected(self, place: str, inner: str) -> None:
+        """Note that the stage at the place `inner` was injected into the one at `place`."""
+        self._injected.setdefault(place, []).append(inner)
+
+    def collect(self, places: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return place -> description of the stages at these places, and of all that were injected into them."""
+        found: dict[str, dict[str, Any]] = {}
+        waiting = list(places)
+        while waiting:
+            place = waiting.pop(0)
+            if place not in found:
+                found[place] = self._described[place]
+                waiting += self._injected.get(place, [])
+        return found
 
 
 def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from convrag.api.errors import ConfigError
@@ -150,7 +151,6 @@ class Pipeline:
             ConversationChanged: another process continued the conversation meanwhile; the turn is not kept.
             ConversationsUnusable: the database of conversations cannot be used.
         """
-        _check_top_k(top_k)
         _check_question(text)
         options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
         with hold_conversation(self, conversation_id, domain) as conversation:
@@ -184,16 +184,14 @@ class Pipeline:
             ConfigError: there is no such conversation, or it has no turn.
             and what `turn` raises.
         """
-        _check_top_k(top_k)
+        options = TurnOptions(query=query, top_k=top_k, listener=listener, watch=watch)
         if self.conversations.get(conversation_id) is None:
             raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
         with hold_conversation(self, conversation_id, None) as conversation:
             if not conversation.history:
                 raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
-            attempt = conversation.attempt + 1
-            options = TurnOptions(query=query, top_k=top_k, listener=listener, watch=watch, attempt=attempt)
-            record = self.answer(question, options)
+            record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
             check_cancelled()
             if not record.error:
                 self.conversations.replace_last(conversation, record)
@@ -244,12 +242,6 @@ class Pipeline:
 
     def _make_question(self, conversation: Session, text: str) -> Question:
         return conversation.make_question(text, hide_history=self.settings.history == "none")
-
-
-def _check_top_k(top_k: int | None) -> None:
-    """Raise ConfigError for a number of passages below 1."""
-    if top_k is not None and top_k < 1:
-        raise ConfigError(f"top_k={top_k}: it must be at least 1")
 
 
 def _check_question(text: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
@@ -36,7 +36,7 @@ class Stages(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnOptions:
-    """The options of one turn; `Pipeline.turn` explains them."""
+    """The options of one turn; `Pipeline.turn` explains them. Raises ConfigError for a `top_k` below 1."""
 
     query: str | None = None
     top_k: int | None = None
@@ -44,6 +44,10 @@ class TurnOptions:
     listener: Listener | None = None
     watch: Watcher | None = None
     attempt: int = 0
+
+    def __post_init__(self) -> None:
+        if self.top_k is not None and self.top_k < 1:
+            raise ConfigError(f"top_k={self.top_k}: it must be at least 1")
 
 
 @dataclass

@@ -25,7 +25,7 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.configuration import describe_stage
+from convrag.turn.configuration import StageDescriptions
 from convrag.turn.defects import check_items, check_type, explain_error, note_origin
 from convrag.turn.stage_pool import pool
 
@@ -53,9 +53,7 @@ class Wiring:
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
-        self._described: dict[str, dict[str, Any]] = {}
-        self._injected: dict[str, list[str]] = {}
-        """Place -> the places of the stages that were injected there."""
+        self._descriptions = StageDescriptions(self.logged_config)
         self._building: list[str] = []
 
     def provide_dataset(self, dataset: Dataset) -> None:
@@ -71,8 +69,7 @@ class Wiring:
         note_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
-        self._described["dataset"] = {OPTION_KEY: option.name, "contents": dataset.content_hash()}
-        self._injected["dataset"] = []
+        self._descriptions.add("dataset", {OPTION_KEY: option.name, "contents": dataset.content_hash()})
 
     def get(self, group: str) -> Any:
         """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.
@@ -147,14 +144,7 @@ class Wiring:
 
         It does not depend on source code and versions, as fingerprints do, and holds no secrets.
         """
-        found: dict[str, dict[str, Any]] = {}
-        waiting = list(groups)
-        while waiting:
-            place = waiting.pop(0)
-            if place not in found:
-                found[place] = self._described[place]
-                waiting += self._injected[place]
-        return found
+        return self._descriptions.collect(groups)
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
@@ -204,7 +194,6 @@ class Wiring:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
         option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
         values = option.values(node, place, self._name_typed(place, option))
-        self._injected[place] = []
         self._building.append(place)
         try:
             injected = {
@@ -214,7 +203,7 @@ class Wiring:
             }
         finally:
             self._building.pop()
-        self._described[place] = describe_stage(option, values, self._find_written(place))
+        self._descriptions.add_built(place, option, values)
         self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
@@ -224,23 +213,16 @@ class Wiring:
         typed = self.command.names.get(place, "")
         return typed if typed and typed not in self.registry.options(option.group) else option.name
 
-    def _find_written(self, place: str) -> Any:
-        """Find the node of the unresolved configuration that describes a place; None where there is none."""
-        node: Any = self.logged_config
-        for name in place.split("."):
-            node = node.get(name) if isinstance(node, Mapping) else None
-        return node
-
     def _inject(self, parameter: Parameter, given: Any, place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's."""
         group, inner = parameter.group, f"{place}.{parameter.name}"
         if given is None and not isinstance(parameter.default, Use):
             if parameter.default is None:
                 return None
-            self._injected[place].append(group)
+            self._descriptions.add_injected(place, group)
             stage: Stage = self.get(group)
             return stage
-        self._injected[place].append(inner)
+        self._descriptions.add_injected(place, inner)
         if isinstance(given, Mapping):
             return self._build(given, group, inner)
         if isinstance(given, str):

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
-from convrag.api.errors import OtherConfiguration
-from convrag.turn.configuration import find_differences
+from convrag.api.errors import ConfigError, OtherConfiguration
+from convrag.config.compose import compose_command
+from convrag.registry.option import Option
+from convrag.turn.configuration import describe_stage, find_differences
 from convrag.turn.conversations import Conversations
 from convrag.turn.pipeline import Pipeline
+from toys import EchoLLM
 
 
 def compose(conversations: Conversations, *overrides: str) -> Pipeline:
@@ -80,3 +83,35 @@ def test_differences(begun: Any, now: Any, expected: Any) -> None:
 def test_a_message_names_some_differences() -> None:
     differences = [(f"a.n{number}=1", f"a.n{number}=2") for number in range(8)]
     assert "a.n4=2 (and 3 more differences). Choose" in str(OtherConfiguration("c", differences))
+
+
+class Keyed(EchoLLM):
+    """Takes a key, an address and paths."""
+
+    def __init__(self, *, api_key: str = "", address: str = "", paths: tuple[Path, ...] = (), n: int = 0) -> None: ...
+
+
+def test_no_secret_stands_in_a_configuration(here: Path) -> None:
+    option = Option("llm", "keyed", Keyed, "toy", "toy")
+    values = {"api_key": "word-word", "address": "http://me:hunter2@host/x", "paths": (Path("a"), Path("~")), "n": 3}
+    described = describe_stage(option, values, None)
+    assert described == {
+        "_option_": "keyed",
+        "api_key": "***",
+        "address": "***",
+        "paths": [str(here / "a"), str(Path.home())],
+        "n": 3,
+    }
+    written = {"api_key": "${oc.env:MY_KEY}", "address": "${oc.env:MY_ADDRESS}"}
+    referred = describe_stage(option, values, written)
+    assert (referred["api_key"], referred["address"]) == ("${oc.env:MY_KEY}", "${oc.env:MY_ADDRESS}")
+
+
+@pytest.mark.parametrize(
+    "address", ["postgresql+psycopg://me:hunter2@host/x", "postgresql://me@host/x?password=hunter2"]
+)
+def test_an_address_with_a_password_is_refused_in_a_command(address: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        compose_command("task=chat", f"+task.conversations='{address}'")
+    assert "hunter2" not in str(caught.value)
+    assert "environment variable" in str(caught.value)

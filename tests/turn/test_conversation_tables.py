@@ -1,0 +1,40 @@
+"""Texts on their way to the database and back."""
+
+from __future__ import annotations
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from convrag.turn.conversation_rows import hash_id
+from convrag.turn.conversation_tables import AnyText
+
+TEXTS = st.text(st.characters(codec=None)) | st.text("\0\\0ud8\ud83d\ude00😀", max_size=12)
+
+
+@given(TEXTS)
+@example("\\")
+@example("\\0")
+@example("\0")
+@example("\\ud800")
+@example("\ud800")
+@example("\\\\u005c")
+@example("\ud83d\ude00")
+def test_any_text_comes_back_as_it_was(text: str) -> None:
+    column = AnyText()
+    kept = column.process_bind_param(text, None)
+    assert kept is not None
+    kept.encode("utf-8")
+    assert "\0" not in kept
+    assert column.process_result_value(kept, None) == text
+
+
+def test_an_ordinary_text_is_kept_as_it_is() -> None:
+    assert AnyText().process_bind_param("Tea for 😀/../x", None) == "Tea for 😀/../x"
+    assert AnyText().process_bind_param(None, None) is None
+    assert AnyText().process_result_value(None, None) is None
+
+
+@given(TEXTS, TEXTS)
+def test_ids_that_differ_have_keys_that_differ(one: str, other: str) -> None:
+    assert (hash_id(one) == hash_id(other)) == (one == other)
+    assert len(hash_id(one)) == 32
