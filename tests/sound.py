@@ -1,4 +1,4 @@
-"""A stage of each kind that keeps all promises, as short as can be. tests/broken.py breaks them one by one."""
+"""A stage of each kind that keeps all promises, as short as can be. tests/broken/ breaks them one by one."""
 
 from __future__ import annotations
 

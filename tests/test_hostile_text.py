@@ -22,7 +22,9 @@ HOSTILE = (
 )
 """Escapes of 7 and 8 bits (blinking, clipboard, link, title), a bell, bidirectional controls, Rich's markup."""
 
-STYLES = re.compile(r"\x1b\[(?!5;)[0-9;]*m|\x1b\[\?25[hl]|\x1b\[[12][KA]|\x1b\[\?2004[hl]|\r")
+STYLES = re.compile(
+    r"\x1b\[(?!5;)[0-9;]*m|\x1b\[\?(?:1|7|12|25|2004)[hl]|\x1b\[[12][KA]|\x1b\[(?:J|K)|\x1b\[\d+[CD]|\r|\x08"
+)
 """What Rich and the prompt themselves write to a terminal: styles, the cursor, the progress bar's lines."""
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

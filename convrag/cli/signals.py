@@ -15,7 +15,8 @@ import socket
 import sys
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -66,10 +67,14 @@ class SignalWatch:
             number = getattr(signal, name, None)
             if number is not None and (name != "SIGHUP" or signal.getsignal(number) is signal.SIG_DFL):
                 signal.signal(number, self._handle)
-        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+        self.listen()
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._remove)
         threading.Thread(target=self._watch, name="signals", daemon=True).start()
+
+    def listen(self) -> None:
+        """Have the second thread hear of signals, also after an event loop has taken them over for a while."""
+        signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
 
     def leave_if_told(self) -> None:
         """End the process where a signal has told so, whatever became of the exception that was raised then."""
@@ -183,3 +188,16 @@ def resume() -> None:
     """Go on after KeyboardInterrupt, as a chat does that gives the prompt again; without effect in a library."""
     for watch in _watch:
         watch.resume()
+
+
+@contextmanager
+def keep_watching() -> Iterator[None]:
+    """Watch on after the block, in which an event loop may take over the signals, as that of a prompt does.
+
+    Without effect in a library.
+    """
+    try:
+        yield
+    finally:
+        for watch in _watch:
+            watch.listen()

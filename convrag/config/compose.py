@@ -122,7 +122,7 @@ def compose_with(*overrides: str) -> tuple[DictConfig, Command]:
     hydra = HydraConfig.get()
     prepared = _prepare([*hydra.overrides.task, *overrides])
     with _composing:
-        return _compose(prepared, hydra.job.config_name)
+        return _compose(prepared, hydra.job.config_name or CONFIG_NAME)
 
 
 def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:

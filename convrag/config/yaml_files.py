@@ -26,6 +26,9 @@ from convrag.config.yaml_places import check_defaults, find_key
 _OURS = frozenset({"hydra.conf", "convrag.conf"})
 """The packages of files in which no user or plugin can have made a mistake."""
 
+_PACKAGE = re.compile(r"(?!_global_[^.])[\w.]*")
+"""What a file's first line may name; of "_global_x" Hydra cuts off the first part and a character."""
+
 
 @dataclass(frozen=True)
 class YamlFile:
@@ -144,7 +147,7 @@ def _load(source: ConfigSource, name: str, file: Traversable) -> ConfigResult:
     config, text = read_yaml(file)
     try:
         header = source._get_header_dict(text)
-        if not re.fullmatch(r"[\w.]*", header["package"] or ""):
+        if not _PACKAGE.fullmatch(header["package"] or ""):
             raise ValueError("this is no name")
     except ValueError as error:
         where = f"{file}, line {_header_line(text)}"

@@ -10,5 +10,5 @@ def convrag_register(register: Register) -> None:
     register("task", "record", "convrag_tasks.record:RecordTask")
     register("task", "evaluate", "convrag_tasks.evaluate:EvaluateTask")
     register("task", "export", "convrag_tasks.export:ExportTask")
-    register("task", "chat", "convrag_tasks.chat:ChatTask")
+    register("task", "chat", "convrag_tasks.chat.task:ChatTask")
     register("task", "index", "convrag_tasks.index:IndexTask")

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,8 @@ from convrag.store.fingerprint import compute_fingerprint, digest
 from convrag.store.remember import compute_call_key
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
-from convrag_litellm import retrying
 from convrag_litellm.llm import LiteLLM
+from litellm_client import make_client
 from llm_server import Server, make_reply
 
 pytestmark = pytest.mark.integration
@@ -33,22 +32,6 @@ needs_extra = pytest.mark.skipif(not installed, reason="needs the extra litellm"
 KEY = "sk-planted-0123456789"
 PROMPT = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")), {"question": "ignored"})
 CONF = Path(__file__).parents[2] / "conf" / "llm"
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
-def client(server: Server, **parameters: Any) -> LiteLLM:
-    return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters})
 
 
 @needs_extra
@@ -63,14 +46,14 @@ class TestLiteLLMContract(LLMContract):
         self.server = server
 
     def make(self) -> LiteLLM:
-        return client(self.server)
+        return make_client(self.server)
 
 
 @needs_extra
 class TestReplies:
     def test_a_reply_with_its_usage(self, server: Server) -> None:
         server.plan_replies(make_reply(prompt_tokens_details={"cached_tokens": 4}))
-        completion = client(server).complete(PROMPT)
+        completion = make_client(server).complete(PROMPT)
         assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("A dog.", 7, 3)
         assert completion.cached_tokens == 4
         assert (completion.model, completion.retries) == ("served-name", 0)
@@ -78,7 +61,7 @@ class TestReplies:
 
     def test_what_is_sent(self, server: Server) -> None:
         prompt = Prompt("answer", PROMPT.messages, sampling={"temperature": 0.7, "max_tokens": None})
-        stage = client(server, max_tokens=99, seed=3, temperature=0.1, stop=["END"], extra={"top_k": 5})
+        stage = make_client(server, max_tokens=99, seed=3, temperature=0.1, stop=["END"], extra={"top_k": 5})
         stage.complete(prompt)
         sent = {
             "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Who was Laika?"}],
@@ -92,7 +75,7 @@ class TestReplies:
 
     def test_a_server_without_usage_is_counted_here(self, server: Server) -> None:
         server.plan_replies({name: value for name, value in make_reply().items() if name != "usage"})
-        stage = client(server)
+        stage = make_client(server)
         completion = stage.complete(PROMPT)
         assert completion.prompt_tokens == stage.count_tokens("Be brief.\nWho was Laika?") > 0
         assert completion.completion_tokens == stage.count_tokens("A dog.") > 0
@@ -100,15 +83,15 @@ class TestReplies:
     @pytest.mark.parametrize("usage", [None, {"prompt_tokens": None, "completion_tokens": None}])
     def test_a_server_with_a_broken_usage(self, server: Server, usage: Any) -> None:
         server.plan_replies({**make_reply(), "usage": usage})
-        assert client(server).complete(PROMPT).completion_tokens > 0
+        assert make_client(server).complete(PROMPT).completion_tokens > 0
 
     def test_the_key_comes_from_the_environment_and_a_server_without_keys_gets_a_placeholder(
         self, server: Server, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("MY_SERVER_KEY", KEY)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-meant-for-openai")
-        client(server, api_key_env="MY_SERVER_KEY").complete(PROMPT)
-        client(server).complete(PROMPT)
+        make_client(server, api_key_env="MY_SERVER_KEY").complete(PROMPT)
+        make_client(server).complete(PROMPT)
         assert server.keys[0] == f"Bearer {KEY}"
         assert "openai" not in server.keys[1]
 
@@ -238,7 +221,7 @@ class TestReplies:
         assert server.keys == [KEY]
 
     def test_tokens_are_counted(self, server: Server) -> None:
-        stage = client(server)
+        stage = make_client(server)
         assert stage.count_tokens("") == 0
         assert 4 <= stage.count_tokens("Who was Laika, the dog?") <= 10
 
@@ -248,7 +231,7 @@ class TestReplies:
         assert time.monotonic() - start < 10
 
     def test_many_threads(self, server: Server) -> None:
-        stage = client(server)
+        stage = make_client(server)
         with ThreadPoolExecutor(32) as pool:
             completions = list(pool.map(lambda _: stage.complete(PROMPT), range(200)))
         assert [completion.text for completion in completions] == ["A dog."] * 200
@@ -369,9 +352,9 @@ class TestCheck:
 
     @needs_extra
     def test_a_server_of_ones_own_must_take_a_connection(self, server: Server) -> None:
-        assert list(client(server).check()) == []
+        assert list(make_client(server).check()) == []
         server.close()
-        (problem,) = client(server).check()
+        (problem,) = make_client(server).check()
         assert f"nothing answers at {server.address} (Connection refused)" in problem
         (problem,) = LiteLLM(model="openai/x", api_base="localhost:8000").check()
         assert "no address such as" in problem
@@ -442,7 +425,7 @@ def test_litellm_is_told_before_its_import_to_look_nothing_up() -> None:
 @needs_extra
 def test_a_request_leaves_no_line_in_the_log(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    client(server).complete(PROMPT)
+    make_client(server).complete(PROMPT)
     assert not logging.getLogger("LiteLLM").handlers
     assert [record.getMessage() for record in caplog.records] == []
     assert KEY not in json.dumps(server.requests)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from base64 import b64encode
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,32 +12,13 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.secrets import is_public_address, redact, redact_address
 from convrag.api.types import Message, Prompt
-from convrag_litellm import retrying
 from convrag_litellm.context_window import parse_token_counts
-from convrag_litellm.llm import LiteLLM
 from convrag_litellm.redaction import RedactingFilter, find_secret_values
+from litellm_client import make_client
 from llm_server import Server, Step, make_error, make_reply
 
 KEY = "sk-planted-0123456789"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    pytest.importorskip("litellm")
-    pytest.importorskip("tenacity")
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
-def client(server: Server, **parameters: Any) -> LiteLLM:
-    return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters})
 
 
 SERVER_MESSAGES = [
@@ -88,18 +68,18 @@ class TestContextWindow:
     def test_the_excess_is_what_the_server_says(self, server: Server) -> None:
         server.plan_replies(make_error(400, SERVER_MESSAGES[1][0], code="context_length_exceeded"))
         with pytest.raises(LLMError, match=r"904 tokens too long \(5,000 of 4,096\)\. Send less"):
-            client(server).complete(PROMPT)
+            make_client(server).complete(PROMPT)
 
     def test_else_it_is_counted_here(self, server: Server) -> None:
         server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         long = Prompt("answer", (Message("user", "dog " * 9000),))
         with pytest.raises(LLMError, match=r"about \d[\d,]* tokens too long \(9,0\d\d of 8,192, counted here\)"):
-            client(server, model="openai/gpt-4").complete(long)
+            make_client(server, model="openai/gpt-4").complete(long)
 
     def test_else_it_is_not_said(self, server: Server) -> None:
         server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
         with pytest.raises(LLMError, match="context window exceeded. Send less"):
-            client(server).complete(PROMPT)
+            make_client(server).complete(PROMPT)
 
 
 @pytest.mark.integration
@@ -110,7 +90,7 @@ class TestSecrets:
     ) -> None:
         caplog.set_level(logging.DEBUG)
         monkeypatch.setenv("MY_SERVER_KEY", KEY)
-        stage = client(server, api_key_env="MY_SERVER_KEY", retries=1)
+        stage = make_client(server, api_key_env="MY_SERVER_KEY", retries=1)
         server.plan_replies(make_error(status, f"you sent Bearer {KEY}"))
         with pytest.raises(LLMError, match=r"you sent Bearer \*\*\*") as raised:
             stage.complete(PROMPT)
@@ -125,7 +105,7 @@ class TestSecrets:
         monkeypatch.setenv("SOME_TOKEN", "token-of-the-environment")
         sent = b64encode(b"user:hunter2hunter2").decode()
         server.plan_replies(make_error(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
-        stage = client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@"))
+        stage = make_client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@"))
         with pytest.raises(LLMError, match=r"\*\*\* \*\*\* \*\*\* http://h/v1") as raised:
             stage.complete(PROMPT)
         assert "hunter2" not in str(raised.value)
@@ -133,7 +113,7 @@ class TestSecrets:
 
     def test_so_do_libraries_that_log(self, server: Server, caplog: pytest.LogCaptureFixture) -> None:
         caplog.set_level(logging.INFO)
-        client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@")).complete(PROMPT)
+        make_client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@")).complete(PROMPT)
         logging.getLogger("LiteLLM").warning("at %s", "http://user:hunter2hunter2@host/")
         assert "hunter2" not in caplog.text
         assert "at http://host/" in caplog.text
@@ -141,12 +121,12 @@ class TestSecrets:
     def test_a_reply_without_anything_says_why(self, server: Server) -> None:
         server.plan_replies(make_reply(None, "length"))
         with pytest.raises(LLMError, match=r"finish_reason: length\).*bigger llm\.max_tokens"):
-            client(server, retries=0).complete(PROMPT)
+            make_client(server, retries=0).complete(PROMPT)
 
     def test_a_bad_gateway_is_not_quoted_as_a_page(self, server: Server) -> None:
         server.plan_replies(Step(502, b"<html>\n<body>bad gateway</body></html>"))
         with pytest.raises(LLMError, match="status 502") as raised:
-            client(server, retries=0).complete(PROMPT)
+            make_client(server, retries=0).complete(PROMPT)
         assert "\n" not in str(raised.value)
 
 

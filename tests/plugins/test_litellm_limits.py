@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,11 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_litellm import rate_limiter, retrying
+from convrag_litellm import rate_limiter
 from convrag_litellm.budget import Budget
 from convrag_litellm.llm import LiteLLM
 from convrag_litellm.rate_limiter import RateLimiter
+from litellm_client import make_client
 from llm_server import Server, make_error, make_reply
 
 CONF = Path(__file__).parents[2] / "conf" / "llm"
@@ -34,22 +34,8 @@ COST = 7 * 3e-5 + 3 * 6e-5  # of the server's usual reply, at the price of gpt-4
 needs_extra = pytest.mark.integration
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    pytest.importorskip("litellm")
-    pytest.importorskip("tenacity")
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
 def client(server: Server, **parameters: Any) -> LiteLLM:
-    return LiteLLM(**{"model": "openai/gpt-4", "api_base": server.address, **parameters})
+    return make_client(server, **{"model": "openai/gpt-4", **parameters})
 
 
 @needs_extra

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tracemalloc
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,10 @@ from hypothesis import strategies as st
 from commands import run_convrag
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag_litellm import retrying
 from convrag_litellm.context_window import parse_token_counts
 from convrag_litellm.error_text import MAX_LENGTH, shorten_error
 from convrag_litellm.llm import LiteLLM
+from litellm_client import make_client
 from llm_server import Server, Step, make_reply
 
 pytest.importorskip("litellm")
@@ -39,20 +38,8 @@ HTML = (
 )
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
 def ask(server: Server, **parameters: Any) -> Completion:
-    return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters}).complete(PROMPT)
+    return make_client(server, **parameters).complete(PROMPT)
 
 
 def make_body(megabytes: int) -> bytes:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from email.utils import formatdate
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 
@@ -13,6 +12,7 @@ from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
 from convrag_litellm import retrying
 from convrag_litellm.llm import LiteLLM
+from litellm_client import make_client
 from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
@@ -20,22 +20,6 @@ pytest.importorskip("tenacity")
 pytestmark = pytest.mark.integration
 
 PROMPT = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")))
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
-def client(server: Server, **parameters: Any) -> LiteLLM:
-    return LiteLLM(**{"model": "openai/local", "api_base": server.address, **parameters})
 
 
 TRANSIENT = {
@@ -75,7 +59,7 @@ FINAL = {
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
     server.plan_replies(TRANSIENT[fault], TRANSIENT[fault], make_reply())
-    completion = client(server).complete(PROMPT)
+    completion = make_client(server).complete(PROMPT)
     assert (completion.text, completion.retries) == ("A dog.", 2)
     assert len(server.requests) == 3
 
@@ -85,7 +69,7 @@ def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
 def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> None:
     server.plan_replies(TRANSIENT[fault])
     with pytest.raises(LLMError) as raised:
-        client(server, retries=retries).complete(PROMPT)
+        make_client(server, retries=retries).complete(PROMPT)
     assert len(server.requests) == retries + 1
     assert (raised.value.provider, raised.value.model) == ("openai", "openai/local")
 
@@ -95,7 +79,7 @@ def test_what_cannot_pass_is_not(server: Server, fault: str) -> None:
     step, advice = FINAL[fault]
     server.plan_replies(step)
     with pytest.raises(LLMError, match=advice) as raised:
-        client(server).complete(PROMPT)
+        make_client(server).complete(PROMPT)
     assert len(server.requests) == 1
     assert raised.value.status == step.status
     assert step.body["error"]["message"] in str(raised.value)
@@ -130,20 +114,20 @@ def test_a_model_without_a_provider() -> None:
 class TestWaiting:
     def test_as_long_as_the_server_says(self, server: Server) -> None:
         server.plan_replies(make_error(429, headers={"Retry-After": "1"}), make_reply())
-        assert client(server).complete(PROMPT).text == "A dog."
+        assert make_client(server).complete(PROMPT).text == "A dog."
         assert 1.0 <= server.times[1] - server.times[0] < 3
 
     def test_until_a_date(self, server: Server) -> None:
         when = formatdate(time.time() + 2, usegmt=True)
         server.plan_replies(make_error(503, headers={"Retry-After": when}), make_reply())
-        assert client(server).complete(PROMPT).text == "A dog."
+        assert make_client(server).complete(PROMPT).text == "A dog."
         assert 0.5 <= server.times[1] - server.times[0] < 4
 
     def test_not_longer_than_there_is_patience(self, server: Server) -> None:
         server.plan_replies(make_error(429, headers={"Retry-After": "9999"}))
         start = time.monotonic()
         with pytest.raises(LLMError, match=r"asks for 9999 s of patience, and llm\.retry_seconds=120"):
-            client(server).complete(PROMPT)
+            make_client(server).complete(PROMPT)
         assert len(server.requests) == 1
         assert time.monotonic() - start < 10
 
@@ -151,19 +135,19 @@ class TestWaiting:
         monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
         server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
-            client(server, retries=9, retry_seconds=1.1).complete(PROMPT)
+            make_client(server, retries=9, retry_seconds=1.1).complete(PROMPT)
         assert len(server.requests) == 3
 
     @pytest.mark.parametrize("headers", [{}, {"Retry-After": "soon"}, {"Retry-After": "-5"}])
     def test_of_its_own_accord(self, server: Server, headers: dict[str, str]) -> None:
         server.plan_replies(make_error(429, headers=headers), make_reply())
-        assert client(server).complete(PROMPT).text == "A dog."
+        assert make_client(server).complete(PROMPT).text == "A dog."
 
     def test_longer_each_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)
         server.plan_replies(make_error(500))
         with pytest.raises(LLMError):
-            client(server, retries=2).complete(PROMPT)
+            make_client(server, retries=2).complete(PROMPT)
         first, second, third = server.times
         assert 0.2 <= second - first < 1.2
         assert 0.4 <= third - second < 1.4
@@ -180,12 +164,12 @@ class TestDeadline:
 
     @pytest.mark.parametrize("fault", SLOW)
     def test_a_slow_reply_is_cut_off(self, server: Server, fault: str) -> None:
-        client(server).complete(PROMPT)  # the library is loaded, and there is a connection
+        make_client(server).complete(PROMPT)  # the library is loaded, and there is a connection
         server.delay = 3.0 if fault == "late" else 0.0
         server.plan_replies(self.SLOW[fault])
         start = time.monotonic()
         with pytest.raises(LLMError, match=r"llm\.timeout=0\.4") as raised:
-            client(server, timeout=0.4, retries=1).complete(PROMPT)
+            make_client(server, timeout=0.4, retries=1).complete(PROMPT)
         assert 0.8 <= time.monotonic() - start < 2
         assert len(server.requests) == 2
         assert raised.value.status == 408
@@ -203,12 +187,12 @@ class TestDeadline:
 
     def test_a_slow_reply_in_time_is_one(self, server: Server) -> None:
         server.plan_replies(Step(body=make_reply(), byte_delay=0.001))
-        assert client(server, timeout=10, retries=0).complete(PROMPT).text == "A dog."
+        assert make_client(server, timeout=10, retries=0).complete(PROMPT).text == "A dog."
 
     def test_the_server_sees_the_connection_close(self, server: Server) -> None:
         server.plan_replies(Step(body=make_reply(), byte_delay=0.02))
         with pytest.raises(LLMError):
-            client(server, timeout=0.3, retries=0).complete(PROMPT)
+            make_client(server, timeout=0.3, retries=0).complete(PROMPT)
         end = time.monotonic() + 3
         while server._in_flight and time.monotonic() < end:
             time.sleep(0.02)
@@ -217,6 +201,6 @@ class TestDeadline:
     def test_it_holds_for_this_call_only(self, server: Server) -> None:
         import httpx
 
-        client(server, timeout=0.2, retries=0).complete(PROMPT)
+        make_client(server, timeout=0.2, retries=0).complete(PROMPT)
         server.plan_replies(Step(body=make_reply(), byte_delay=0.002))
         assert httpx.post(f"{server.address}/chat/completions", json={}).json()["model"] == "served-name"

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,8 +8,7 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
 from convrag.store.streaming import listen_with
-from convrag_litellm import retrying
-from convrag_litellm.llm import LiteLLM
+from litellm_client import make_client
 from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
@@ -26,21 +24,9 @@ PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
 LONG = "A dog that flew into space."
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-
-
 def heard(server: Server, **parameters: Any) -> tuple[Completion, list[str]]:
     pieces: list[str] = []
-    stage = LiteLLM(**{"model": "openai/gpt-4", "api_base": server.address, **parameters})
+    stage = make_client(server, **{"model": "openai/gpt-4", **parameters})
     with listen_with(pieces.append):
         return stage.complete(PROMPT), pieces
 
@@ -58,19 +44,19 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
 def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
     server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
     times: list[float] = []
-    stage = LiteLLM(model="openai/local", api_base=server.address)
+    stage = make_client(server)
     with listen_with(lambda piece: times.append(time.monotonic())):
         stage.complete(PROMPT)
     assert times[-1] - times[0] > 0.4
 
 
 def test_nobody_listens_nothing_is_streamed(server: Server) -> None:
-    LiteLLM(model="openai/local", api_base=server.address).complete(PROMPT)
+    make_client(server).complete(PROMPT)
     assert "stream" not in server.requests[0]
 
 
 def test_the_request_is_the_same_either_way(server: Server) -> None:
-    stage = LiteLLM(model="openai/local", api_base=server.address)
+    stage = make_client(server)
     silent = stage.request(PROMPT)
     with listen_with(lambda piece: None):
         assert stage.request(PROMPT) == silent
@@ -97,7 +83,7 @@ def test_before_the_first_piece_it_is_asked_again(server: Server, fault: Any) ->
 def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
     server.plan_replies(Step(body=make_reply(LONG), pieces=3, chunked=chunked), make_reply(LONG))
     pieces: list[str] = []
-    stage = LiteLLM(model="openai/local", api_base=server.address)
+    stage = make_client(server)
     with listen_with(pieces.append), pytest.raises(LLMError, match="A part of it was shown already"):
         stage.complete(PROMPT)
     assert pieces == ["A ", "dog ", "that "]
@@ -119,7 +105,7 @@ def test_who_listens_may_stop_it(server: Server) -> None:
         raise KeyboardInterrupt
 
     server.plan_replies(make_reply(LONG))
-    stage = LiteLLM(model="openai/local", api_base=server.address)
+    stage = make_client(server)
     with listen_with(enough), pytest.raises(KeyboardInterrupt):
         stage.complete(PROMPT)
     assert stage.complete(PROMPT).text == LONG

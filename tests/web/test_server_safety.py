@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag_web.server import request_limits, uvicorn_server
-from convrag_web.server.access import list_hosts
+from convrag_web.server.addresses import list_hosts
 from convrag_web.server.app import Access, Limits
 from convrag_web.server.security_headers import HEADERS
 from served import QUESTION, RunningServer, serve
@@ -201,10 +201,7 @@ def test_a_name_of_this_server_is_accepted(server: RunningServer, host: str) -> 
 def test_hosts_are_checked_where_no_token_protects() -> None:
     assert list_hosts("127.0.0.1", []) is not None
     assert list_hosts("0.0.0.0", []) is None
-    assert list_hosts("0.0.0.0", ["chat.example.org"]) == [
-        "localhost",
-        *list_hosts("0.0.0.0", ["chat.example.org"])[1:],
-    ]  # type: ignore[index]
+    assert "chat.example.org" in (list_hosts("0.0.0.0", ["chat.example.org"]) or [])
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:1", "http://[", "file://"])

@@ -216,3 +216,14 @@ def test_threads_and_connections_end_with_their_turns(llm: Server, tmp_path: Pat
             list(pool.map(lambda number: server.complete(question(number)), range(1, 30)))
         wait_until(lambda: sum(thread.name == "turn" for thread in threading.enumerate()) == 0)
         assert threading.active_count() <= before + 40
+
+
+def test_suggestions_come_from_the_model(llm: Server, tmp_path: Path) -> None:
+    llm.plan_replies(make_reply(LONG), make_reply("1. What are tides?\n2. How old is it?"))
+    with serve(tmp_path, *asking(llm)) as server:
+        id = server.http.post("/api/conversations", json={}).json()["id"]
+        path = f"/api/conversations/{id}"
+        assert server.http.post(f"{path}/suggestions").json() == {"questions": []}
+        server.http.post(f"{path}/turns", json={"question": "Why has the Moon phases?"})
+        questions = server.http.post(f"{path}/suggestions").json()["questions"]
+        assert questions == ["What are tides?", "How old is it?"]

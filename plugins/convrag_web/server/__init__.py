@@ -18,6 +18,7 @@
 * `event_stream`: replies as server-sent events.
 * `json_reply`: strict JSON in requests and replies.
 * `errors`: errors as OpenAI's object.
+* `addresses`: the address of a server, its names, and who reaches it.
 * `access`: token, Host and Origin of a request.
 * `request_limits`: size and time of a request's body; clients that leave.
 * `security_headers`: the headers of every reply.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Collection, Iterable
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -19,16 +18,6 @@ from convrag_web.server.errors import RequestError
 
 OPEN_PATHS = frozenset({"/", "/healthz", "/favicon.ico"})
 """Paths that need no token; those below /static/ need none either."""
-
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address is reached from this machine alone."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
 
 
 class AccessCheck:
@@ -75,18 +64,6 @@ class AccessCheck:
                     401, message, type="authentication_error", code="invalid_api_key", headers=challenge
                 )
         return None
-
-
-def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
-    """The names of a server; None where any may be used: it is open to others, and its token protects it.
-
-    Args:
-        host: the address that it listens at.
-        names: that the user has given it.
-    """
-    if is_loopback(host):
-        return [*_LOOPBACK_NAMES, host, *names]
-    return [*_LOOPBACK_NAMES, host, *names] if names else None
 
 
 def _split_host(host: str) -> str:

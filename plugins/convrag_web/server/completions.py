@@ -45,8 +45,9 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
     @router.post("/chat/completions", response_model=openai_replies.Completion)
     async def complete(request: KnownRequest) -> Response:  # type: ignore[valid-type]
         """Answer the last message. With `stream` the reply is a stream of chunks, as events."""
-        check_lengths(request.messages, max_messages, max_characters)
-        return await _complete(request, models, runner)
+        asked: CompletionRequest = request
+        check_lengths(asked.messages, max_messages, max_characters)
+        return await _complete(asked, models, runner)
 
     return router
 

@@ -8,7 +8,10 @@ from contextlib import asynccontextmanager
 from functools import partial
 from weakref import WeakValueDictionary
 
+from anyio import CapacityLimiter, to_thread
+
 from convrag import Conversations, OtherConfiguration, TurnRecord
+from convrag.store.cancellation import Cancellation
 from convrag.turn.configuration import find_differences
 from convrag.turn.session import Session
 from convrag_web.server.errors import RequestError
@@ -17,6 +20,9 @@ from convrag_web.server.turn_runner import Emit, RunningTurn, StageFinished, Tur
 
 BUSY_SECONDS = 10.0
 """How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""
+
+SUGGESTIONS_AT_ONCE = 16
+"""How many requests may ask for suggestions at a time; others wait."""
 
 
 class ConversationTurns:
@@ -32,6 +38,7 @@ class ConversationTurns:
         self.conversations = conversations
         self._models = models
         self._runner = runner
+        self._suggesting = CapacityLimiter(SUGGESTIONS_AT_ONCE)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def find(self, id: str) -> Session:
@@ -70,6 +77,22 @@ class ConversationTurns:
             return model.pipeline.regenerate(id, query=query, listener=emit, watch=_watch_with(emit))
 
         return await self._start(id, take_turn, needs_turn=True)
+
+    async def suggest(self, id: str) -> list[str]:
+        """Suggest questions to ask next, none before the first turn. The llm's call ends where the client leaves."""
+        cancellation = Cancellation()
+
+        def ask() -> list[str]:
+            with cancellation.apply():
+                model = self.find_model(self.find(id))
+                records = self.conversations.records(id)
+                return model.suggest(records[-1]) if records else []
+
+        try:
+            questions: list[str] = await to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._suggesting)
+            return questions
+        finally:
+            cancellation.cancel()
 
     @asynccontextmanager
     async def hold(self, id: str) -> AsyncIterator[None]:

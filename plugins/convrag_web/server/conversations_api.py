@@ -11,6 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from convrag import TurnRecord
+from convrag.api.record_rows import RecordRow
 from convrag.turn.session import Session
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
@@ -32,7 +33,7 @@ class ConversationIdConvertor(StringConvertor):
 
 register_url_convertor("conversation", ConversationIdConvertor())
 _ONE = "/{conversation_id:conversation}"
-_SAME_QUERY = schemas.RegenerateRequest()
+_SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
 def make_router(models: ServedModels, turns: ConversationTurns, max_characters: int) -> APIRouter:
@@ -59,8 +60,9 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     @router.post("", status_code=201, response_model=schemas.ConversationInfo)
     def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
         """Begin a conversation with a model."""
-        model = models.find(request.model)
-        domain = model.choose_domain(request.domain)
+        asked: schemas.NewConversation = request
+        model = models.find(asked.model)
+        domain = model.choose_domain(asked.domain)
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
         session = conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
         return JsonReply(_describe(session.describe()), status_code=201)
@@ -81,7 +83,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         check_length(request.query or "", "query", max_characters)
         return await _stream(await turns.regenerate(conversation_id, request.query))
 
-    @router.get(_ONE + "/turns/{number}", response_model=schemas.RecordRow)
+    @router.get(_ONE + "/turns/{number}", response_model=RecordRow)
     def show_turn(conversation_id: schemas.ConversationId, number: schemas.TurnNumber) -> Response:
         """Show the record of a turn."""
         turns.find(conversation_id)
@@ -91,11 +93,9 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         return JsonReply(records[number - 1].to_dict())
 
     @router.post(_ONE + "/suggestions", response_model=schemas.Suggestions)
-    def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
+    async def suggest_questions(conversation_id: schemas.ConversationId) -> Response:
         """Suggest questions to ask next, by the model's llm; none where it cannot, as llm=extractive."""
-        model = turns.find_model(turns.find(conversation_id))
-        records = conversations.records(conversation_id)
-        return JsonReply({"questions": model.suggest(records[-1]) if records else []})
+        return JsonReply({"questions": await turns.suggest(conversation_id)})
 
     @router.post(_ONE + "/reset", status_code=204)
     async def reset(conversation_id: schemas.ConversationId) -> Response:

@@ -95,13 +95,11 @@ class CompletionRequest(BaseModel):
     domain: str | None = Field(None, description="the corpus to ask, where the model has several")
 
 
-def narrow_choices(base: type[BaseModel], models: Sequence[str], domains: Sequence[str]) -> type[BaseModel]:
+def narrow_choices(base: type[BaseModel], models: Sequence[str], domains: Sequence[str]) -> type[Any]:
     """A class of requests whose `model` and `domain` are of these; the first model is the default."""
     domain = Field(None, description=base.model_fields["domain"].description)
-    return create_model(
-        base.__name__,
-        __base__=base,
-        __doc__=base.__doc__,
-        model=(Literal[tuple(models)], models[0]),
-        domain=(Literal[tuple(domains)] | None, domain),
-    )
+    fields: dict[str, Any] = {
+        "model": (Literal[tuple(models)], models[0]),
+        "domain": (Literal[tuple(domains)] | None, domain),
+    }
+    return create_model(base.__name__, __base__=base, __doc__=base.__doc__, **fields)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -99,16 +100,17 @@ class ServedModel:
             "overrides": [override for override in self.overrides if not override.startswith("hydra.")],
             "domains": list(self.pipeline.domains),
             "llm": self._llm_name,
-            "examples": self._list_examples(),
+            "examples": self._examples,
         }
 
-    def _list_examples(self) -> list[str]:
+    @cached_property
+    def _examples(self) -> list[str]:
         """The first questions of some conversations of the data set; none where it cannot be read."""
         try:
             first = islice(self._dataset.conversations(), _EXAMPLES)
             return [conversation.turns[0].question for conversation in first if conversation.turns]
-        except ConvragError as error:
-            log.info("model %s has no examples: %s", self.name, error)
+        except Exception as error:  # of any plugin: a corpus alone has no questions
+            log.info("model %s has no examples: %s", self.name, redact(str(error)))
             return []
 
     def suggest(self, record: TurnRecord) -> list[str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, Conversations
-from convrag_web.server.access import is_loopback, list_hosts
+from convrag import Conversations
+from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
 from convrag_web.server.served_models import ModelOptions, build_models
-from convrag_web.server.uvicorn_server import TurnServer, bind_socket, explain_address, format_address
+from convrag_web.server.uvicorn_server import TurnServer
 
 if TYPE_CHECKING:
     from convrag_web.server.task import ServeTask
@@ -27,22 +28,22 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
         token: that requests must have; empty where none is needed.
 
     Raises:
-        ConfigError: the address needs a token, cannot be used, or a model is not valid.
+        ConfigError: the address cannot be used, or a model is not valid.
         NotReady: a key, a file or an extra is missing.
     """
-    if not token and not is_loopback(task.host):
-        raise ConfigError(
-            f"task.host={task.host}: other machines reach this address, so a token is needed: put one into the "
-            "environment variable CONVRAG_TOKEN"
-        )
     conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
-    models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
-    with bind_socket(task.host, task.port) as bound:
-        for wiring in wirings:
-            wiring.prepare()
-        limits = Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters)
-        app = make_app(models, conversations, limits, Access(token, list_hosts(task.host, task.hosts), task.cors))
-        _run(TurnServer(app, grace=task.grace), bound)
+    with closing(conversations):
+        models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
+        with bind_socket(task.host, task.port) as bound:
+            for wiring in wirings:
+                wiring.prepare()
+            app = make_app(
+                models,
+                conversations,
+                Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters),
+                Access(token, list_hosts(task.host, task.hosts), task.cors),
+            )
+            _run(TurnServer(app, grace=task.grace), bound)
     return 0
 
 

@@ -87,12 +87,19 @@ class ServeTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
         from convrag.registry.extras import missing_extra
+        from convrag_web.server.addresses import is_loopback
 
+        token = os.environ.get("CONVRAG_TOKEN", "").strip()
+        if not token and not is_loopback(self.host):
+            raise ConfigError(
+                f"task.host={self.host}: other machines reach this address, so a token is needed: put one into the "
+                "environment variable CONVRAG_TOKEN"
+            )
         if missing := missing_extra(self.requires, "task=serve"):
             raise missing
         from convrag_web.server.serving import serve
 
-        return serve(self, config, os.environ.get("CONVRAG_TOKEN", "").strip())
+        return serve(self, config, token)
 
 
 def _check_at_least(least: int, **given: float) -> None:

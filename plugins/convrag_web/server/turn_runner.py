@@ -138,7 +138,6 @@ class TurnRunner:
         self._seconds = seconds
         self._metrics = metrics
         self._waiting = 0
-        self._running: set[RunningTurn] = set()
 
     async def start(self, model: str, work: Work, on_end: Callable[[], None] = lambda: None) -> RunningTurn:
         """Start a turn as soon as there is room for it.
@@ -160,20 +159,12 @@ class TurnRunner:
         self._metrics.in_progress.inc()
 
         def finish(outcome: Outcome, record: TurnRecord | None) -> None:
-            self._running.discard(turn)
             self._slots.release()
             self._metrics.in_progress.dec()
             self._metrics.count_turn(model, outcome, time.monotonic() - started, record)
             on_end()
 
-        turn = RunningTurn(work, self._seconds, finish)
-        self._running.add(turn)
-        return turn
-
-    def cancel_all(self) -> None:
-        """Cancel the turns in progress: the server ends."""
-        for turn in list(self._running):
-            turn.cancel()
+        return RunningTurn(work, self._seconds, finish)
 
     async def _wait_for_slot(self, model: str) -> None:
         if self._slots.locked() and self._waiting >= self._queue:

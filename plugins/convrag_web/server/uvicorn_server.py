@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +15,6 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import HANDLED_SIGNALS
-
-from convrag import ConfigError
 
 HEADER_SECONDS = 20.0
 """From the first byte of a request, or from the connection, until its headers must be complete."""
@@ -34,7 +31,7 @@ class PatientProtocol(H11Protocol):
 
     _headers_due: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the first headers."""
         super().connection_made(transport)
         self._expect_headers()
@@ -108,38 +105,3 @@ class TurnServer(uvicorn.Server):
             self.should_exit = True
         elif now - self._told > SECOND_SIGNAL_SECONDS:
             self.force_exit = True
-
-
-def bind_socket(host: str, port: int) -> socket.socket:
-    """Take an address, without listening yet. Raises ConfigError where it is taken or is none of this machine's."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        bound = socket.socket(family, kind, protocol)
-        try:
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            bound.bind(address)
-        except BaseException:
-            bound.close()
-            raise
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise explain_address(host, port, error) from error
-    return bound
-
-
-def explain_address(host: str, port: int, error: Exception) -> ConfigError:
-    """The error for an address that cannot be used."""
-    import errno
-
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return ConfigError(f"task.port={port}: this port is taken; task.port=0 takes a free one")
-    if isinstance(error, OSError) and error.errno == errno.EACCES:
-        return ConfigError(f"task.port={port}: this user may not use this port; choose one from 1024")
-    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}")
-
-
-def format_address(bound: socket.socket) -> str:
-    """The address of a socket for a browser: http://127.0.0.1:8000/."""
-    host, port = bound.getsockname()[:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

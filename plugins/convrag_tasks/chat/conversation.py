@@ -1,0 +1,146 @@
+"""The conversation of a chat: asking a question, asking it again, and going on with another conversation."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
+from convrag.store.cancellation import check_cancelled
+from convrag.turn.session import Session
+from convrag.turn.turn import Stages
+from convrag_tasks.chat.answer_display import DOING, Display
+from convrag_tasks.chat.background_call import BackgroundCall
+from convrag_tasks.chat.background_display import carry_out
+from convrag_tasks.chat.screen import Screen, format_queries
+
+
+class InteractiveRewriter(Rewriter):
+    """A rewriter that can be switched off, and whose queries the user may replace before each search.
+
+    `on` says whether questions are rewritten. `choose` shows the queries and returns what the user typed instead, if
+    anything; None asks nobody.
+
+    Args:
+        rewriter: of the configuration.
+    """
+
+    def __init__(self, rewriter: Rewriter) -> None:
+        self.rewriter = rewriter
+        self.on = True
+        self.choose: Callable[[Sequence[Query]], str] | None = None
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """What the user typed, else the rewriter's queries, else the question itself where rewriting is off."""
+        rewrite = self.rewriter.rewrite(question) if self.on else Rewrite.of(question.text, rewriting="off")
+        check_cancelled()
+        edited = self.choose(rewrite.queries) if self.choose else ""
+        return Rewrite.of(edited, edited=True) if edited else rewrite
+
+
+class TurnCall(Protocol):
+    """A turn of a pipeline, `turn` or `regenerate`, with all but these arguments given."""
+
+    def __call__(self, *, listener: Callable[[str], None], watch: Callable[[str, TurnRecord], None]) -> TurnRecord: ...
+
+
+class ChatConversation:
+    """The conversation at hand, with the records of its turns; the pipeline keeps it in its database.
+
+    Args:
+        pipeline: answers the questions; its rewriter is replaced by an interactive one.
+        screen: shows queries, answers and sources.
+        session: the conversation to begin or to go on with, from the pipeline.
+        read_query: reads what to search for instead of the queries that are shown, before each search; None searches
+            at once.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, screen: Screen, session: Session, read_query: Callable[[], str] | None = None
+    ) -> None:
+        self.pipeline = pipeline
+        self.screen = screen
+        self.rewriter = InteractiveRewriter(pipeline.stages.rewriter)
+        pipeline.stages = pipeline.stages._replace(rewriter=self.rewriter)
+        self._read_query = read_query
+        self.go_on_with(session)
+
+    @property
+    def id(self) -> str:
+        """The conversation's id."""
+        return self.session.id
+
+    def go_on_with(self, session: Session) -> None:
+        """Make another conversation the one at hand."""
+        self.session = session
+        self.reread()
+
+    def reread(self) -> None:
+        """Read the records of the conversation's turns from the database."""
+        self.records = self.pipeline.conversations.records(self.id)
+
+    def start(self) -> None:
+        """Begin a new conversation about the same corpus; the former one stays in the database."""
+        begin, configuration = self.pipeline.conversations.begin, self.pipeline.configuration
+        self.go_on_with(begin(make_conversation_id(), self.session.domain, configuration=configuration))
+
+    def ask(self, text: str) -> None:
+        """Answer the next question, and show the answer while it is generated. Raises what Pipeline.turn raises."""
+        record, shown = self._answer(partial(self.pipeline.turn, self.id, text, domain=self.session.domain))
+        self.records.append(record)
+        self._show_end(record, self.records, shown)
+
+    def ask_again(self, query: str | None = None) -> None:
+        """Answer the last question again; the new answer replaces the last one. Raises what Pipeline.turn raises.
+
+        Where no answer comes, the last one stays.
+
+        Args:
+            query: searched for instead of a rewrite.
+        """
+        record, shown = self._answer(partial(self.pipeline.regenerate, self.id, query=query))
+        turns = [*self.records[:-1], record]
+        if not record.error:
+            self.records = turns
+        self._show_end(record, turns, shown)
+
+    def _show_end(self, record: TurnRecord, turns: Sequence[TurnRecord], shown: str) -> None:
+        if len(turns) != record.number:  # another process has continued the conversation, too
+            self.reread()
+        self.screen.show_end_of_answer(turns, shown)
+
+    def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
+        """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
+
+        def run(call: BackgroundCall[TurnRecord], display: Display) -> TurnRecord:
+            if self._read_query:
+                self.rewriter.choose = lambda queries: call.ask(partial(self._choose_query, display, queries))
+            return turn(
+                listener=lambda piece: call.report(partial(display.add_piece, piece)),
+                watch=lambda stage, record: call.report(partial(self._show_stage, display, stage, record)),
+            )
+
+        return carry_out(self.screen, DOING[Stages._fields[0]], run)
+
+    def _choose_query(self, display: Display, queries: Sequence[Query]) -> str:
+        """Show the queries, and read what the user wants instead."""
+        assert self._read_query
+        display.print_line(format_queries(queries), "cyan")
+        edited = self._read_query()
+        display.show_doing(DOING["retriever"])
+        return edited
+
+    def _show_stage(self, display: Display, stage: str, record: TurnRecord) -> None:
+        """Show what a stage has done, and which one goes on."""
+        if stage == "rewriter" and not self._read_query:
+            display.print_line(format_queries(record.queries), "cyan")
+        following = Stages._fields[Stages._fields.index(stage) + 1 :]
+        display.show_doing(DOING.get(following[0], following[0]) if following else "")
+
+
+def make_conversation_id() -> str:
+    """A new id for a conversation: the time, and four random digits."""
+    return f"{datetime.now():%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"

@@ -1,0 +1,167 @@
+"""What a chat prints, on a terminal or into a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from convrag import Passage, Query, TurnRecord
+from convrag.score.summary_page import list_cut_replies
+from convrag.sdk.console import make_console
+from convrag_tasks.chat.answer_display import AnswerDisplay, Display, PlainDisplay
+from convrag_tasks.chat.answer_markdown import print_markdown
+from convrag_tasks.chat.cited_sentences import Span
+from convrag_tasks.chat.sources import Source, describe_passage, list_sources
+from convrag_tasks.chat.terminal_lines import text_width
+from convrag_tasks.turn_trace import format_turn_trace
+
+LONGEST_QUERY = 400
+"""Characters of a query that are shown."""
+
+QUERIES_SHOWN = 3
+"""Queries of a turn that are shown; /why shows all."""
+
+
+class Screen:
+    """Prints lines, queries, answers and sources.
+
+    On a terminal text is wrapped, and Markdown is rendered; into a pipe, or on a terminal that cannot move its cursor
+    (TERM=dumb), it goes as it is.
+
+    Args:
+        trace: show below each answer what happened in its turn.
+    """
+
+    def __init__(self, *, trace: bool = False) -> None:
+        self.console = make_console()
+        self.trace = trace
+        self.is_plain = not self.console.is_terminal or self.console.is_dumb_terminal
+
+    def print_gap(self) -> None:
+        """Print an empty line on a terminal; a pipe has none."""
+        if not self.is_plain:
+            self.console.print()
+
+    def print_line(self, text: str = "", style: str = "") -> None:
+        """Print a line as it is, without markup.
+
+        Args:
+            text: the line.
+            style: one of Rich's styles.
+        """
+        if self.is_plain:
+            self.console.print(text, style=style, soft_wrap=True)
+        else:
+            self.console.print(text, style=style, width=text_width(self.console))
+
+    def print_item(self, label: str, text: str, style: str = "") -> None:
+        """Print a text behind its label; on a terminal its further lines begin below the first one."""
+        if self.is_plain:
+            self.print_line(f"{label} {text}", style)
+            return
+        grid = Table.grid(padding=(0, 1, 0, 0))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
+        grid.add_row(self.console.render_str(label, style=style), self.console.render_str(text, style=style))
+        self.console.print(grid, width=text_width(self.console))
+
+    def print_markdown(self, text: str) -> None:
+        """Print a text in Markdown; into a pipe, as it is."""
+        if self.is_plain:
+            self.print_line(text)
+        else:
+            print_markdown(self.console, text)
+
+    def print_command(self, command: str) -> None:
+        """Print a command on a line of its own, which the terminal wraps: it can be pasted."""
+        self.console.print(command, soft_wrap=True)
+
+    def start_answer(self) -> Display:
+        """Begin to show an answer that is being generated."""
+        display = PlainDisplay if self.is_plain else AnswerDisplay
+        return display(self.console, self.print_line)
+
+    def show_end_of_answer(self, records: Sequence[TurnRecord], shown: str) -> None:
+        """Show what belongs to a complete answer: fallbacks, errors, corrections and sources.
+
+        Args:
+            records: the turns of the conversation, up to this one.
+            shown: the text that was shown while it was generated.
+        """
+        record = records[-1]
+        for stage, reason in record.fallbacks.items():
+            self.print_line(f"{stage}: {reason}", "yellow")
+        if record.error:
+            self.print_line(f"No answer: {record.error}", "red")
+            if shown.strip():
+                self.print_line("What is shown above is not kept in the conversation.", "red")
+        else:
+            if shown.strip() != record.answer.text.strip():
+                self.print_line("Corrected (citations of unknown passages are removed):", "yellow")
+                self.print_markdown(record.answer.text)
+            self._show_cited(list_sources(records))
+        for line in list_cut_replies(record.usage):
+            self.print_line(line, "yellow")
+        if self.trace:
+            self.print_line(format_turn_trace(record), "dim")
+
+    def show_sources(self, sources: Sequence[Source]) -> None:
+        """Show the passages of an answer with their numbers."""
+        self.print_line("Sources:", "bold")
+        for source in sources:
+            note, style = ("", "") if source.cited else (" (not cited)", "dim")
+            self.print_item(f"  [{source.number}]", f"{describe_passage(source.passage)}{note}", style)
+
+    def show_passage(self, source: Source, spans: Sequence[Span]) -> None:
+        """Show a passage, with the parts that the answer cites marked."""
+        passage = source.passage
+        self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
+        self.print_line(passage.url or passage.id, "dim")
+        if self.is_plain:
+            self.print_line(_mark(passage, spans))
+        else:
+            text = Text(passage.text)
+            for start, end in spans:
+                text.stylize("bold reverse", start, end)
+            self.console.print(text, width=text_width(self.console))
+        if not source.cited:
+            self.print_line("The answer does not cite it.", "dim")
+        elif not spans:
+            self.print_line("The answer cites it, with no words of any of its sentences.", "dim")
+
+    def _show_cited(self, sources: Sequence[Source]) -> None:
+        """Show the sources that the answer cites, and how many there are beside them."""
+        if sources:
+            self.print_gap()
+        if cited := [source for source in sources if source.cited]:
+            self.show_sources(cited)
+        if left := len(sources) - len(cited):
+            more = f"{left} more {'is' if left == 1 else 'are'} not cited" if cited else "No passage is cited"
+            self.print_line(f"  {more}: /sources lists all", "dim")
+
+
+def format_queries(queries: Sequence[Query]) -> str:
+    """The queries of a turn in a line each: "Searching for: tea", "and: tea kettle"."""
+    weighted = any(query.weight != 1 for query in queries)
+    lines = []
+    for query in queries[:QUERIES_SHOWN]:
+        text = " ".join(query.text.split())
+        cut = (
+            f"{text[:LONGEST_QUERY].rstrip()} ... ({len(query.text):,} characters)"
+            if len(text) > LONGEST_QUERY
+            else text
+        )
+        lines.append(f"{cut} (weight {query.weight:g})" if weighted else cut)
+    if more := len(queries) - len(lines):
+        lines.append(f"{more} more queries")
+    return "\n          and: ".join([f"Searching for: {lines[0]}", *lines[1:]])
+
+
+def _mark(passage: Passage, spans: Sequence[Span]) -> str:
+    """The text of a passage with ** around each span."""
+    text = passage.text
+    for start, end in sorted(spans, reverse=True):
+        text = f"{text[:start]}**{text[start:end]}**{text[end:]}"
+    return text

@@ -1,0 +1,64 @@
+"""A conversation as Markdown: the questions, the answers, and what they cite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from convrag import Passage, TurnRecord
+from convrag.sdk.markdown import format_line, format_text
+from convrag_tasks.chat.sources import Source, list_sources
+
+_LONGEST_TITLE = 100  # characters
+
+
+def format_transcript(conversation_id: str, records: Sequence[TurnRecord]) -> str:
+    """A conversation as Markdown: questions as headings, answers, and the sources of each with their addresses.
+
+    Sources that an answer cites stand first; the others that it was generated from follow in a line.
+
+    Args:
+        conversation_id: its title.
+        records: its turns.
+    """
+    blocks = [f"# {format_line(conversation_id)}"]
+    for number, record in enumerate(records, start=1):
+        sources = list_sources(records[:number])
+        blocks += [
+            f"## {format_line(record.original_query)}",
+            _format_queries(record),
+            format_text(record.answer.text).strip() or "(no answer)",
+            "\n".join(f"- {_format_source(source)}" for source in sources if source.cited),
+            _format_uncited([source for source in sources if not source.cited]),
+        ]
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def _format_queries(record: TurnRecord) -> str:
+    texts = [query.text for query in record.queries if query.text != record.original_query]
+    return f"*Searched for: {'; '.join(_escape(format_line(text)) for text in texts)}*" if texts else ""
+
+
+def _format_source(source: Source) -> str:
+    passage = source.passage
+    return f"\\[{source.number}\\] {_format_link(passage)} ({_escape(format_line(passage.id))})"
+
+
+def _format_uncited(sources: Sequence[Source]) -> str:
+    if not sources:
+        return ""
+    listed = "; ".join(f"\\[{source.number}\\] {_format_link(source.passage)}" for source in sources)
+    return f"Not cited: {listed}"
+
+
+def _format_link(passage: Passage) -> str:
+    """The title, as a link where the passage has an address of the web; any other address stands behind it."""
+    title = _escape(format_line(passage.title or passage.text)[:_LONGEST_TITLE])
+    if passage.url.lower().startswith(("http://", "https://")):
+        return f"[{title}](<{quote(passage.url, safe=':/?#[]@!$&()*+,;=%~-._')}>)"
+    return f"{title} ({_escape(format_line(passage.url))})" if passage.url else title
+
+
+def _escape(text: str) -> str:
+    """A line in which no character is Markdown's."""
+    return "".join(f"\\{each}" if each in "\\`*_[]" else each for each in text)

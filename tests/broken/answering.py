@@ -1,0 +1,88 @@
+"""Contexts and generators that break a promise of theirs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from broken.noting import ascii_only, breaks
+from convrag import (
+    Answer,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Passage,
+)
+from sound import (
+    SoundContext,
+    SoundGenerator,
+)
+
+
+@breaks("test_numbers_are_unique")
+class AllOne(SoundContext):
+    """Gives all the same number."""
+
+    def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
+        return Evidence(tuple(replace(item, number=1) for item in super().assemble(question, hits, messages).items))
+
+
+@breaks("test_only_what_was_found_is_shown")
+class Inventive(SoundContext):
+    """Shows what nobody found."""
+
+    def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
+        items = super().assemble(question, hits, messages).items
+        return Evidence((*items, EvidenceItem(99, Passage("invented", "text"), "text")) if items else ())
+
+
+@breaks("test_nothing_found_is_no_evidence")
+class Placeholder(SoundContext):
+    """Shows something in any case."""
+
+    def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
+        return super().assemble(question, hits or [Hit(Passage("none", "Nothing was found."), 0.0)], messages)
+
+
+@breaks("test_no_hint_without_the_text")
+class Hinting(SoundContext):
+    """Hints at texts that nobody has seen."""
+
+    def assemble(self, question: Any, hits: Any, messages: Any) -> Evidence:
+        return Evidence(tuple(replace(item, hint=True) for item in super().assemble(question, hits, messages).items))
+
+
+@breaks("test_it_answers")
+class LooksLikeIt(SoundGenerator):
+    """Gives something like an answer."""
+
+    def generate(self, question: Any, evidence: Any) -> Any:
+        answer = super().generate(question, evidence)
+        return SimpleNamespace(text=answer.text, citations=answer.citations)
+
+
+@breaks("test_citations_are_in_the_evidence")
+class Misquoting(SoundGenerator):
+    """Cites another passage."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        return Answer("so they say", ("tea-2",) if evidence.items else ())
+
+
+@breaks("test_no_evidence_is_no_citation")
+class Pretending(SoundGenerator):
+    """Cites something in any case."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        answer = super().generate(question, evidence)
+        return answer if evidence.items else Answer("so they say", ("somewhere",))
+
+
+@breaks("test_odd_texts_do_no_harm")
+class AsciiGenerator(SoundGenerator):
+    """Knows one alphabet."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        ascii_only(question.text)
+        return super().generate(question, evidence)

@@ -1,0 +1,261 @@
+"""A chat without a terminal: questions, answers, sources, and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+import threading
+from pathlib import Path
+
+import pytest
+
+from chat_toys import Chat, Suggests
+from convrag.api.errors import ConversationsUnusable, LLMError
+from convrag.api.records import TurnRecord
+from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
+from convrag.sdk.prompts import PromptTemplate
+from convrag.store.cancellation import Cancelled, sleep
+from convrag_tasks.chat.background_call import BackgroundCall
+from convrag_tasks.chat.conversation import make_conversation_id
+from convrag_tasks.chat.follow_ups import FollowUpSuggester
+
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def chat(tmp_path: Path) -> Chat:
+    return Chat(tmp_path)
+
+
+def test_query_answer_and_sources_in_their_order(chat: Chat, capsys: Output) -> None:
+    assert chat.type("tea?", "  ", "why?") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "Conversation talk. Ask away; /help lists the commands.",
+        "Searching for: tea?",
+        "It is tea? [7][9]",
+        "Corrected (citations of unknown passages are removed):",
+        "It is tea? [7]",
+        "Sources:",
+        "  [7] text 0 - p0",
+        "  1 more is not cited: /sources lists all",
+        "Searching for: why? tea?",
+        "It is why? [7][9]",
+        "Corrected (citations of unknown passages are removed):",
+        "It is why? [7]",
+        "Sources:",
+        "  [7] text 0 - p0",
+        "  1 more is not cited: /sources lists all",
+    ]
+
+
+def test_a_query_of_the_users_own_replaces_the_last_answer(chat: Chat, capsys: Output) -> None:
+    chat.type("/query too soon", "tea?", "why?", "/query copper kettles", "/query", "/again")
+    out = capsys.readouterr().out
+    assert "Searching for: copper kettles\nIt is why?" in out
+    assert "Ask a question first." in out
+    assert "/query TEXT answers" in out
+    assert chat.questions == ["tea?", "why?"]
+    assert chat.generator.histories == [0, 1, 1, 1]
+    assert chat.kept[1].rewritten_query == "why? tea?"  # of /again
+
+
+def test_an_interrupted_second_answer_leaves_the_first(chat: Chat) -> None:
+    chat.type("tea?")
+    chat.generator.raises = KeyboardInterrupt()
+    chat.type("/query kettle", "lost?")
+    assert [record.original_query for record in chat.chat.records] == ["tea?"]
+    assert chat.questions == ["tea?"]
+
+
+def test_rewriting_can_be_switched_off(chat: Chat, capsys: Output) -> None:
+    chat.type("tea?", "/rewrite off", "why?", "/why", "/rewrite on", "how?", "/rewrite")
+    out = capsys.readouterr().out
+    searched = [line for line in out.splitlines() if line.startswith("Searching")]
+    assert searched == ["Searching for: tea?", "Searching for: why?", "Searching for: how? why?"]
+    assert "rewriting is off: the question is the query" in out
+
+
+def test_confirming_each_query(tmp_path: Path, capsys: Output) -> None:
+    chat = Chat(tmp_path, confirm=True)
+    chat.type("tea?", "", "why?", "steam", "how?", "kettle", "BOOM?", "x")
+    assert [record.rewritten_query for record in chat.kept] == ["tea?", "steam", "kettle", "x"]
+    assert chat.kept[1].trace["rewriter"] == {"edited": True}
+    assert capsys.readouterr().out.count("Searching for: tea?") == 1
+
+
+def test_ctrl_c_at_a_query_that_is_to_be_confirmed_drops_the_turn(tmp_path: Path, capsys: Output) -> None:
+    chat = Chat(tmp_path, confirm=True)
+    assert chat.type("tea?", KeyboardInterrupt, "why?", "") == 0
+    assert "Interrupted; this turn is not kept" in capsys.readouterr().out
+    assert chat.questions == ["why?"]
+
+
+def test_suggestions_can_be_picked(tmp_path: Path, capsys: Output) -> None:
+    llm = Suggests()
+    chat = Chat(tmp_path, llm)
+    chat.type("tea?", "/2", "/9", "/0", f"/{'9' * 5000}")
+    out = capsys.readouterr().out
+    assert "  /1 Why so?\n  /2 What else?\n  /3 And then?\n" in out
+    assert "Too many?" not in out
+    assert "> What else?\n" in out
+    assert chat.questions == ["tea?", "What else?"]
+    assert out.count("There is no suggestion") == 3
+    (prompt, _) = llm.prompts
+    assert prompt.task == "suggest"
+    assert prompt.inputs == {"question": "tea?", "answer": "It is tea? [7]", "titles": [], "count": 3}
+
+
+def test_an_llm_that_cannot_suggest_is_asked_once() -> None:
+    llm, said = Suggests(raises=LLMError("it is no language model")), list[str]()
+    suggester = FollowUpSuggester(llm, PromptTemplate("suggest", package="convrag_tasks.chat"), 3)
+    items = (EvidenceItem(1, Passage("a", "text", title="Unused"), "text"),)
+    record = TurnRecord("c", "c<::>1", "default", 1, "tea?", evidence=Evidence(items), answer=Answer("Yes."))
+    for _ in range(2):
+        assert suggester.suggest(record, lambda line, style: said.append(line)) == []
+    assert len(llm.prompts) == len(said) == 1
+    assert "- Unused" in llm.prompts[0].messages[0].content
+
+
+def test_ctrl_c_leaves_out_the_suggestions_and_keeps_the_turn(tmp_path: Path, capsys: Output) -> None:
+    """It was said that the turn was not kept, and it was."""
+    chat = Chat(tmp_path, Suggests(raises=KeyboardInterrupt()))
+    assert chat.type("tea?", "why?") == 0
+    assert "not kept" not in capsys.readouterr().out
+    assert chat.questions == ["tea?", "why?"]
+
+
+def test_any_fault_of_the_suggesting_llm_leaves_the_chat(tmp_path: Path, capsys: Output) -> None:
+    """A plugin's KeyError ended the chat."""
+    chat = Chat(tmp_path, Suggests(raises=KeyError("choices")))
+    assert chat.type("tea?", "why?") == 0
+    assert capsys.readouterr().out.count("No suggestions from here on: KeyError: 'choices'") == 1
+    assert chat.questions == ["tea?", "why?"]
+
+
+def test_what_fails_is_said_and_the_chat_goes_on(chat: Chat, capsys: Output) -> None:
+    assert chat.type("BOOM", "/history", "/rewrite off", "tea?") == 0
+    out = capsys.readouterr().out
+    assert "No answer: retriever: OSError: the index is gone" in out
+    assert "> BOOM\n(no answer)" in out
+    assert "It is tea?" in out
+
+
+def test_an_answer_that_breaks_off_is_said_and_not_kept(chat: Chat, capsys: Output) -> None:
+    assert chat.type("BREAK", "tea?", "/history") == 0
+    out = capsys.readouterr().out
+    assert "It is \nNo answer: generator: the stream broke\nWhat is shown above is not kept" in out
+    assert "> BREAK\n(no answer)\n> tea?\nIt is tea? [7]\n" in out
+    assert [record.answer.text for record in chat.kept] == ["", "It is tea? [7]"]
+
+
+def test_a_second_answer_that_breaks_off_leaves_the_first(chat: Chat, capsys: Output) -> None:
+    """The first answer was lost, in memory and on disk."""
+    chat.type("tea?")
+    chat.generator.raises = LLMError("the stream broke")
+    chat.type("/query kettle")
+    assert "No answer: generator: the stream broke" in capsys.readouterr().out
+    for records in (chat.chat.records, chat.kept):
+        assert [record.answer.text for record in records] == ["It is tea? [7]"]
+
+
+def test_a_full_disk_is_said_and_the_prompt_returns(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
+    def fail(*_: object) -> None:
+        raise ConversationsUnusable("the disk is full")
+
+    monkeypatch.setattr(chat.conversations, "append", fail)
+    assert chat.type("tea?", "/history") == 0
+    out = capsys.readouterr().out
+    assert "This turn is not kept: the disk is full" in out
+    assert "> tea?" not in out
+
+
+def test_what_another_process_adds_belongs_to_the_conversation(chat: Chat, tmp_path: Path, capsys: Output) -> None:
+    chat.type("tea?")
+    Chat(tmp_path).type("why?")
+    chat.type("how?", "/history")
+    assert "> tea?" in capsys.readouterr().out
+    assert [record.original_query for record in chat.chat.records] == ["tea?", "why?", "how?"]
+
+
+def test_a_run_that_is_stopped_ends_with_status_1(chat: Chat, capsys: Output) -> None:
+    assert chat.type("stop", "tea?") == 1
+    assert capsys.readouterr().out.endswith("the cost limit is reached\n")
+
+
+def test_ctrl_c_at_the_prompt_clears_the_line_and_twice_leaves(chat: Chat, capsys: Output) -> None:
+    assert chat.type(KeyboardInterrupt, "tea?", KeyboardInterrupt, KeyboardInterrupt, "not read") == 0
+    assert capsys.readouterr().out.count("Ctrl-C again, or Ctrl-D, leaves.") == 2
+    assert chat.questions == ["tea?"]
+    chat.type(KeyboardInterrupt, KeyboardInterrupt, "why?", typed="half a line")
+    assert chat.questions == ["tea?", "why?"]
+    chat.type(KeyboardInterrupt, "not read", leaves_at_interrupt=True)
+    assert chat.questions == ["tea?", "why?"]
+
+
+def test_a_conversation_is_taken_up_again(chat: Chat, tmp_path: Path) -> None:
+    chat.type("tea?")
+    again = Chat(tmp_path)
+    again.type("why?")
+    assert again.generator.histories == [1]
+    assert again.questions == ["tea?", "why?"]
+
+
+def test_new_conversation_ids_are_file_names() -> None:
+    names = {make_conversation_id() for _ in range(50)}
+    assert len(names) > 40
+    assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", name) for name in names)
+
+
+# The turn in the background --------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_does_not_wait_for_a_turn_that_hangs() -> None:
+    """A fit in C code, say, which hears of nothing."""
+    hang, shown = threading.Event(), list[str]()
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def run(call: BackgroundCall[str]) -> str:
+        hang.wait(30)
+        call.report(lambda: shown.append("too late"))
+        return "too late"
+
+    with pytest.raises(KeyboardInterrupt):
+        BackgroundCall(run).wait(interrupt)
+    hang.set()
+    assert shown == []
+
+
+def test_ctrl_c_ends_the_waits_of_a_turn() -> None:
+    ended = threading.Event()
+
+    def run(_: BackgroundCall[None]) -> None:
+        try:
+            sleep(60)
+        except Cancelled:
+            ended.set()
+            raise
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        BackgroundCall(run).wait(interrupt)
+    assert ended.wait(5)
+
+
+def test_the_main_thread_alone_prints_and_reads() -> None:
+    threads = list[str]()
+
+    def note() -> str:
+        threads.append(threading.current_thread().name)
+        return "typed"
+
+    def run(call: BackgroundCall[str]) -> str:
+        call.report(note)
+        return call.ask(note)
+
+    assert BackgroundCall(run).wait(lambda: None) == "typed"
+    assert threads == [threading.main_thread().name] * 2
