@@ -25,7 +25,7 @@ from convrag_web.report.turn_blocks import Need, RunTurns, pack_turns
 log = logging.getLogger(__name__)
 
 MOST_TURNS = 20_000
-"""Turns of all runs together that a comparison shows: reading them takes up to half a minute."""
+"""Turns of all runs together that a comparison shows: reading them takes some 40 seconds."""
 
 
 def write_comparison_report(

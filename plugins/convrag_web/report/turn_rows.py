@@ -57,7 +57,8 @@ class TurnPacker:
         packed["earlier"] = cited
         self._earlier |= {item["id"]: numbers[item["id"]] for item in fields["evidence"]}
         self._forget()
-        sent = {part for _, parts in packed["prompt"] for part in parts if isinstance(part, int)}
+        split = [text for _, text in packed["prompt"] if isinstance(text, list)]
+        sent = {part for parts in split for part in parts if isinstance(part, int)}
         return PackedTurn(format_row(packed), array("I", {*numbers.values(), *missed.values(), *cited.values(), *sent}))
 
     def _add_passages(self, fields: Mapping[str, Any]) -> dict[str, int]:

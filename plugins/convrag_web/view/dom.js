@@ -45,6 +45,7 @@ function isGiven(value) {
 export function showControls(child) {
   if (typeof child !== "string" && typeof child !== "number") return child;
   return String(child)
+    .replace(/\r\n?/g, "\n")
     .replace(/[\u0000-\u0008\u000b-\u001f\u007f]/g, (sign) => String.fromCharCode(0x2400 + Math.min(sign.charCodeAt(0), 0x21)))
     .replace(/[\u202a-\u202e\u2066-\u2069]/g, "\u2423");
 }
