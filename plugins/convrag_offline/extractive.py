@@ -19,8 +19,8 @@ class ExtractiveLLM(LLM):
     it lacks. An answer quotes sentences of the evidence with their citations, or says that it found nothing; hints at
     passages of earlier messages (context=dedup) are followed. Nuggets are the sentences of a passage that match the
     question, and a summary quotes one of them. Nuggets of answers are judged by the words in common, which tests the
-    pipeline but is no judgement; other judgements it does not make. Words that are rare in the run's corpus weigh more.
-    It knows English stop words only. Sampling has no effect.
+    pipeline but is no judgement; other judgements it does not make. It suggests to ask about the titles of passages.
+    Words that are rare in the run's corpus weigh more. It knows English stop words only. Sampling has no effect.
 
     Args:
         dataset: the data set whose corpus tells rare words from common ones; without a corpus all weigh the same.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from convrag import LLMError
@@ -19,6 +19,11 @@ def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
     return text
 
 
+def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
+    """Task "suggest" without a language model: asks about the titles of passages that the answer does not cite."""
+    return "\n".join(f"What about {title}?" for title in titles[:count])
+
+
 _TASKS: dict[str, Callable[..., str]] = {
     "answer": answer,
     "rewrite": rewrite,
@@ -28,6 +33,7 @@ _TASKS: dict[str, Callable[..., str]] = {
     "nuggetise": nuggetise,
     "importance": rate_importance,
     "assign": assign_support,
+    "suggest": suggest,
 }
 _INPUTS = {
     "answer": ("question", "history", "evidence"),
@@ -38,6 +44,7 @@ _INPUTS = {
     "nuggetise": ("question", "history", "passages", "nuggets", "most", "words"),
     "importance": ("question", "history", "nuggets"),
     "assign": ("nuggets", "answer"),
+    "suggest": ("titles", "count"),
 }
 _OPTIONAL = {"answer": ("earlier_evidence",), "rewrite": ("question_weight",), "nuggets": ("title",)}
 

@@ -137,3 +137,10 @@ def stands_in(quote: str, text: str) -> bool:
         if short.rstrip(" .") in long:
             return True
     return False
+
+
+def test_it_suggests_to_ask_about_the_titles_that_were_not_cited(llm: ExtractiveLLM) -> None:
+    titles = ["Lunar phases", "Tides", "Eclipses"]
+    said = ask(llm, "suggest", question="How far?", answer="Far.", titles=titles, count=2)
+    assert said.splitlines() == ["What about Lunar phases?", "What about Tides?"]
+    assert ask(llm, "suggest", titles=[], count=3) == ""
