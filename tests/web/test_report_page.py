@@ -15,7 +15,7 @@ from convrag.run.records import to_json
 from convrag.score.summary import format_summary
 from convrag.store.strict_json import format_json
 from convrag_web.report.comparison_report import write_comparison_report
-from web.browser import find_violations, open_browser, open_page
+from web.browser import find_violations, open_page
 from web.report_records import (
     HOSTILE,
     PASSAGES,
@@ -31,12 +31,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")
