@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Protocol
 
 import pluggy
@@ -10,7 +11,7 @@ import pluggy
 from convrag.api.records import Report, Run, RunSummary, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.sweeps import Sweep
-from convrag.api.types import Completion, Prompt
+from convrag.api.types import Completion, Passage, Prompt
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
@@ -96,6 +97,29 @@ def convrag_report(run: Run, records: Iterable[TurnRecord]) -> Report | None:
 
 
 @hookspec
+def convrag_run_written(
+    run: Run,
+    summary: RunSummary,
+    records: Iterable[TurnRecord],
+    scores: Mapping[str, Mapping[str, float]],
+    find_passages: Callable[[str, Sequence[str]], Sequence[Passage]],
+    folder: Path,
+) -> None:
+    """Called once when the files of a run are written, before they take their places. A file that is put into `folder`
+    is one of the run: it takes its place with the others, stands in run.json, and goes where the tracker keeps them.
+
+    Args:
+        run: the run.
+        summary: its scores and counts.
+        records: the records of all its turns, domain by domain; read anew at each pass.
+        scores: turn id -> measure -> value. Turns without scores are absent.
+        find_passages: looks up passages by a domain and ids. Those that cannot be had without reading a whole corpus
+            are left out.
+        folder: where the run's files are until then.
+    """
+
+
+@hookspec
 def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
     """Called once when a run has ended, its files are written and its results are shown; not when an error or an
     interruption ended it.
@@ -146,6 +170,18 @@ def convrag_sweep_report(sweep: Sweep) -> Report | None:
 
     Args:
         sweep: with the state of each cell.
+    """
+
+
+@hookspec
+def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
+    """Called once when runs have been compared: the cells of a grid at its end, or finished runs by task=compare.
+
+    Args:
+        report: the comparison: its `numbers` are the leaderboard, its `files` are written next.
+        runs: the name of each run that ended with results, as the leaderboard has it -> its folder.
+        folder: of the grid or of the task. The plots are there; a file that is put there is logged with the others.
+        config: the configuration of the command.
     """
 
 

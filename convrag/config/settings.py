@@ -67,6 +67,9 @@ class Settings:
     )
     workers: int = field(default=4, metadata={"help": "conversations side by side"})
     limit: int | None = field(default=None, metadata={"help": "only the first so many conversations"})
+    report: bool = field(
+        default=True, metadata={"help": "write report.html, which shows every turn of a run, or a grid, in a browser"}
+    )
     plugins: list[str] = field(
         default_factory=list, metadata={"help": "Python files that are plugins, loaded beside the installed ones"}
     )

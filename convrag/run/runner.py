@@ -26,6 +26,7 @@ from convrag.config.settings import DEFAULT_METRICS, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
+from convrag.run.truths import PassageLookup, add_truths
 from convrag.run.workers import ConversationWorkers
 from convrag.run.writers import RunFolder, Writers, open_run_folder
 from convrag.score.measuring import check_measures_differ, measure
@@ -82,8 +83,9 @@ def run_experiment(
     run = _make_run(wiring, folder, len(conversations), turns, sweep)
     if reuse and (summary := read_finished_summary(run)):
         return replace(run, reused=True), summary
+    qrels = dataset.qrels()
     wiring.prepare(show_preparation)
-    source = ConversationWorkers(pipeline, conversations, settings)
+    source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 
@@ -110,7 +112,7 @@ def evaluate_records(
         ConvragError: the configuration or the data are not valid.
     """
     wiring = Wiring(config)
-    wiring.get("dataset")
+    dataset: Dataset = wiring.get("dataset")
     metrics = wiring.get_all("metrics")
     wiring.get("tracker")
     wiring.check()
@@ -123,7 +125,8 @@ def evaluate_records(
         config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    return run, _execute_run(run, wiring, _FinishedRecords(records, stopped), show=show)
+    source = _FinishedRecords(add_truths(records, dataset), stopped)
+    return run, _execute_run(run, wiring, source, show=show)
 
 
 def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, sweep: str = "") -> Run:
@@ -220,6 +223,15 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
             files.append(name, text.removesuffix("\n").split("\n"))
         files.append("metrics.json", [format_summary(summary)])
         files.append("summary.md", [format_markdown(run, summary)])
+        observers.notify(
+            "convrag_run_written",
+            run=run,
+            summary=summary,
+            records=records,
+            scores={turn.turn_id: turn.scores for turn in scores.turns},
+            find_passages=PassageLookup(wiring.get("dataset"), wiring.store).find,
+            folder=files.unfinished,
+        )
         (run.folder / MANIFEST).unlink(missing_ok=True)  # what is published in part is no finished run
         described = describe_files(files.unfinished)
         files.publish()

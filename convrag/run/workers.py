@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import replace
 
 from convrag.api.errors import RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.types import Conversation
 from convrag.config.settings import Settings
+from convrag.run.truths import Qrels, add_truth
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
@@ -19,13 +19,17 @@ from convrag.turn.session import Session, to_turn
 class ConversationWorkers:
     """Asks a pipeline the questions of conversations; the setting `workers` says how many conversations at a time.
 
+    Records get what the data set says of their turns: labels, reference answers, and relevant passages by `qrels`.
     `stopped` says why a stage stopped the run before the last question. The records until then are yielded.
     """
 
-    def __init__(self, pipeline: Pipeline, conversations: Sequence[Conversation], settings: Settings) -> None:
+    def __init__(
+        self, pipeline: Pipeline, conversations: Sequence[Conversation], settings: Settings, qrels: Qrels | None = None
+    ) -> None:
         self.pipeline = pipeline
         self.conversations = conversations
         self.settings = settings
+        self.qrels = qrels or {}
         self.stopped = ""
         self._stop = threading.Event()
 
@@ -59,6 +63,6 @@ class ConversationWorkers:
                 self._stop.set()
                 break
             session.add_turn(turn if self.settings.history == "gold" else to_turn(record))
-            records.append(replace(record, labels=turn.labels))
+            records.append(add_truth(record, turn, self.qrels))
             advance()
         return records

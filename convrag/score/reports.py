@@ -12,7 +12,16 @@ from convrag.api.records import Report
 
 log = logging.getLogger(__name__)
 
-_TAKEN = ("metrics.json", "run.json", "run.trec", "scores.jsonl", "summary.md", "datasets", "intermediate")
+_TAKEN = (
+    "metrics.json",
+    "report.html",
+    "run.json",
+    "run.trec",
+    "scores.jsonl",
+    "summary.md",
+    "datasets",
+    "intermediate",
+)
 """The files and folders that every run writes."""
 
 

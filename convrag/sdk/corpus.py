@@ -18,6 +18,7 @@ from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
 _JSON = MarkedJson({})
+_FOLDER = "corpora"  # in the store
 
 
 class Corpus:
@@ -35,12 +36,18 @@ class Corpus:
             raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
         self.fingerprint = dataset.corpus_fingerprint(domain)
-        key = digest([self.fingerprint, hash_modules(__name__)])
-        folder = store.folder("corpora", key, lambda path: _copy_passages(dataset, domain, path))
+        key = _make_key(self.fingerprint)
+        folder = store.folder(_FOLDER, key, lambda path: _copy_passages(dataset, domain, path))
         self._connection = sqlite3.connect(
             f"file:{folder / 'passages.sqlite'}?mode=ro", uri=True, check_same_thread=False
         )
         self._lock = threading.Lock()
+
+    @classmethod
+    def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> Corpus | None:
+        """Open the corpus of a domain where the store has a copy already; None where it would have to be made."""
+        key = _make_key(dataset.corpus_fingerprint(domain))
+        return cls(dataset, domain, store) if (store.path / _FOLDER / key).is_dir() else None
 
     def __len__(self) -> int:
         return int(self._select("SELECT count(*) FROM passages")[0][0])
@@ -83,6 +90,10 @@ class Corpus:
     def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[Any, Any]]:
         with self._lock:
             return self._connection.execute(sql, tuple(values)).fetchall()
+
+
+def _make_key(fingerprint: str) -> str:
+    return digest([fingerprint, hash_modules(__name__)])
 
 
 def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:

@@ -17,7 +17,7 @@ from convrag.api.records import EXIT_STATUS
 from convrag.api.sweeps import Cell
 from convrag.store.fingerprint import digest
 
-OPERATIONAL = ("hydra", "store.", "workers=", "tracker", "sweep.")
+OPERATIONAL = ("hydra", "store.", "workers=", "report=", "tracker", "sweep.")
 """Beginnings of overrides that have no bearing on results, and so none on the ids of sweeps and cells."""
 
 

@@ -1,4 +1,4 @@
-"""The report of a comparison: the measures that it compares by, its files, its plots, and its numbers."""
+"""The report of a comparison: its measures, files, plots and numbers, and the hook that tells plugins of it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import Report
+from convrag.run.observers import Observers
 from convrag_compare.costs import describe_calls, format_costs_files
 from convrag_compare.effects import format_effects_file
 from convrag_compare.factors import format_run
@@ -67,6 +68,19 @@ def compare_runs(
     )
     lines.append(f"Leaderboard: {folder / 'leaderboard.md'}")
     return Report(TITLE, tuple(lines), _make_data(board), files)
+
+
+def announce_comparison(report: Report, results: Sequence[RunResult], folder: Path, config: Mapping[str, Any]) -> None:
+    """Tell the plugins that runs have been compared.
+
+    Args:
+        report: what `compare_runs` returned.
+        results: the runs.
+        folder: of the grid, or of the task that compares.
+        config: the configuration of the command.
+    """
+    runs = {result.name: result.folder for result in results if result.has_scores and result.folder}
+    Observers().notify("convrag_runs_compared", report=report, runs=runs, folder=folder, config=config)
 
 
 def find_missing_metrics(results: Sequence[RunResult], metrics: Sequence[str]) -> str:

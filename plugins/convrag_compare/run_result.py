@@ -54,6 +54,7 @@ class RunResult:
         error: why it failed.
         summary: the means, counts, times and usage of the run.
         scores: those of its turns.
+        folder: where its files are; None for a run that has none.
         repeated_by: the names of other runs of the same experiment with the same scores, which stand for nothing more.
     """
 
@@ -63,6 +64,7 @@ class RunResult:
     error: str = ""
     summary: RunSummary | None = None
     scores: Scores = field(default_factory=Scores, repr=False)
+    folder: Path | None = None
     repeated_by: tuple[str, ...] = ()
 
     @property
@@ -112,7 +114,8 @@ def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunR
     if summary.state == FAILED:
         return RunResult(name, choices, FAILED, describe_gaps(summary))
     path = folder / "scores.jsonl"
-    return RunResult(name, choices, summary.state, "", summary, read_scores(path) if path.exists() else Scores())
+    scores = read_scores(path) if path.exists() else Scores()
+    return RunResult(name, choices, summary.state, "", summary, scores, folder)
 
 
 def read_scores(path: Path) -> Scores:

@@ -9,7 +9,7 @@ from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.config.settings import read_metric_names
 from convrag.store.store import get_store
 from convrag_compare.factors import find_baseline, settle_baseline
-from convrag_compare.report import TITLE, compare_runs
+from convrag_compare.report import TITLE, announce_comparison, compare_runs
 from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result
 
 _store_marks: dict[str, int] = {}
@@ -41,9 +41,11 @@ def report_on(sweep: Sweep) -> Report | None:
     baseline, remarks = _choose_baseline(sweep, results)
     states = {cell.id: cell.state or NOT_RUN for cell in sweep.cells}
     metrics = read_metric_names(sweep.config["sweep"]["metric"])
-    return compare_runs(
+    report = compare_runs(
         results, metrics, baseline, sweep.folder, remarks=remarks, notes=sweep.notes, states=states, stored=stored
     )
+    announce_comparison(report, results, sweep.folder, sweep.config)
+    return report
 
 
 def print_leaderboard(sweep: Sweep, reports: Sequence[Report]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from convrag import ConfigError, Task
 from convrag.config.settings import read_metric_names
@@ -36,7 +37,7 @@ class CompareTask(Task):
         from convrag.sdk.console import make_console
         from convrag_compare.factors import find_baseline, settle_baseline
         from convrag_compare.find_runs import find_runs
-        from convrag_compare.report import compare_runs, find_missing_metrics
+        from convrag_compare.report import announce_comparison, compare_runs, find_missing_metrics
         from convrag_compare.terminal import print_tables
 
         results = find_runs(self.runs, folder / "mlflow", self.tracking_uri)
@@ -50,6 +51,8 @@ class CompareTask(Task):
         report = compare_runs(results, metrics, baseline, folder, remarks=[*repeated, *remarks])
         for name, text in report.files.items():
             write_atomically(folder / name, text)
+        configuration: Any = OmegaConf.to_container(config, resolve=False)
+        announce_comparison(report, results, folder, configuration)
         console = make_console()
         print_tables(report, {}, console)
         for line in report.lines:

@@ -6,10 +6,41 @@
 * `view`: how a turn is shown, in the chat page and in the reports.
 """
 
-from convrag import Register, hookimpl
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from convrag import Passage, Register, Report, Run, RunSummary, TurnRecord, hookimpl
 
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the task."""
     register("task", "serve", "convrag_web.server.task:ServeTask")
+
+
+@hookimpl
+def convrag_run_written(
+    run: Run,
+    summary: RunSummary,
+    records: Iterable[TurnRecord],
+    scores: Mapping[str, Mapping[str, float]],
+    find_passages: Callable[[str, Sequence[str]], Sequence[Passage]],
+    folder: Path,
+) -> None:
+    """Write report.html of a run, unless the setting `report` says no."""
+    if run.config.get("report", True):
+        from convrag_web.report.run_report import write_run_report
+
+        write_run_report(run, summary, records, scores, find_passages, folder)
+
+
+@hookimpl
+def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
+    """Write report.html of a grid, or of runs that task=compare has compared."""
+    if config.get("report", True):
+        from convrag_web.report.comparison_report import write_comparison_report
+
+        write_comparison_report(report, runs, folder)

@@ -1,0 +1,92 @@
+/** The server's own API (below /api). */
+
+import { reportLost } from "./connection.js";
+import { readEvents } from "./events.js";
+import { askForToken, authorization } from "./token.js";
+
+/** The server refused a request; `retryAfter` (seconds) is what a busy server (503) asks for. */
+export class ApiError extends Error {
+  constructor(message, status, retryAfter) {
+    super(message);
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** The server did not answer, or its reply broke off. */
+export class ConnectionLost extends Error {}
+
+const path = (id, rest = "") => `/api/conversations/${encodeURIComponent(id)}${rest}`;
+
+/** @returns {Promise<Array<{id: string, domains: string[], llm: string, examples?: string[]}>>} */
+export const listModels = async () => (await getJson("/api/models")).models;
+export const listConversations = async (limit, offset) =>
+  (await getJson(`/api/conversations?limit=${limit}&offset=${offset}`)).conversations;
+export const readConversation = (id) => getJson(path(id));
+export const createConversation = async (model, domain) =>
+  (await request("POST", "/api/conversations", { model, domain })).json();
+export const suggestQuestions = async (id) => (await (await request("POST", path(id, "/suggestions"), {})).json()).questions;
+export const resetConversation = (id) => request("POST", path(id, "/reset"), {});
+export const deleteConversation = (id) => request("DELETE", path(id));
+
+/** Reads the export of a conversation: its file name and its content. */
+export async function exportConversation(id, format) {
+  const reply = await request("GET", path(id, `/export?format=${format}`));
+  const [, name] = /filename="?([^";]+)/.exec(reply.headers.get("Content-Disposition") ?? "") ?? [];
+  return { name: name ?? `conversation.${format === "json" ? "json" : "md"}`, content: await reply.blob() };
+}
+
+/**
+ * Runs a turn, and yields the server's events: stage, piece, and at the end record. Raises ApiError where the server
+ * reports an error, ConnectionLost where the events end early, and AbortError where the signal stops the turn.
+ * @param {string} id of the conversation
+ * @param {{question?: string, query?: string, again?: boolean}} turn `again` answers the last question anew
+ * @param {AbortSignal} signal
+ */
+export async function* streamTurn(id, { question, query, again = false }, signal) {
+  const body = again ? { query } : { question, query };
+  const reply = await request("POST", path(id, again ? "/regenerate" : "/turns"), body, signal);
+  try {
+    for await (const { event, data } of readEvents(reply.body)) {
+      if (event === "error") throw new ApiError(data.error.message, reply.status);
+      yield { event, data };
+      if (event === "record") return;
+    }
+  } catch (error) {
+    if (error instanceof ApiError || signal.aborted) throw error;
+    throw reportedLoss();
+  }
+  throw reportedLoss();
+}
+
+async function getJson(address) {
+  return (await request("GET", address)).json();
+}
+
+async function request(method, address, body, signal) {
+  const known = authorization();
+  const json = body === undefined ? {} : { "Content-Type": "application/json" };
+  let reply;
+  try {
+    reply = await fetch(address, { method, headers: { ...known, ...json }, body: JSON.stringify(body), signal });
+  } catch (error) {
+    throw signal?.aborted ? error : reportedLoss();
+  }
+  if (reply.status === 401) {
+    await askForToken(known.Authorization);
+    return request(method, address, body, signal);
+  }
+  if (!reply.ok) throw await readError(reply);
+  return reply;
+}
+
+function reportedLoss() {
+  reportLost();
+  return new ConnectionLost("The connection to the server was lost.");
+}
+
+async function readError(reply) {
+  const message = await reply.json().then((body) => body.error.message, () => `The server replied ${reply.status}.`);
+  const wait = Number(reply.headers.get("Retry-After"));
+  return new ApiError(message, reply.status, reply.status === 503 ? Math.min(Math.max(wait || 2, 1), 60) : undefined);
+}

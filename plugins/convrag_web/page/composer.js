@@ -1,0 +1,48 @@
+/** The field for questions. Enter sends, Shift+Enter begins a new line. */
+
+import { make } from "../view/dom.js";
+import { button } from "./controls.js";
+
+export class Composer {
+  /**
+   * @param {(question: string) => void} ask
+   * @param {() => void} stop
+   */
+  constructor(ask, stop) {
+    this.ask = ask;
+    this.running = true; // nothing can be asked before `setRunning(false)`
+    const label = make("label", { for: "question", class: "visually-hidden" }, "Question");
+    this.input = make("textarea", { id: "question", rows: "1", placeholder: "Ask a question", enterkeyhint: "send" });
+    this.send = button("Send", () => this.submit(), { icon: "send", iconOnly: true, class: "button primary round" });
+    this.stop = button("Stop", stop, { icon: "stop", iconOnly: true, class: "button primary round stop", hidden: true });
+    this.input.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.submit();
+    });
+    const frame = make("div", { class: "composer-frame" }, label, this.input, this.send, this.stop);
+    const hint = make("p", { class: "hint keys", "aria-hidden": "true" }, "Enter sends, Shift+Enter begins a new line");
+    this.element = make("section", { class: "composer", "aria-label": "Ask" }, frame, hint);
+  }
+
+  /** While an answer is written there is a button that stops it; the next question can be typed meanwhile. */
+  setRunning(running) {
+    const hadFocus = [this.send, this.stop].includes(document.activeElement);
+    this.running = running;
+    this.send.hidden = running;
+    this.stop.hidden = !running;
+    if (hadFocus) this.focus();
+  }
+
+  /** Takes the focus, but not where that would bring up a keyboard on the screen. */
+  focus() {
+    if (matchMedia("(pointer: fine)").matches) this.input.focus({ preventScroll: true });
+  }
+
+  submit() {
+    const question = this.input.value.trim();
+    if (!question || this.running) return;
+    this.input.value = "";
+    this.ask(question);
+  }
+}

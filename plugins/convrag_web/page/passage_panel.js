@@ -1,0 +1,54 @@
+/** Shows a passage, with the sentences marked that the answer rests on. */
+
+import { listStatements, markSpans } from "../view/answer.js";
+import { make, makeLink } from "../view/dom.js";
+import { findSupport } from "../view/sentences.js";
+import { Sheet } from "./sheet.js";
+import { nameSource } from "./sources.js";
+
+export class PassagePanel {
+  constructor() {
+    this.sheet = new Sheet("Passage");
+    this.element = this.sheet.dialog;
+  }
+
+  /**
+   * @param {import("./sources.js").Source} source
+   * @param {Object} record of the turn whose answer cites it
+   */
+  open(source, record) {
+    const statements = [...new Set(listStatements(record.agent_response ?? "").get(source.number))];
+    const spans = statements.flatMap((statement) => findSupport(statement, source.text));
+    const title = make("h2", { tabindex: "-1" }, make("span", { class: "number" }, String(source.number)), nameSource(source));
+    const parts = markSpans(source.text, 0, source.text.length, spans, { class: "cited" });
+    const text = make("div", { class: "passage-text" }, ...parts);
+    this.sheet.open(title, ...describe(source), text, ...showStatements(source, statements, spans), ...showSeen(source));
+    text.querySelector("mark")?.scrollIntoView({ block: "nearest" });
+  }
+
+  close() {
+    this.sheet.close();
+  }
+}
+
+function describe(source) {
+  const place = source.rank ? `rank ${source.rank}, score ${source.score.toPrecision(3)}` : "found in an earlier turn";
+  const link = source.url && make("p", { class: "passage-url" }, makeLink(source.url));
+  return [make("p", { class: "hint" }, `${source.id} · ${place}`), link];
+}
+
+function showStatements(source, statements, spans) {
+  if (!source.cited) return [make("p", { class: "hint" }, "The answer does not cite this passage.")];
+  if (!statements.length) return [];
+  const note = spans.length ? "" : "No sentence of the passage has enough words in common with the answer to be marked.";
+  const quotes = statements.map((statement) => make("li", {}, statement));
+  return [note && make("p", { class: "hint" }, note), make("h3", {}, "Cited for"), make("ul", { class: "claims" }, ...quotes)];
+}
+
+function showSeen(source) {
+  if (source.hint) {
+    return [make("p", { class: "hint" }, "The model saw a pointer to this passage, whose text stands in an earlier message.")];
+  }
+  if (source.shown === undefined || source.shown.endsWith(source.text)) return [];
+  return [make("details", {}, make("summary", {}, "As the model saw it"), make("p", { class: "passage-text" }, source.shown))];
+}

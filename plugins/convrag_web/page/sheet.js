@@ -1,0 +1,41 @@
+/** A panel beside the conversation; on a narrow screen it covers the page. Escape closes it. */
+
+import { make } from "../view/dom.js";
+import { button, fill } from "./controls.js";
+
+const NARROW = matchMedia("(max-width: 60rem)");
+
+export class Sheet {
+  /** @param {string} name an accessible name, and the class of the panel */
+  constructor(name) {
+    this.body = make("div", { class: "sheet-body" });
+    this.dialog = make("dialog", { class: "sheet", "aria-label": name });
+    this.dialog.append(button("Close", () => this.close(), { icon: "close", iconOnly: true, class: "button close" }), this.body);
+    this.dialog.addEventListener("close", () => this.giveFocusBack());
+    document.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.dialog.open && !document.querySelector("dialog:modal")) this.close();
+    });
+    NARROW.addEventListener("change", () => this.close());
+  }
+
+  /** Shows content; its first heading takes the focus, which goes back to where it was when the panel closes. */
+  open(...content) {
+    if (!this.dialog.contains(document.activeElement)) this.opener = document.activeElement;
+    fill(this.body, ...content);
+    if (!this.dialog.open) {
+      if (NARROW.matches) this.dialog.showModal();
+      else this.dialog.show();
+    }
+    this.dialog.scrollTop = 0;
+    this.body.querySelector("h2")?.focus();
+  }
+
+  close() {
+    if (this.dialog.open) this.dialog.close();
+  }
+
+  giveFocusBack() {
+    if (this.opener?.isConnected) this.opener.focus({ preventScroll: true });
+    this.opener = null;
+  }
+}

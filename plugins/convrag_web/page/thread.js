@@ -1,0 +1,116 @@
+/** The turns of one conversation, or of two side by side: each question with an answer from each conversation. */
+
+import { make } from "../view/dom.js";
+import { AnswerView } from "./answer.js";
+import { suggestQuestions } from "./api.js";
+import { pairTurns } from "./comparison.js";
+import { fill } from "./controls.js";
+
+export class Thread {
+  /**
+   * @param {import("./conversation.js").Conversation[]} conversations one, or two that are compared
+   * @param {{openPassage: Function, openInside: Function, onChange: Function}} options
+   *     onChange: is called with the thread when an answer begins, when a conversation has an id, and when it has ended
+   */
+  constructor(conversations, options) {
+    this.conversations = conversations;
+    this.options = options;
+    this.rows = [];
+    this.suggestions = make("div", { class: "suggestions" });
+    this.element = make("div", { class: `thread columns-${conversations.length}` });
+    for (const places of this.listPlaces()) this.showTurn(places);
+    this.markLast();
+  }
+
+  /** The ids of the conversations; none before the server has given one to each. */
+  get ids() {
+    return this.conversations.every((each) => each.begun) ? this.conversations.map((each) => each.info.id) : [];
+  }
+
+  get running() {
+    return this.rows.some((row) => row.answers.some((answer) => answer?.running));
+  }
+
+  get stale() {
+    return this.rows.at(-1).answers.some((answer) => answer?.stale);
+  }
+
+  /** Asks a question in each conversation. */
+  ask(question) {
+    fill(this.suggestions);
+    const row = this.addRow(question, this.conversations.map((each) => each.records.length));
+    for (const conversation of this.conversations) conversation.firstQuestion ||= question;
+    this.markLast();
+    this.scrollToEnd();
+    for (const answer of row.answers) answer.run();
+  }
+
+  stop() {
+    for (const row of this.rows) for (const answer of row.answers) answer?.stop();
+  }
+
+  /** Brings the last question into sight; below it there is room for its answer, so that nothing moves meanwhile. */
+  scrollToEnd() {
+    this.rows.at(-1)?.element.scrollIntoView({ block: "start" });
+  }
+
+  listPlaces() {
+    const [left, right] = this.conversations.map((each) => each.records);
+    return right ? pairTurns(left, right) : left.map((_, place) => [place]);
+  }
+
+  showTurn(places) {
+    const first = places.findIndex((place) => place !== null);
+    const question = this.conversations[first].records[places[first]].original_query;
+    for (const answer of this.addRow(question, places).answers) answer?.show();
+  }
+
+  addRow(question, places) {
+    const comparing = this.conversations.length > 1;
+    const answers = this.conversations.map((conversation, index) => {
+      if (places[index] === null) return null;
+      return new AnswerView(conversation, question, {
+        ...this.options,
+        place: places[index],
+        label: comparing ? conversation.info.model : undefined,
+        onChange: () => this.handleChange(),
+      });
+    });
+    const cells = answers.map((answer) => answer?.element ?? make("p", { class: "answer none" }, "Not asked here"));
+    const title = make("h2", { class: "question" }, make("span", { class: "visually-hidden" }, "You asked: "), question);
+    const element = make("article", { class: "row" }, title, make("div", { class: "answers" }, ...cells));
+    const row = { element, answers };
+    this.rows.push(row);
+    this.element.append(element);
+    return row;
+  }
+
+  /** Only the last turn can be answered again, and suggestions stand below it. */
+  markLast() {
+    for (const row of this.rows) for (const answer of row.answers) answer?.setLast(row === this.rows.at(-1));
+    this.rows.at(-1)?.element.append(this.suggestions);
+  }
+
+  handleChange() {
+    this.options.onChange(this);
+    fill(this.suggestions);
+    if (!this.running) this.suggest();
+  }
+
+  async suggest() {
+    const row = this.rows.at(-1);
+    const record = row.answers[0]?.record;
+    if (!record || record.error) return;
+    let questions;
+    try {
+      questions = await suggestQuestions(this.conversations[0].info.id);
+    } catch {
+      return; // nothing is missing from the answer without them
+    }
+    if (this.running || row !== this.rows.at(-1) || record !== row.answers[0].record) return;
+    const buttons = questions.map((question) =>
+      make("button", { type: "button", class: "suggestion", onclick: () => this.options.ask(question) }, question),
+    );
+    fill(this.suggestions, buttons.length > 0 && make("span", { class: "caption" }, "Ask next"), ...buttons);
+  }
+}

@@ -1,0 +1,34 @@
+/** Runs a turn, and asks again where the server is busy. */
+
+import { ApiError, streamTurn } from "./api.js";
+
+const ATTEMPTS = 10;
+
+/**
+ * Yields what `streamTurn` does, and {event: "busy", data: seconds} each second while a busy server is waited for.
+ * Raises as `streamTurn` does.
+ */
+export async function* runTurn(id, turn, signal) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      yield* streamTurn(id, turn, signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof ApiError) || !error.retryAfter || attempt === ATTEMPTS) throw error;
+      for (let left = error.retryAfter; left > 0; left--) {
+        yield { event: "busy", data: left };
+        await pause(1000, signal);
+      }
+    }
+  }
+}
+
+function pause(milliseconds, signal) {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    }, { once: true });
+  });
+}

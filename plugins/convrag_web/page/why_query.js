@@ -1,0 +1,75 @@
+/** Says why a query was searched for: what the rewriter decided, what of the conversation it used, and the weights. */
+
+import { make } from "../view/dom.js";
+
+const REASONS = {
+  pronoun: "it has a pronoun",
+  ellipsis: "it leaves something out",
+  comparison: "it compares",
+  short: "it is short",
+  first_turn: "it is the first question",
+  standalone: "it is complete by itself",
+};
+const HIDDEN = new Set(["prompt", "system", "gate", "condense", "reasons", "selected", "edited", "selected_sentences"]);
+const LONGEST = 120; // characters of an entry that is shown
+
+/**
+ * @param {Object} record of the turn so far
+ * @param {Object[]} earlier records of the turns before it
+ * @returns {HTMLElement[]}
+ */
+export function explainQuery(record, earlier) {
+  const trace = record.trace?.rewriter ?? {};
+  return [
+    ...sayDecision(record, trace).map((sentence) => make("p", {}, sentence)),
+    ...showQueries(record.queries ?? []),
+    ...showSelected(trace, earlier),
+    ...showEntries(trace),
+  ];
+}
+
+function sayDecision(record, trace) {
+  if (trace.edited) return ["You chose this query."];
+  const said = [];
+  const reasons = (Array.isArray(trace.reasons) ? trace.reasons : []).filter((reason) => typeof reason === "string");
+  const because = reasons.length ? ` (${reasons.map((reason) => REASONS[reason] ?? reason).join(", ")})` : "";
+  if (trace.condense === true) said.push(`The gate found that the question depends on the conversation${because}.`);
+  if (trace.condense === false) said.push(`The gate let the question through as it is${because}.`);
+  if (record.fallbacks?.rewriter) said.push(`The rewriter fell back to the question: ${record.fallbacks.rewriter}`);
+  if (!said.length && record.rewritten_query === record.original_query) said.push("The question itself is the query.");
+  return said;
+}
+
+function showQueries(queries) {
+  if (queries.length < 2) return [];
+  const rows = queries.map(({ text, weight }) => makeRow(`× ${round(weight)}`, text));
+  return [make("h4", {}, "Queries and their weights"), make("ul", { class: "plain" }, ...rows)];
+}
+
+/** What the rewriter took from the conversation: turns by id, with their scores where it gave any, or sentences. */
+function showSelected(trace, earlier) {
+  const scores = new Map((Array.isArray(trace.reasons) ? trace.reasons : []).map((row) => [row?.turn_id, row?.score]));
+  const turns = list(trace.selected).filter((id) => typeof id === "string").map((id) => {
+    const turn = earlier.find((each) => each.turn_id === id);
+    const score = scores.get(id);
+    return makeRow(typeof score === "number" ? round(score) : "", turn ? `Turn ${turn.turn}: ${turn.original_query}` : id);
+  });
+  const sentences = list(trace.selected_sentences).filter((it) => typeof it?.sentence === "string").map((it) =>
+    makeRow(`turn ${it.turn}, ${it.speaker === "user" ? "you" : "answer"}`, it.sentence),
+  );
+  const rows = [...turns, ...sentences];
+  return rows.length ? [make("h4", {}, "Taken from the conversation"), make("ul", { class: "plain" }, ...rows)] : [];
+}
+
+/** The trace's other short entries: words and numbers. */
+function showEntries(trace) {
+  const rows = Object.entries(trace)
+    .filter(([name, entry]) => !HIDDEN.has(name) && ["string", "number", "boolean"].includes(typeof entry))
+    .filter(([, entry]) => entry !== "" && String(entry).length <= LONGEST)
+    .flatMap(([name, entry]) => [make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, String(entry))]);
+  return rows.length ? [make("dl", {}, ...rows)] : [];
+}
+
+const makeRow = (note, text) => make("li", {}, make("span", { class: "weight" }, note), make("span", {}, text));
+const list = (entry) => (Array.isArray(entry) ? entry : []);
+const round = (number) => String(Math.round(number * 1000) / 1000);

@@ -1,0 +1,157 @@
+"""report.html of a grid or a comparison: leaderboard, plots, links to the runs, and their turns side by side."""
+
+from __future__ import annotations
+
+import logging
+import os
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from omegaconf import OmegaConf
+
+from convrag import Report, RunSummary, TurnRecord
+from convrag.run.records import read_records
+from convrag.score.summary import read_summary
+from convrag.sdk.jsonl import read_lines
+from convrag_web.report.page import REPORT, write_page
+from convrag_web.report.run_facts import describe_scores
+from convrag_web.report.run_report import ROOM, list_cuts
+from convrag_web.report.turn_blocks import Need, RunTurns, pack_turns
+
+log = logging.getLogger(__name__)
+
+MOST_TURNS = 20_000
+"""Turns of all runs together that a comparison shows: reading them takes some 40 seconds."""
+
+
+def write_comparison_report(
+    report: Report, runs: Mapping[str, Path], folder: Path, most_turns: int = MOST_TURNS, room: int = ROOM
+) -> None:
+    """Write the report of a comparison into its folder; see the hook `convrag_runs_compared`.
+
+    Raises:
+        DataError: a file of a run is broken.
+        OSError: the file cannot be written.
+    """
+    board = dict(report.numbers)
+    names = [row["name"] for row in board.get("rows", ()) if row["name"] in runs]
+    summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
+    shown = choose_runs(names, summaries, _find_baseline(board), most_turns)
+    turns = [_FinishedTurns(runs[name]) for name in shown]
+    plots = {path.stem: b64encode(path.read_bytes()).decode("ascii") for path in sorted(folder.glob("*.png"))}
+    scores = [each.read_scores() for each in turns]
+    packed = pack_turns(
+        [RunTurns(each, own) for each, own in zip(turns, scores, strict=True)],
+        rank_by_difference(scores, board.get("metrics", ())),
+        room - sum(map(len, plots.values())),
+    )
+    remarks = [
+        *list_cuts(packed, "similar"),
+        *_note_left_out([name for name in names if name not in shown], most_turns),
+    ]
+    for line in remarks:
+        log.warning("%s: %s", folder / REPORT, line)
+    head = {
+        "kind": "comparison",
+        "title": folder.name,
+        "board": board,
+        "lines": [line for line in report.lines if str(folder) not in line],  # that the files are there
+        "shown": shown,
+        "links": {name: link for name in names if (link := _link_to_report(runs[name], folder))},
+        "plots": list(plots),
+        "runs": [
+            {"name": _find_label(board, name), "history": each.read_history(), **describe_scores(summaries[name])}
+            for name, each in zip(shown, turns, strict=True)
+        ],
+        "left_out": remarks,
+    }
+    blocks = packed.blocks | {f"plot-{number}": plot for number, plot in enumerate(plots.values())}
+    write_page(folder / REPORT, f"{folder.name}: runs of convrag compared", head, blocks)
+
+
+def choose_runs(names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int) -> list[str]:
+    """Choose the runs whose turns are shown, in the order of the leaderboard: the baseline and the best ones.
+
+    Args:
+        names: of the runs, best first.
+        summaries: of the runs.
+        baseline: the name of the run to compare with; empty for none.
+        most_turns: of all of them together. Two runs are shown in any case.
+    """
+    chosen: list[str] = []
+    turns = 0
+    for name in sorted(names, key=lambda name: name != baseline):
+        turns += summaries[name].turns
+        if len(chosen) < 2 or turns <= most_turns:
+            chosen.append(name)
+        else:
+            break
+    return [name for name in names if name in chosen]
+
+
+def rank_by_difference(scores: Sequence[Mapping[str, Mapping[str, float]]], measures: Sequence[str]) -> Need:
+    """How urgent a turn is: the turns in which runs differ most come first.
+
+    Args:
+        scores: of each run, turn id -> measure -> value.
+        measures: by which the runs are compared.
+    """
+    return lambda turn_id: -max((_spread(scores, turn_id, name) for name in measures), default=-inf)
+
+
+def _spread(scores: Sequence[Mapping[str, Mapping[str, float]]], turn_id: str, measure: str) -> float:
+    values = [own[turn_id][measure] for own in scores if measure in own.get(turn_id, {})]
+    return max(values) - min(values) if values else 0.0
+
+
+class _FinishedTurns:
+    """The records of a finished run, read anew at each pass; they come as their files hold them."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __iter__(self) -> Iterator[TurnRecord]:
+        return read_records(self._folder / "intermediate")
+
+    def read_scores(self) -> dict[str, Mapping[str, float]]:
+        """Read turn id -> measure -> value; empty where the run measured nothing. Raises DataError."""
+        path = self._folder / "scores.jsonl"
+        rows = [line.json() for line in read_lines(path)] if path.exists() else []
+        return {row["turn_id"]: row["scores"] for row in rows}
+
+    def read_history(self) -> str:
+        """Read which history the turns saw: generated, gold or none; generated where the run does not say."""
+        path = self._folder / ".hydra" / "config.yaml"
+        config: Any = OmegaConf.load(path) if path.exists() else {}
+        return str(config.get("history", "generated"))
+
+
+def _find_baseline(board: Mapping[str, Any]) -> str:
+    """The name of the run that the leaderboard compares with; empty for none."""
+    for row in board.get("rows", ()):
+        if any(score["difference"] == "baseline" for score in row["compared"].values()):
+            return str(row["name"])
+    return ""
+
+
+def _find_label(board: Mapping[str, Any], name: str) -> str:
+    """What people call a run: the levels in which it differs from others, or its name where nothing was varied."""
+    row = next(row for row in board["rows"] if row["name"] == name)
+    return " ".join(f"{factor}={level}" for factor, level in zip(board["factors"], row["levels"], strict=False)) or name
+
+
+def _link_to_report(run: Path, folder: Path) -> str:
+    """The address of a run's own report as seen from a page in the folder; empty where it has none."""
+    path = run / REPORT
+    return quote(os.path.relpath(path, folder).replace(os.sep, "/")) if path.is_file() else ""
+
+
+def _note_left_out(names: Sequence[str], most_turns: int) -> list[str]:
+    if not names:
+        return []
+    which = ", ".join(names)
+    return [f"The turns of {which} are not in this file, which holds at most {most_turns:,}: see their own reports."]

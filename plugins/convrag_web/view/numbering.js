@@ -1,0 +1,11 @@
+/** By which numbers an answer cites passages. */
+
+/**
+ * The passages that an answer can cite: Map number -> id. A generator that numbers the passages of a whole conversation
+ * (generator=chat) says so in its trace; others cite the evidence of the turn by its own numbers.
+ */
+export function numberPassages(record) {
+  const ids = new Map((record.evidence ?? []).map((item) => [item.id, item.number]));
+  for (const [id, number] of Object.entries(record.trace?.generator?.numbers ?? {})) ids.set(id, number);
+  return new Map([...ids].map(([id, number]) => [number, id]));
+}

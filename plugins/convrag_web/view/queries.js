@@ -1,0 +1,23 @@
+/** What was searched for, and why: the queries of a turn with their weights, and the trace of its rewriter. */
+
+import { make } from "./dom.js";
+import { renderData } from "./data.js";
+
+const HIDDEN = new Set(["prompt", "system"]); // the hash of a prompt template, and whose trace it is
+
+/** Show the queries. `changed` are texts of queries that another turn does not have. */
+export function renderQueries(record, changed = new Set()) {
+  if (!record.queries?.length) return null;
+  const single = record.queries.length === 1;
+  return make("ul", { class: "queries" }, record.queries.map((query) => make("li", {},
+    changed.has(query.text) ? make("mark", { class: "changed" }, query.text) : make("span", {}, query.text),
+    !single && make("span", { class: "weight", title: "weight of this query" }, `\u00d7 ${Number(query.weight?.toFixed(3))}`),
+    query.text === record.original_query && make("span", { class: "note" }, "as it was asked"))));
+}
+
+/** Show why the rewriter chose these queries: its gate, the history that it selected, whatever it noted. */
+export function renderWhy(record) {
+  const noted = Object.entries(record.trace?.rewriter ?? {}).filter(([key, value]) => !HIDDEN.has(key) && value !== null && value !== "");
+  if (!noted.length) return make("p", { class: "note" }, "The rewriter noted nothing about this turn.");
+  return renderData(Object.fromEntries(noted));
+}

@@ -1,0 +1,84 @@
+"""Two configurations side by side in the chat page."""
+
+from __future__ import annotations
+
+import pytest
+
+from web.chat_page import ChatPage
+
+pytestmark = pytest.mark.integration
+
+PHASES = "Why does the Moon have phases?"
+MODELS = "task.models={gated: [], plain: ['rewriter=none']}"
+
+
+def wait_for_both(chat: ChatPage, turn: int = 1) -> None:
+    chat.page.locator(".row").nth(turn - 1).wait_for()
+    chat.last.locator(".answer .actions").get_by_role("button", name="Look inside").nth(1).wait_for()
+
+
+def begin(chat: ChatPage) -> None:
+    chat.page.get_by_label("Compare with").select_option("plain")
+    chat.send(PHASES)
+    wait_for_both(chat)
+
+
+def test_a_question_is_answered_in_two_configurations(chat: ChatPage):
+    begin(chat)
+    chat.send("How far is it from the Earth?")
+    wait_for_both(chat, 2)
+    gated, plain = chat.last.locator(".query-text").all_inner_texts()
+    assert gated != plain == "How far is it from the Earth?"
+    assert chat.last.get_by_role("heading", level=3).all_inner_texts() == ["gated", "plain"]
+    left, right = chat.last.locator(".answer").all()
+    assert left.bounding_box()["y"] == right.bounding_box()["y"]
+    assert [len(chat.read_records(place)) for place in (0, 1)] == [2, 2]
+
+
+def test_a_comparison_goes_on_after_a_reload(chat: ChatPage):
+    begin(chat)
+    chat.page.reload()
+    wait_for_both(chat)
+    chat.send("And how old is it?")
+    wait_for_both(chat, 2)
+    assert [len(chat.read_records(place)) for place in (0, 1)] == [2, 2]
+
+
+def test_a_turn_that_only_one_of_two_keeps_has_nothing_beside_it(chat: ChatPage):
+    begin(chat)
+    chat.last.locator(".answer").nth(1).get_by_role("button", name="Edit the query").click()
+    chat.page.get_by_label("Query to search for").fill("age of the Moon")
+    chat.button("Search for this instead").click()
+    chat.last.get_by_text("You chose this query.").wait_for(state="attached")
+    wait_for_both(chat)
+    assert [record["rewritten_query"] for place in (0, 1) for record in chat.read_records(place)] == [
+        PHASES,
+        "age of the Moon",
+    ]
+    chat.call("POST", f"/api/conversations/{chat.ids[1]}/reset", {})
+    chat.page.reload()
+    chat.page.get_by_text("Not asked here").wait_for()
+
+
+def test_both_are_stopped_and_deleted_together(chat: ChatPage):
+    begin(chat)
+    chat.send("What is it made of? Write slowly.")
+    chat.last.locator(".text p").nth(1).wait_for()
+    chat.button("Stop").click()
+    chat.last.locator(".notice", has_text="Stopped.").nth(1).wait_for()
+    ids = set(chat.ids)
+    chat.choose_action("Delete both conversations")
+    chat.page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    chat.welcome.wait_for()
+    listed = chat.call("GET", "/api/conversations?limit=50&offset=0")["conversations"]
+    assert not ids & {each["id"] for each in listed}
+
+
+def test_the_last_question_is_compared_from_a_conversation(chat: ChatPage):
+    chat.ask(PHASES)
+    chat.choose_action("Compare configurations")
+    chat.welcome.wait_for()
+    assert chat.input.input_value() == PHASES
+    assert chat.page.get_by_label("Compare with").input_value() == "plain"
+    chat.input.press("Enter")
+    wait_for_both(chat)
