@@ -1,10 +1,12 @@
 """`python -m convrag`, and the command `convrag`: see convrag.cli.main."""
 
+import signal
 import sys
 
 
 def main() -> None:
     """Run the command and exit."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background job was told to ignore it
     try:
         from convrag.cli.main import main as run
 

@@ -89,7 +89,7 @@ def test_nothing_is_left_for_the_next(folder: Path) -> None:
     assert told["process"] != again["process"]
     assert told["random"] != again["random"]
     assert told["threads"] == again["threads"]
-    assert "told" not in run_convrag(["task=plugins", "task.stage=task", "tracker=none"], folder).stdout
+    assert "\n  told" not in run_convrag(["task=plugins", "task.stage=task", "tracker=none"], folder).stdout
 
 
 def test_one_that_takes_too_long_is_killed(folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_rewriter_that_gives_a_text_makes_the_run_partial(tmp_path: Path) -> N
     turns = found["turns"]
     assert (found["state"], found["failed"], found["always_fell_back"]) == ("partial", 0, ["rewriter"])
     ending = f"This run is partial: the rewriter fell back in all {turns} turns that it was needed in."
-    assert done.stdout.splitlines()[-2] == f"{ending} The same command asks again only for what is missing."
+    assert done.stdout.splitlines()[-3] == f"{ending} The same command asks again only for what is missing."
     (page,) = tmp_path.glob("outputs/2*/*/summary.md")
     assert f"* {ending}" in page.read_text()
 

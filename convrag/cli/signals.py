@@ -22,13 +22,13 @@ from typing import NoReturn
 
 from convrag.store.abandonment import clean_up_abandoned
 
-REACTION_SECONDS = 1.2
+REACTION_SECONDS = 1.0
 """From the signal until the main thread must have noticed it; else the process is ended without it."""
 
 CLOSING_SECONDS = 3.0
 """From the signal until the main thread must have ended all its blocks."""
 
-CLEANUP_SECONDS = 0.8
+CLEANUP_SECONDS = 1.0
 """What is closed without the main thread has so long."""
 
 SECOND_SIGNAL_SECONDS = 0.3

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from convrag import Passage, Register, Report, Run, RunSummary, TurnRecord, hookimpl
+from convrag import Passage, Register, Report, Run, RunSummary, Sweep, TurnRecord, hookimpl
 
 
 @hookimpl
@@ -37,6 +37,12 @@ def convrag_run_written(
         write_run_report(run, summary, records, scores, find_passages, folder)
 
 
+@hookimpl(tryfirst=True)
+def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
+    """Say where report.html is; that of a grid's cell is found from the grid's."""
+    return None if run.sweep else _describe_report(run.folder)
+
+
 @hookimpl
 def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path, config: Mapping[str, Any]) -> None:
     """Write report.html of a grid, or of runs that task=compare has compared."""
@@ -44,3 +50,14 @@ def convrag_runs_compared(report: Report, runs: Mapping[str, Path], folder: Path
         from convrag_web.report.comparison_report import write_comparison_report
 
         write_comparison_report(report, runs, folder)
+
+
+@hookimpl(tryfirst=True)
+def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> str | None:
+    """Say where report.html is."""
+    return None if sweep.interrupted else _describe_report(sweep.folder)
+
+
+def _describe_report(folder: Path) -> str | None:
+    path = folder / "report.html"
+    return f"To look into each turn, open {path}" if path.exists() else None

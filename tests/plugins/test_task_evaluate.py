@@ -255,7 +255,7 @@ def test_a_partial_run_that_is_scored_again_is_partial(tmp_path: Path) -> None:
     path.write_text("\n".join([failed, *others]) + "\n", encoding="utf-8")
     done = convrag("task=evaluate", "task.records=first", folder=tmp_path)
     assert done.returncode == 3, done.stderr
-    assert done.stdout.splitlines()[-2] == f"This run is partial: 1 of {1 + len(others)} turns failed."
+    assert done.stdout.splitlines()[-3] == f"This run is partial: 1 of {1 + len(others)} turns failed."
     exported = convrag("task=export", "task.records=first", "task.format=trec", "task.path=x.trec", folder=tmp_path)
     assert "1 of them failed, and have no answer" in exported.stdout
     path.write_text(first + "\n", encoding="utf-8")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from asynchronous import run_coroutine
 from convrag.api.errors import ConfigError
 from convrag.api.types import Answer
 from convrag.store import cancellation
@@ -56,7 +57,7 @@ def test_pieces_and_the_record() -> None:
         assert (await chat.aturn("c", "and?", query="edited")).rewritten_query == "edited"
         assert [turn.question for turn in chat.conversations.open("c", "default").history] == ["what?", "and?"]
 
-    asyncio.run(talk())
+    run_coroutine(talk())
 
 
 def test_many_at_once_and_the_loop_stays_free() -> None:
@@ -79,7 +80,7 @@ def test_many_at_once_and_the_loop_stays_free() -> None:
         assert seconds < 8  # one after the other: 16
         return ticks
 
-    assert asyncio.run(talk()) >= 5
+    assert run_coroutine(talk()) >= 5
 
 
 def test_errors_arrive() -> None:
@@ -92,7 +93,7 @@ def test_errors_arrive() -> None:
                 pass
         assert "the index is gone" in (await chat.aturn("c", "BOOM")).error
 
-    asyncio.run(talk())
+    run_coroutine(talk())
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -125,7 +126,7 @@ def test_who_leaves_ends_the_turn_and_it_is_not_kept(how: str, kept: bool, tmp_p
         generator.words = 2
         assert (await chat.aturn("c", "again?")).number == 1, "nothing of the turn that was left is kept"
 
-    asyncio.run(talk())
+    run_coroutine(talk())
 
 
 def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() -> None:
@@ -141,7 +142,7 @@ def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() ->
         generator.words = 0
         assert (await chat.aturn("c", "again?")).number == 1
 
-    asyncio.run(talk())
+    run_coroutine(talk())
 
 
 def test_a_loop_that_ends_first_leaves_no_turn() -> None:

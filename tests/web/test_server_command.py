@@ -19,10 +19,17 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from commands import run_convrag
+from convrag.testing import TaskContract
+from convrag_web.server.task import ServeTask
 from llm_server import Server, Step, make_reply
 from served import QUESTION, serve_command
 
 pytestmark = pytest.mark.integration
+
+
+class TestContract(TaskContract):
+    def make(self) -> ServeTask:
+        return ServeTask(port=0)
 
 
 def test_it_serves_the_sample_with_nothing_else(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag import Conversations, TurnRecord
+from convrag import Conversations, LLMError, TurnRecord
 from convrag_web.server.conversation_export import make_file_name
 from served import RunningServer, serve
 
@@ -151,9 +152,24 @@ def test_models_are_listed_with_what_belongs_to_them(server: RunningServer) -> N
     assert len(first["examples"]) == 3
 
 
-def test_an_llm_that_cannot_suggest_suggests_nothing(server: RunningServer) -> None:
+def test_suggestions(server: RunningServer) -> None:
+    id = begin(server)
+    path = f"/api/conversations/{id}/suggestions"
+    assert server.http.post(path).json() == {"questions": []}
+    ask(server, id)
+    questions = server.http.post(path).json()["questions"]
+    assert len(questions) == 3
+    assert all(question.startswith("What about ") for question in questions)
+
+
+def test_an_llm_that_cannot_suggest_suggests_nothing(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
     id = begin(server)
     ask(server, id)
+
+    def fail(*_: object) -> None:
+        raise LLMError("it knows no such task")
+
+    monkeypatch.setattr(server.models["direct"], "_llm", SimpleNamespace(complete=fail))
     assert server.http.post(f"/api/conversations/{id}/suggestions").json() == {"questions": []}
 
 

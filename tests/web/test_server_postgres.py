@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import socket
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,41 +11,17 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("psycopg")
 
+from postgres_server import PostgresServer, postgres  # noqa: F401 - a fixture
 from served import serve
 
 pytestmark = pytest.mark.integration
 
-PROGRAMS = next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
 
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A PostgreSQL server of this test's own. It does not run as root."""
-    if PROGRAMS is None or not (PROGRAMS / "initdb").exists():
-        pytest.skip("PostgreSQL is not installed")
-    folder = tmp_path_factory.mktemp("postgres")
-    prefix: list[str] = []
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-        for parent in [folder, *folder.parents][:3]:
-            parent.chmod(0o755)
-        prefix = ["runuser", "-u", "postgres", "--"]
-
-    def run(program: str, *arguments: str) -> None:
-        command = [*prefix, str(PROGRAMS / program), *arguments]
-        subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = str(folder / "data")
-    run("initdb", "-D", data, "-U", "me", "-A", "trust")
-    run("pg_ctl", "-D", data, "-w", "-o", f"-p {port} -h 127.0.0.1 -k {folder} -F", "-l", str(folder / "log"), "start")
-    yield f"postgresql+psycopg://me@127.0.0.1:{port}/postgres"
-    run("pg_ctl", "-D", data, "-m", "immediate", "stop")
-
-
-def test_a_conversation_goes_on_in_another_process_of_the_same_database(address: str, tmp_path: Path) -> None:
+def test_a_conversation_goes_on_in_another_process_of_the_same_database(
+    postgres: PostgresServer,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    address = postgres.make_database()
     given = ["generator=direct"]
     with (
         serve(tmp_path / "a", *given, database=address) as first,

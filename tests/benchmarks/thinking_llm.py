@@ -1,0 +1,41 @@
+"""A plugin: `llm=thinking` takes a second for a reply, without a server, and streams it in twenty pieces."""
+
+from __future__ import annotations
+
+from convrag import LLM, Completion, Prompt, hookimpl
+from convrag.store.cancellation import sleep
+from convrag.store.streaming import current_listener
+
+PIECES = 20
+
+
+class ThinkingLLM(LLM):
+    """Take a second for a reply.
+
+    Args:
+        seconds: for a whole reply.
+    """
+
+    def __init__(self, *, seconds: float = 1.0) -> None:
+        self.seconds = seconds
+
+    def complete(self, prompt: Prompt) -> Completion:
+        """Reply; to a listener in pieces, else as a whole."""
+        words = [f"word{number} " for number in range(PIECES)]
+        listener = current_listener()
+        for word in words if listener else ():
+            sleep(self.seconds / PIECES)
+            listener(word)
+        if not listener:
+            sleep(self.seconds)
+        return Completion("".join(words).strip(), 10, PIECES, cost_usd=0.0, seconds=self.seconds, model="thinking")
+
+    def count_tokens(self, text: str) -> int:
+        """The number of words."""
+        return len(text.split())
+
+
+@hookimpl
+def convrag_register(register):
+    """Register it."""
+    register("llm", "thinking", ThinkingLLM)
