@@ -89,7 +89,9 @@ def test_nothing_is_left_for_the_next(folder: Path) -> None:
     assert told["process"] != again["process"]
     assert told["random"] != again["random"]
     assert told["threads"] == again["threads"]
-    assert "\n  told" not in run_convrag(["task=plugins", "task.stage=task", "tracker=none"], folder).stdout
+    listing = ["task=plugins", "task.stage=task", "tracker=none"]
+    assert "\n  told" in run_convrag([*listing, "plugins=[told.py]"], folder).stdout
+    assert "\n  told" not in run_convrag(listing, folder).stdout
 
 
 def test_one_that_takes_too_long_is_killed(folder: Path) -> None:

@@ -93,11 +93,12 @@ def test_64_conversations_reach_90_percent_of_the_ideal(tmp_path: Path, kept: bo
 
 @pytest.mark.parametrize("kept", [False, True], ids=["openai", "conversations"])
 def test_64_conversations_through_litellm(server: ServeCommand, llm: str, kept: bool) -> None:
-    """Two cores do not do 64 calls of litellm a second beside all else: compared with what its bare calls reach."""
+    """With a model behind litellm, beside what its bare calls reach on this machine."""
     bare = measure_bare_litellm(llm, stream=kept)
     sys.stdout.write(f"\nbare litellm from {AT_ONCE} threads: {bare:.1%} of the ideal\n")
     share = measure_share(server, kept=kept)
     sys.stdout.write(f"that is {share / bare:.1%} of what bare litellm reaches\n")
+    assert share >= 0.9
 
 
 def measure_share(server: ServeCommand, *, kept: bool) -> float:
