@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from convrag.api.documents import Document, Heading
 from convrag.api.errors import (
     ConfigError,
     ConversationChanged,
@@ -103,10 +104,12 @@ __all__ = [
     "DataError",
     "Dataset",
     "Detector",
+    "Document",
     "Embedder",
     "Evidence",
     "EvidenceItem",
     "Generator",
+    "Heading",
     "Hit",
     "LLMError",
     "Measurement",

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from convrag.api.documents import Document
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Stage, remembered
@@ -48,6 +49,10 @@ class Dataset(Stage):
             row = (passage.id, passage.title, passage.text, passage.url, metadata)
             digest.update(repr(row).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
+
+    def document(self, domain: str, document_id: str) -> Document | None:
+        """Return the document that a passage was cut from (`metadata["document"]`); None where there is none."""
+        return None
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Return turn id -> passage id -> grade of relevance. Turns without judgements are absent."""
