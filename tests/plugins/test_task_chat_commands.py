@@ -9,10 +9,10 @@ import pytest
 from chat_toys import Chat
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
+from convrag.sdk.sources import find_source, list_sources
+from convrag.sdk.transcript import format_transcript
 from convrag_tasks.chat.cited_sentences import find_cited_spans
 from convrag_tasks.chat.query_explanation import explain_query
-from convrag_tasks.chat.sources import find_source, list_sources
-from convrag_tasks.chat.transcript import format_transcript
 
 Output = pytest.CaptureFixture[str]
 
