@@ -30,9 +30,9 @@ def read_markdown(content: bytes) -> Iterator[Document]:
     yield Document("", joined, title=title, headings=tuple(headings))
 
 
-def find_headings(text: str) -> list[Heading]:
-    """Find the headings of Markdown; those within blocks of code are none."""
-    return _read_lines(text, 0)[1]
+def parse_markdown(text: str) -> tuple[str, list[Heading]]:
+    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none."""
+    return _read_lines(text, 0)
 
 
 def _read_front_matter(text: str) -> tuple[int, str]:
