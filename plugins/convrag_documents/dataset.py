@@ -27,12 +27,12 @@ _said: set[str] = set()
 class DocumentsDataset(Dataset):
     """Your documents: a folder with Markdown, text, HTML, PDF, Word, PowerPoint, Excel, CSV, EPUB, JSONL and notebooks.
 
-    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. The
-    chunker cuts the documents into passages. What cannot be read is listed, with the reason. A file is read once: the
-    store keeps its text until the file changes.
+    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. What
+    cannot be read is listed, with the reason. A file is read once: the store keeps its text until the file changes.
 
     Args:
         path: a folder, a file, a glob pattern such as '~/handbook/**/*.md', or several: '[~/handbook,~/notes.txt]'.
+        chunker: cuts the documents into passages; by default the run's.
         include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
         exclude: patterns of the files and folders to leave out.
         ignored: also read what is hidden, or ignored by git.
