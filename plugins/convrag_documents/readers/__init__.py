@@ -4,7 +4,14 @@
 * `markdown`: Markdown with its headings.
 * `html`: the text of a page with its headings, without what surrounds it.
 * `pdf`: pages, and headings where the file has bookmarks.
-* `text_builder`: what most of them put a text together with.
+* `docx`: Word. `pptx`: PowerPoint. `spreadsheet`: Excel.
+* `epub`: books.
+* `csv_table`: tables as text.
+* `jsonl`: a document a line.
+* `notebook`: Jupyter's.
+
+What they use: text_builder puts a text together, table_rows makes lines of rows, archive unpacks zip files and xml_tree
+parses what is in them, both within bounds.
 """
 
 from __future__ import annotations
@@ -49,6 +56,8 @@ _TEXT = Reader("text", "text", "read_text", ("chardet",))
 _MARKDOWN = Reader("Markdown", "markdown", "read_markdown", ("chardet",))
 _HTML = Reader("HTML", "html", "read_html", ("selectolax", "chardet"))
 _PDF = Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography"))
+_TABLE = Reader("CSV", "csv_table", "read_csv", ("chardet",))
+_JSONL = Reader("JSONL", "jsonl", "read_jsonl", ("chardet",))
 
 _BY_SUFFIX = {
     ".txt": _TEXT,
@@ -65,6 +74,18 @@ _BY_SUFFIX = {
     ".htm": _HTML,
     ".xhtml": _HTML,
     ".pdf": _PDF,
+    ".docx": Reader("Word file", "docx", "read_docx"),
+    ".docm": Reader("Word file", "docx", "read_docx"),
+    ".pptx": Reader("PowerPoint file", "pptx", "read_pptx"),
+    ".pptm": Reader("PowerPoint file", "pptx", "read_pptx"),
+    ".xlsx": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
+    ".xlsm": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
+    ".epub": Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")),
+    ".csv": _TABLE,
+    ".tsv": _TABLE,
+    ".jsonl": _JSONL,
+    ".ndjson": _JSONL,
+    ".ipynb": Reader("notebook", "notebook", "read_notebook", ("chardet",)),
 }
 
 

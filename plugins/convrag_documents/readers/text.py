@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -19,6 +20,10 @@ _MARKS = {
 }
 _SAMPLE = 100_000  # bytes from which an encoding is told
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+_MULTIBYTE = ("utf", "shift", "euc", "gb", "big5", "iso-2022", "johab", "hz", "cp932", "cp949", "cp950")
+_BINARY = "it is binary, not text"
+_WORD = re.compile(r"[^\W\d_]+")
+_WESTERN = "cp1252"
 _MOST_CONTROLS = 1 / 200
 _WRAPPED = 40
 """Characters from which on a line may have been broken because it was full."""
@@ -37,7 +42,7 @@ def decode(content: bytes) -> str:
     """
     text = _decode(content)
     if len(_CONTROL.findall(text)) > len(text) * _MOST_CONTROLS:
-        raise Unreadable("it is binary, not text")
+        raise Unreadable(_BINARY)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -63,17 +68,36 @@ def _decode(content: bytes) -> str:
     for mark, encoding in _MARKS.items():
         if content.startswith(mark):
             return _decode_as(content, encoding)
+    if b"\0" in content[:_SAMPLE]:
+        encoding = _guess_encoding(content, 0)
+        if not encoding.lower().startswith("utf"):
+            raise Unreadable(_BINARY)
+        return _decode_as(content, encoding)
     try:
-        if b"\0" not in content:
-            return content.decode("utf-8")
-    except UnicodeDecodeError:
-        pass
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        text = content.decode("utf-8", "replace")
+        if len(text) - len(text.encode("ascii", "ignore")) > 10 * text.count("\ufffd"):
+            return text  # UTF-8 with some damaged letters
+        return _decode_as(content, _guess_encoding(content, error.start))
+
+
+def _guess_encoding(content: bytes, start: int) -> str:
+    """Guess the encoding of text that is not UTF-8 from what stands around the first byte that shows it."""
     import chardet
 
-    encoding = chardet.detect(content[:_SAMPLE])["encoding"]
-    if encoding is None:
-        raise Unreadable("it is no text, or in an encoding that cannot be told")
-    return _decode_as(content, encoding)
+    sample = content[max(0, start - _SAMPLE // 10) // 4 * 4 :][:_SAMPLE]
+    encoding = chardet.detect(sample)["encoding"] or _WESTERN
+    if encoding.lower().startswith(_MULTIBYTE):
+        return encoding
+    words = [word for word in _WORD.findall(sample.decode(encoding, "replace")) if not word.isascii()]
+    return _WESTERN if sum(map(_mixes_scripts, words)) > len(words) / 2 else encoding
+
+
+def _mixes_scripts(word: str) -> bool:
+    """Whether a word has letters of ASCII, and letters that are not of the Latin script: "Grцяe", which is "Größe"."""
+    latin = [unicodedata.name(letter, "").startswith("LATIN ") for letter in word]
+    return any(map(str.isascii, word)) and not all(latin)
 
 
 def _decode_as(content: bytes, encoding: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+
 from convrag import Document, Heading
 from convrag_documents.unreadable import Unreadable
 
@@ -30,11 +33,22 @@ class TextBuilder:
         """Whether there is any text."""
         return bool(self._blocks)
 
-    def add(self, block: str) -> None:
-        """Add a paragraph, a list or a table; nothing where it is blank. Raises Unreadable where it is too much."""
-        block = block.strip()
+    def add(self, block: str, headings: Iterable[Heading] = ()) -> None:
+        """Add a paragraph, a list or a table; nothing where it is blank.
+
+        Args:
+            block: the text.
+            headings: those within it, with their places in it.
+
+        Raises:
+            Unreadable: the text becomes too long.
+        """
+        stripped = block.lstrip()
+        shift = self._next_start - (len(block) - len(stripped))
+        block = stripped.rstrip()
         if not block:
             return
+        self._headings.extend(replace(heading, start=heading.start + shift) for heading in headings)
         self._length = self._next_start + len(block)
         if self._length > LONGEST:
             raise Unreadable(f"it has more than {LONGEST:,} characters of text")
@@ -43,8 +57,7 @@ class TextBuilder:
     def add_heading(self, level: int, text: str) -> None:
         """Add a heading as a block of its own."""
         if line := " ".join(text.split()):
-            self._headings.append(Heading(self._next_start, level, line))
-            self.add(line)
+            self.add(line, [Heading(0, level, line)])
 
     def begin_page(self) -> None:
         """Begin a page. What was added before the first one belongs to it."""
