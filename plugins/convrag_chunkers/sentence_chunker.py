@@ -10,13 +10,13 @@ from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
 from convrag_chunkers.limits import check_overlap
 from convrag_chunkers.sentence_spans import find_sentences
-from convrag_chunkers.token_spans import count_tokens, cut_windows
+from convrag_chunkers.token_spans import count_tokens, cut_lines
 
 
 class SentenceChunker(Chunker):
     """Fill each passage with whole sentences, wherever headings and pages begin.
 
-    A sentence that is longer than a passage is cut between words, and text without spaces between characters.
+    A sentence that is longer than a passage is cut between lines, then words; text without spaces between characters.
 
     Args:
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
@@ -78,5 +78,5 @@ def _list_sentences(text: str, start: int, end: int, tokens: int) -> Iterator[_S
         if count <= tokens:
             yield _Sentence(first, last, count)
         else:
-            for part in cut_windows(text, first, last, tokens):
+            for part in cut_lines(text, first, last, tokens):
                 yield _Sentence(*part, count_tokens(text, *part))

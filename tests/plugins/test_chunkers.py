@@ -240,6 +240,23 @@ def test_what_does_not_fit_is_cut_between_its_rows_and_lines() -> None:
         assert passage.text.splitlines()[-1] in code.splitlines()
 
 
+ROWS = [f"item: lamp {n}; note: It is new. Do not drop it. Ask {n}; price: {n}" for n in range(60)]
+LINES = [f"2026-11-22 request {n} of the day was answered" for n in range(80)]
+
+
+@pytest.mark.parametrize("lines", [ROWS, LINES])
+def test_rows_and_lines_are_not_torn(lines: list[str]) -> None:
+    document = Document("items.csv", "\n".join(lines) + "\n")
+    passages = list(SectionChunker().chunk(document))
+    assert len(passages) > 3
+    assert [line for passage in passages for line in passage.text.split("\n")] == lines
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_lines() -> None:
+    passages = SentenceChunker(overlap=0).chunk(Document("day.log", "\n".join(LINES)))
+    assert [line for passage in passages for line in passage.text.split("\n")] == LINES
+
+
 def test_a_heading_is_not_left_alone() -> None:
     text = f"# Leave\n\n{LONG * 12}\n"
     passages = list(SectionChunker().chunk(make_markdown(text)))
