@@ -241,7 +241,7 @@ def test_what_does_not_fit_is_cut_between_its_rows_and_lines() -> None:
 
 
 ROWS = [f"item: lamp {n}; note: It is new. Do not drop it. Ask {n}; price: {n}" for n in range(60)]
-LINES = [f"2026-11-22 request {n} of the day was answered" for n in range(80)]
+LINES = [f"at noon of day {n} there were {n} requests to answer" for n in range(80)]
 
 
 @pytest.mark.parametrize("lines", [ROWS, LINES])
