@@ -188,6 +188,17 @@ class TestPdf:
         assert [(each.level, each.text) for each in document.headings] == [(1, "Sick LEAVE"), (1, "End")]
         assert document.text[document.headings[0].start :].startswith("Sick leave")
 
+    def test_a_full_line_goes_on_before_a_capital(self):
+        lines = [
+            "Die Elternzeit dauert achtzehn Wochen und steht beiden ganz",
+            "Eltern zu, auch nacheinander.",
+            "Reisen",
+        ]
+        assert read("a.pdf", make_pdf([lines])).text.split("\n") == [
+            f"{lines[0]}\n{lines[1]}".replace("\n", " "),
+            "Reisen",
+        ]
+
     def test_the_title_counts_where_it_stands_in_the_text(self):
         assert (
             read("a.pdf", make_pdf([["Leave at Acme", "It lasts."]], title="Leave  at acme")).title == "Leave at acme"
