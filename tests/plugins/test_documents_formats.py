@@ -190,14 +190,11 @@ class TestPdf:
 
     def test_a_full_line_goes_on_before_a_capital(self):
         lines = [
-            "Die Elternzeit dauert achtzehn Wochen und steht beiden ganz",
+            "Die Elternzeit dauert achtzehn Wochen und steht beiden ganzen",
             "Eltern zu, auch nacheinander.",
             "Reisen",
         ]
-        assert read("a.pdf", make_pdf([lines])).text.split("\n") == [
-            f"{lines[0]}\n{lines[1]}".replace("\n", " "),
-            "Reisen",
-        ]
+        assert read("a.pdf", make_pdf([lines])).text == f"{lines[0]} {lines[1]}\nReisen"
 
     def test_the_title_counts_where_it_stands_in_the_text(self):
         assert (
