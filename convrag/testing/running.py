@@ -46,7 +46,7 @@ class DatasetContract(CallContract):
         conversations = list(stage.conversations())
         turns = [turn.id for conversation in conversations for turn in conversation.turns]
         corpus = chain.from_iterable(stage.corpus(domain) for domain in stage.domains())
-        assert conversations or next(corpus, None), "there is neither a conversation nor a passage"
+        assert conversations or any(True for _ in corpus), "there is neither a conversation nor a passage"
         assert len({each.id for each in conversations}) == len(conversations)
         assert len(set(turns)) == len(turns)
         assert all(
