@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import check_overlap
+from convrag_chunkers.limits import choose_part
 from convrag_chunkers.sentence_spans import find_sentences
 from convrag_chunkers.token_spans import count_tokens, cut_lines
 
@@ -22,16 +22,15 @@ class SentenceChunker(Chunker):
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
             alphabet, one character of Chinese, Japanese or Korean, or another sign.
         overlap: a passage begins with the last sentences of the one before, as far as they have so many tokens
-            together; at most half of `tokens`.
+            together; at most half of `tokens`, and unless given an eighth.
 
     Raises:
         ConfigError: a number is out of range.
     """
 
-    def __init__(self, *, tokens: int = 200, overlap: int = 30) -> None:
-        check_overlap(overlap, tokens)
+    def __init__(self, *, tokens: int = 200, overlap: int | None = None) -> None:
         self.tokens = tokens
-        self.overlap = overlap
+        self.overlap = choose_part("overlap", overlap, 8, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
         """The passages in their order; all of the text is in them."""

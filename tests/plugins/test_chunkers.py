@@ -178,6 +178,12 @@ def test_numbers_out_of_range(cls: type[Chunker], parameters: dict[str, int], me
         cls(**parameters)
 
 
+def test_other_numbers_follow_the_length_unless_they_are_given() -> None:
+    assert [SectionChunker(tokens=tokens).smallest for tokens in (1, 50, 200)] == [0, 10, 40]
+    assert [SentenceChunker(tokens=tokens).overlap for tokens in (1, 50, 200)] == [0, 6, 25]
+    assert [TokenChunker(tokens=tokens).overlap for tokens in (1, 50, 200)] == [0, 6, 25]
+
+
 def make_markdown(text: str) -> Document:
     headings, place = [], 0
     for line in text.splitlines(keepends=True):
