@@ -136,13 +136,14 @@ class ChatGenerator(Generator):
         """The conversation's history; read anew where it is not the one read before, continued."""
         memory = question.state(self)
         history: ChatHistory | None = memory.get("history")
-        if history is None or not history.update(question.history):
+        if history is None or history.profile != question.profile or not history.update(question.history):
             history = memory["history"] = ChatHistory(
                 self.template,
                 self.llm.count_tokens,
                 every_turn=self.every_turn,
                 max_tokens=self.max_prompt_tokens,
                 max_exchanges=self.max_exchanges,
+                profile=question.profile,
             )
             history.update(question.history)
         return history
