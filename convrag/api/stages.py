@@ -63,7 +63,7 @@ class Dataset(Stage):
         return {}
 
     def rewrites(self) -> Mapping[str, Mapping[str, str]]:
-        """Return the kinds of rewrites that were published ("manual") -> turn id -> rewritten question. Raises DataError.
+        """Return the rewrites that were published: kind ("manual") -> turn id -> rewritten question. Raises DataError.
 
         `rewriter=replay rewriter.kind=manual` takes them from here.
         """
