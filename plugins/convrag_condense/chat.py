@@ -111,12 +111,14 @@ class ChatGenerator(Generator):
         sent = history.select_exchanges(question.text)
         newest = history.render_newest(question.text, evidence.items)
         self._log_turn(question, history, newest)
-        inputs = {
+        inputs: dict[str, Any] = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": newest.evidence if newest.evidence or not sent or self.every_turn else sent[0].evidence,
             "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
+        if question.profile:
+            inputs["profile"] = list(question.profile)
         prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
         checked = check_citations(completion.text, newest.passages)

@@ -137,7 +137,7 @@ def _pair(messages: Sequence[_Message], name: str) -> Iterator[Turn]:
 
 
 def _read_answers(node: JsonNode) -> list[str]:
-    """The reference answers, of `answers` or `answer`: a text, or a list of texts and numbers; blank ones are left out."""
+    """The reference answers, of `answers` or `answer`: a text or a list of texts and numbers; blank ones left out."""
     given = node.get("answers", "answer")
     items = given.read_items() if given.is_list() else [given]
     return [text for text in (each.read_scalar() for each in items) if text.strip()]

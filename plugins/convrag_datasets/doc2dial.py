@@ -20,8 +20,8 @@ class Doc2dialDataset(PublishedDataset):
 
     `path` is the unpacked archive of doc2dial.github.io. The spans of the documents are the corpus, one for each domain
     (dmv, ssa, studentaid, va): the passage "DOCUMENT#SPAN" has the headings that it stands under as its title, and
-    knows its document. The spans that an agent's answer refers to are relevant (grade 1). Turn ids are dialogue_turn. Labels:
-    `act` and `reply` (dialogue acts of user and agent), `answerability`. Source: Feng et al., EMNLP 2020.
+    knows its document. The spans that an agent's answer refers to are relevant (grade 1). Turn ids are dialogue_turn.
+    Labels: `act` and `reply` (dialogue acts of user and agent), `answerability`. Source: Feng et al., EMNLP 2020.
 
     Args:
         path: the folder with doc2dial_doc.json and doc2dial_dial_validation.json.
