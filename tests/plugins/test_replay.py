@@ -394,3 +394,23 @@ def test_the_plugin_is_light_to_import() -> None:
     code = "import sys, convrag_replay; sys.exit(bool({'numpy', 'pydantic', 'rich'} & sys.modules.keys()))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+class NoPassages(TinyDataset):
+    """Topics and judgements without a corpus, as TREC publishes them."""
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(())
+
+    def explain_missing_corpus(self, domain: str) -> str:
+        return "They are licensed."
+
+
+def test_a_run_over_a_data_set_without_passages_is_scored(tmp_path):
+    path = write(tmp_path / "run.trec", "tea<::>3 Q0 MARCO_1 1 2.5 tag")
+    retriever = RunRetriever(path=path, dataset=NoPassages(), store=Store(tmp_path / "store"))
+    assert list(retriever.check()) == []
+    hits = retriever.retrieve([Query("Is copper better?", turn_id="tea<::>3")], 5)
+    assert [(hit.passage.id, hit.passage.text) for hit in hits] == [("MARCO_1", "")]
+    (message,) = RunRetriever(path=path, dataset=TinyDataset(), store=Store(tmp_path / "store")).check()
+    assert "none of the passages" in message
