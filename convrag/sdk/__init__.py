@@ -13,6 +13,7 @@
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `corpus`: the passages of a domain on disk.
 * `jsonl`: users' JSONL files, line by line.
+* `json_arrays`: users' JSON objects, one a line or the items of an array.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.

@@ -17,23 +17,33 @@ from zipfile import BadZipFile, ZipFile
 from convrag.api.errors import DataError
 from convrag.store.strict_json import parse_json
 
-# zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
-_UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
+# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
+UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", int: "a number", float: "a number"}
 
 
 class Line(NamedTuple):
-    """A line of a file that is not blank, with its number (from 1)."""
+    """A line of a file that is not blank, with its number (from 1).
+
+    An item of a JSON array is a line too (see `convrag.sdk.json_arrays`): `item` is its number, from 1, and `number`
+    the line that it begins in.
+    """
 
     path: Path
     number: int
     text: str
+    item: int = 0
+
+    @property
+    def prefix(self) -> str:
+        """Return "item 3: " for the third item of an array, and nothing for a line."""
+        return f"item {self.item}: " if self.item else ""
 
     def error(self, message: str) -> DataError:
-        """Make a DataError that names this line."""
-        return DataError(message, path=self.path, line=self.number)
+        """Make a DataError that names this line, and the item if it is one of an array."""
+        return DataError(f"{self.prefix}{message}", path=self.path, line=self.number)
 
     def json(self) -> dict[str, Any]:
         """Parse the line as a JSON object. Raises DataError."""
@@ -67,14 +77,14 @@ def read_lines(path: Path) -> Iterator[Line]:
     check_is_file(path)
     number = 0
     try:
-        with _open_unpacked(path) as file:
+        with open_unpacked(path) as file:
             for number, raw in enumerate(file, 1):
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 if text.strip():
                     yield Line(path, number, text)
     except UnicodeDecodeError as error:
         raise DataError(f"this is not UTF-8 ({error.reason} at byte {error.start})", path=path, line=number) from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path, line=number + 1 if number else None) from error
 
 
@@ -110,8 +120,8 @@ def data_suffix(path: Path) -> str:
 
 
 @contextmanager
-def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading; .zip and .gz files are unpacked."""
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading; .zip and .gz files are unpacked. What goes wrong is one of `UNREADABLE`, or DataError."""
     kind = path.suffix.lower()
     if kind == ".zip":
         with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:
