@@ -36,10 +36,10 @@ def read_rows(path: Path, columns: Columns | None = None) -> Iterator[JsonRow]:
         rows = read_csv_rows(path, "\t" if suffix == ".tsv" else ",", columns.values())
     else:
         rows = read_json_rows(path)
-    return (_rename_fields(row, columns) for row in rows) if columns else rows
+    return (rename_fields(row, columns) for row in rows) if columns else rows
 
 
-def _rename_fields(row: JsonRow, columns: Columns) -> JsonRow:
+def rename_fields(row: JsonRow, columns: Columns) -> JsonRow:
     """The row with the fields' names in place of those of the columns; a column whose name a field takes is left out."""
     taken = {*columns, *columns.values()}
     kept = {name: value for name, value in row.data.items() if name not in taken}
