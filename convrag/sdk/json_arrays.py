@@ -107,7 +107,9 @@ class _Splitter:
         self._begin = 0
         self.wanted = _CHUNK if self._items > before else self.wanted * 2
         if len(self._text) > _LONGEST_ITEM:
-            raise DataError(f"item {self._items + 1} does not end: is a quotation mark or bracket missing?", path=self.path)
+            raise DataError(
+                f"item {self._items + 1} does not end: is a quotation mark or bracket missing?", path=self.path
+            )
 
     def check_end(self) -> None:
         """Raise DataError where the array has not ended."""

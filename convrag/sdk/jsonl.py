@@ -17,7 +17,8 @@ from zipfile import BadZipFile, ZipFile
 from convrag.api.errors import DataError
 from convrag.store.strict_json import parse_json
 
-# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
+# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for
+# an unknown compression
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -121,7 +122,7 @@ def data_suffix(path: Path) -> str:
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading; .zip and .gz files are unpacked. What goes wrong is one of `UNREADABLE`, or DataError."""
+    """Open a file for reading; .zip and .gz files are unpacked. It raises what `UNREADABLE` names, and DataError."""
     kind = path.suffix.lower()
     if kind == ".zip":
         with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:

@@ -1,8 +1,8 @@
 """Data sets: the bundled sample, the user's own files, and those that the field publishes.
 
-The options: sample, jsonl, beir, huggingface with hub_rows, ir_datasets, and mtrag with mtrag_files and mtrag_reference.
-A reader for each kind of file: conversations, queries, corpus, qrels. What these use: row_files (rows of any format),
-json_rows (checked fields), tables (CSV, Parquet) and turns (ids, messages, grouping).
+The options: sample, jsonl, beir, huggingface with hub_rows, ir_datasets, and mtrag with mtrag_files and
+mtrag_reference. A reader for each kind of file: conversations, queries, corpus, qrels. What these use: row_files (rows
+of any format), json_rows (checked fields), tables (CSV, Parquet) and turns (ids, messages, grouping).
 """
 
 from convrag import Register, hookimpl

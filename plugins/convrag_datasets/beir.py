@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from convrag import Conversation, Dataset, DataError, Passage, UnknownName
+from convrag import Conversation, DataError, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
 from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
@@ -37,7 +37,9 @@ class BeirDataset(Dataset):
     def check(self) -> Iterable[str]:
         """The errors of the queries, the qrels and the beginning of the corpus."""
         if not self.path.is_dir():
-            return [str(DataError("this folder does not exist; dataset.path must be one in BEIR's layout", path=self.path))]
+            return [
+                str(DataError("this folder does not exist; dataset.path must be one in BEIR's layout", path=self.path))
+            ]
         return collect_problems(self._qrels, self._judged, lambda: check_first_passage(self._find("corpus.jsonl")))
 
     def content_hash(self) -> str:

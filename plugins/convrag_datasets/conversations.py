@@ -39,7 +39,7 @@ def read_conversations(path: Path, domain: str, columns: Columns | None = None) 
 
 
 def make_conversations(rows: Iterable[JsonRow], domain: str, path: Path) -> tuple[Conversation, ...]:
-    """The conversations of rows, which are those of a file or a folder. Raises DataError as `read_conversations` does."""
+    """The conversations of rows, of a file or a folder. Raises DataError as `read_conversations` does."""
     ids, turn_ids = UniqueIds("conversation"), UniqueIds("turn")
     conversations: list[Conversation] = []
     turns: list[JsonRow] = []

@@ -44,7 +44,14 @@ class HubTable:
         self._revision = revision
 
     def rows(self) -> Iterator[JsonRow]:
-        """Stream the rows. Raises DataError, MissingExtra, UnknownName, or ConfigError where the hub cannot be reached."""
+        """Stream the rows.
+
+        Raises:
+            DataError: a file cannot be read.
+            ConfigError: the hub cannot be reached, or has no such data set.
+            MissingExtra: a library is not installed.
+            UnknownName: there is no such split.
+        """
         if self.is_local:
             return chain.from_iterable(read_rows(path, self._columns) for path in self.list_files())
         return self._read_hub()
@@ -103,11 +110,12 @@ class HubTable:
         except HTTPError as error:
             if error.code not in (401, 403, 404):
                 return  # the hub is there; `datasets` knows what to do
-            reason = f"the hub has no data set {self.name!r} that you may read (HTTP {error.code}); is it private, set HF_TOKEN"
+            reason = f"{self.name!r} is no data set of the hub that you may read (HTTP {error.code})"
         except (URLError, OSError, ValueError) as error:
+            cause = getattr(error, "reason", error)
             reason = (
-                f"{self.name!r} is no folder here, and {endpoint} cannot be reached ({getattr(error, 'reason', error)}). "
-                "Give dataset.name a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if it is in the cache"
+                f"{self.name!r} is no folder here, and {endpoint} cannot be reached ({cause}). Give dataset.name "
+                "a folder of Parquet, JSONL or CSV files, or set HF_HUB_OFFLINE=1 if the data set is in the cache"
             )
         raise ConfigError(f"dataset=huggingface: {reason}")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
@@ -19,7 +18,6 @@ from convrag_datasets.json_rows import JsonRow
 
 _RELEVANT = "relevant"
 _FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "content", "passages", _RELEVANT)
-_LONGEST_LABEL = 80  # characters; scores are broken down by labels, so that a text of its own for each turn is none
 
 
 class HuggingfaceDataset(Dataset):
@@ -27,8 +25,7 @@ class HuggingfaceDataset(Dataset):
 
     A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`, maybe `turn` and
     `answer`), or a question that stands alone (`question`, maybe `id` and `answer`). `relevant`, a list of passage ids,
-    are the qrels of its question. Other columns of turns are labels if they hold a short text, a number or a truth
-    value. A row of the corpus has `id`, `text`, and maybe `title` and `url`.
+    are the qrels of its question. A row of the corpus has `id`, `text`, and maybe `title` and `url`.
 
     A folder is read with pyarrow alone. A name of the hub needs `datasets`, which downloads it once.
 
@@ -37,6 +34,7 @@ class HuggingfaceDataset(Dataset):
         split: which split; the names of a folder's files tell theirs (data/test-00000-of-00001.parquet).
         subset: a configuration of the hub's data set, or a folder in the folder.
         columns: fields whose columns have other names, as {question: prompt, answer: response}.
+        labels: columns of turns that are labels, by which scores are broken down.
         corpus: the name, folder or file of the passages; without it there is no retrieval.
         corpus_subset: as `subset`, for the corpus.
         corpus_split: as `split`, for the corpus; by default all of it.
@@ -51,6 +49,7 @@ class HuggingfaceDataset(Dataset):
         split: str = "test",
         subset: str = "",
         columns: dict[str, str] | None = None,
+        labels: Sequence[str] = (),
         corpus: str = "",
         corpus_subset: str = "",
         corpus_split: str = "",
@@ -60,7 +59,10 @@ class HuggingfaceDataset(Dataset):
         if not name.strip():
             raise ConfigError("dataset.name is empty: give a name of the Hugging Face hub, or a folder")
         self._table = HubTable(name, split, subset, columns or {}, revision)
-        self._passages = HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}, revision) if corpus else None
+        self._passages = (
+            HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}, revision) if corpus else None
+        )
+        self._fields = {*_FIELDS, *labels}
         self._read = Lazy(self._read_rows)
 
     def check(self) -> Iterable[str]:
@@ -97,7 +99,7 @@ class HuggingfaceDataset(Dataset):
         next(make_passages(table.rows(), table.path))
 
     def _read_rows(self) -> tuple[tuple[Conversation, ...], dict[str, dict[str, int]]]:
-        rows = (_prepare_row(row, number) for number, row in enumerate(self._table.rows(), 1))
+        rows = (_prepare_row(row, number, self._fields) for number, row in enumerate(self._table.rows(), 1))
         conversations, grades = [], {}
         for conversation in make_conversations(rows, "default", self._table.path):
             turns = []
@@ -110,8 +112,8 @@ class HuggingfaceDataset(Dataset):
         return tuple(conversations), grades
 
 
-def _prepare_row(row: JsonRow, number: int) -> JsonRow:
-    """A row as files of conversations have it: with ids, and with no long texts or lists among the labels."""
+def _prepare_row(row: JsonRow, number: int, fields: Collection[str]) -> JsonRow:
+    """A row as files of conversations have it: with ids, and with these fields alone."""
     data = dict(row.data)
     for name in ("turns", "messages"):
         if name in data:
@@ -123,8 +125,7 @@ def _prepare_row(row: JsonRow, number: int) -> JsonRow:
     if "conversation_id" not in data:
         data["conversation_id"] = data.setdefault("id", number)
     data[_RELEVANT] = _read_relevant(row)
-    kept = {name: value for name, value in data.items() if name in _FIELDS or _is_label(value)}
-    return replace(row, data=kept)
+    return replace(row, data={name: value for name, value in data.items() if name in fields})
 
 
 def _read_relevant(row: JsonRow) -> list[str]:
@@ -139,7 +140,3 @@ def _zip_columns(value: Any) -> Any:
     if not isinstance(value, Mapping) or not value or not all(isinstance(each, list) for each in value.values()):
         return value
     return [dict(zip(value, fields, strict=True)) for fields in zip_longest(*value.values())]
-
-
-def _is_label(value: Any) -> bool:
-    return isinstance(value, bool | int | float) or (isinstance(value, str) and 0 < len(value) <= _LONGEST_LABEL)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from importlib.metadata import version
+from typing import Any, ClassVar
 
 from convrag import ConfigError, Conversation, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
@@ -16,15 +17,15 @@ _LONGEST_REASON = 200  # characters
 class IrDatasetsDataset(Dataset):
     """A data set of the library ir_datasets, by its id: beir/scifact/test, trec-cast/v1/2020, ...
 
-    Queries with the number of a topic (TREC CAsT) are the turns of a conversation; others stand alone. The library keeps
-    what it downloads in ~/.ir_datasets, or in the folder that IR_DATASETS_HOME names. Corpora can be very large. Source:
-    MacAvaney et al., Simplified Data Wrangling with ir_datasets, SIGIR 2021; https://ir-datasets.com.
+    Queries with the number of a topic (TREC CAsT) are the turns of a conversation; others stand alone. The library
+    keeps what it downloads in ~/.ir_datasets, or in the folder that IR_DATASETS_HOME names. Corpora can be very large.
+    Source: MacAvaney et al., Simplified Data Wrangling with ir_datasets, SIGIR 2021; https://ir-datasets.com.
 
     Args:
         id: of the data set.
     """
 
-    requires = {"ir_datasets": "convrag[ir_datasets]"}
+    requires: ClassVar = {"ir_datasets": "convrag[ir_datasets]"}
     env_vars = ("IR_DATASETS_HOME",)
 
     def __init__(self, *, id: str) -> None:
@@ -61,7 +62,7 @@ class IrDatasetsDataset(Dataset):
         if dataset.has_docs() and (published := dataset.docs_metadata()):
             import ir_datasets
 
-            return digest(["ir_datasets", ir_datasets.docs_parent_id(self.id), dict(published), ir_datasets.__version__])
+            return digest(["ir_datasets", ir_datasets.docs_parent_id(self.id), dict(published), version("ir_datasets")])
         return super().corpus_fingerprint(domain)
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:

@@ -48,7 +48,7 @@ class JsonRow:
         raise self.error(f"there is no {' or '.join(repr(self.columns.get(name, name)) for name in names)}")
 
     def require_id(self, *names: str) -> str:
-        """The id in the first of these fields that is there: a string, or an integer, as tables have. Raises DataError."""
+        """The id in the first of these fields that is there: a string or an integer. Raises DataError."""
         name = next((name for name in names if name in self.data), "")
         value = self.data.get(name)
         if isinstance(value, int) and not isinstance(value, bool):

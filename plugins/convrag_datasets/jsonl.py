@@ -20,9 +20,9 @@ class JsonlDataset(Dataset):
 
     Each file is JSONL, a JSON array, CSV or TSV with a heading, or Parquet; its suffix says which. A row of
     `conversations` is {"id": "c1", "turns": [{"question": "...", "answer": "..."}]}, or {"id": "c1", "messages":
-    [{"role": "user", "content": "..."}]}; in tables a row is a turn (conversation_id, question, maybe turn, answer) or a
-    message (conversation_id, role, content). A turn's id is "c1<::>1" unless it has its own, and any other key of a turn
-    is a label. A row of `queries` is {"_id": "c1<::>1", "text": "..."}. A row of `corpus` is {"_id": "p1", "text":
+    [{"role": "user", "content": "..."}]}; in tables a row is a turn (conversation_id, question, maybe turn, answer) or
+    a message (conversation_id, role, content). A turn's id is "c1<::>1" unless it has its own, and any other key of a
+    turn is a label. A row of `queries` is {"_id": "c1<::>1", "text": "..."}. A row of `corpus` is {"_id": "p1", "text":
     "...", "title": "...", "url": "..."}. Files but Parquet may be packed as .gz or .zip.
 
     Args:

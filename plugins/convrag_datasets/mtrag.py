@@ -32,9 +32,7 @@ class MtragDataset(Dataset):
         part: human (mtrag-human/), un (mtragun-human/) or synthetic (mtrag-synthetic/).
     """
 
-    def __init__(
-        self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human"
-    ) -> None:
+    def __init__(self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human") -> None:
         self._files = MtragFiles(path, part)
         self._wanted = domain
         self._conversations = Lazy(self._read_conversations)

@@ -31,9 +31,7 @@ _LAYOUTS: dict[Part, _Layout] = {
         "retrieval_tasks/{domain}/{domain}_questions.jsonl",
     ),
     "un": _Layout(["mtragun-human"], [_REFERENCE], "retrieval_tasks/qrels/{domain}.tsv", ""),
-    "synthetic": _Layout(
-        ["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""
-    ),
+    "synthetic": _Layout(["mtrag-synthetic", "synthetic"], ["generation_tasks/synthetic.jsonl", _REFERENCE], "", ""),
 }
 
 
@@ -105,7 +103,9 @@ class MtragFiles:
             if not path.name.startswith(".")
         }
         if not names:
-            raise DataError("this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path", path=self.path)
+            raise DataError(
+                "this is no clone of MTRAG: it holds no corpora/passage_level/*; set dataset.path", path=self.path
+            )
         return sorted(names)
 
     def _corpus_paths(self, domain: str) -> list[Path]:

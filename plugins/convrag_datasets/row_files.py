@@ -40,7 +40,7 @@ def read_rows(path: Path, columns: Columns | None = None) -> Iterator[JsonRow]:
 
 
 def rename_fields(row: JsonRow, columns: Columns) -> JsonRow:
-    """The row with the fields' names in place of those of the columns; a column whose name a field takes is left out."""
+    """The row with fields in place of the columns that they are from; other columns of these names are left out."""
     taken = {*columns, *columns.values()}
     kept = {name: value for name, value in row.data.items() if name not in taken}
     named = {field: row.data[column] for field, column in columns.items() if column in row.data}
