@@ -97,7 +97,7 @@ class HubTable:
         try:
             return datasets.load_dataset(self.name, self._subset or None, **given)
         except Exception as error:  # it raises what each of its parts raises; all of them concern this name
-            reason = " ".join(str(error).split())[:300]
+            reason = " ".join(str(error.__cause__ or error).split())[:300]
             raise ConfigError(f"dataset=huggingface: {self.name!r} cannot be loaded: {reason}") from error
 
     def _check_hub(self) -> None:
