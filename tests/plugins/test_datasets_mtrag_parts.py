@@ -48,7 +48,7 @@ def clone(tmp_path: Path) -> Path:
         text = f"query-id\tcorpus-id\tscore\n{turn}\t{domain}-p1\t1\n"
         (un / "retrieval_tasks" / "qrels" / f"{domain}.tsv").write_text(text)
     tasks = [
-        make_task("a", 3, "clapnq", answerability=["ANSWERABLE"], **{"question_type": ["Factoid"]}),
+        make_task("a", 3, "clapnq", answerability=["ANSWERABLE"], question_type=["Factoid"]),
         make_task("b", 1, "ibmcloud", Answerability="UNDERSPECIFIED"),
         make_task("u", 2, "clapnq", contexts=[]),
         make_task("x", 2, "banking"),

@@ -27,8 +27,7 @@ def write(path: Path, text: str) -> Path:
 
 def parquet(path: Path, rows: list[dict[str, Any]]) -> Path:
     pyarrow = pytest.importorskip("pyarrow")
-    import pyarrow.parquet
-
+    pytest.importorskip("pyarrow.parquet")
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
     return path
 
