@@ -1,6 +1,7 @@
 """Functions and classes that many plugins need.
 
 * `prompts`: prompt templates in Jinja.
+* `profiles`: personal statements of the user in a prompt.
 * `llm_rewriter`: the base of rewriters that ask an LLM once.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
@@ -11,9 +12,9 @@
 * `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
+* `document_passages`: passages cut from a document, with their place in it.
 * `corpus`: the passages of a domain on disk.
 * `jsonl`: users' JSONL files, line by line.
-* `json_arrays`: users' JSON objects, one a line or the items of an array.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
 * `lazy`: values that are made at the first call.
 * `parallel`: calls a function for many items in parallel.

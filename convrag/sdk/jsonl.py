@@ -26,25 +26,15 @@ _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth val
 
 
 class Line(NamedTuple):
-    """A line of a file that is not blank, with its number (from 1).
-
-    An item of a JSON array is a line too (see `convrag.sdk.json_arrays`): `item` is its number, from 1, and `number`
-    the line that it begins in.
-    """
+    """A line of a file that is not blank, with its number (from 1)."""
 
     path: Path
     number: int
     text: str
-    item: int = 0
-
-    @property
-    def prefix(self) -> str:
-        """Return "item 3: " for the third item of an array, and nothing for a line."""
-        return f"item {self.item}: " if self.item else ""
 
     def error(self, message: str) -> DataError:
-        """Make a DataError that names this line, and the item if it is one of an array."""
-        return DataError(f"{self.prefix}{message}", path=self.path, line=self.number)
+        """Make a DataError that names this line."""
+        return DataError(message, path=self.path, line=self.number)
 
     def json(self) -> dict[str, Any]:
         """Parse the line as a JSON object. Raises DataError."""
@@ -122,7 +112,10 @@ def data_suffix(path: Path) -> str:
 
 @contextmanager
 def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading; .zip and .gz files are unpacked. It raises what `UNREADABLE` names, and DataError."""
+    """Open a file for reading; .zip and .gz files are unpacked.
+
+    Raises DataError for an archive of several files, and one of UNREADABLE for what cannot be opened or unpacked.
+    """
     kind = path.suffix.lower()
     if kind == ".zip":
         with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:

@@ -7,17 +7,16 @@ from functools import cache
 from pathlib import Path
 
 from convrag import DataError, Passage
-from convrag.sdk import json_arrays
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash
-from convrag_datasets import json_rows, row_files, tables
+from convrag_datasets import json_rows, json_stream, row_files, tables
 from convrag_datasets.json_rows import JsonRow, UniqueIds
 from convrag_datasets.row_files import Columns, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
 _CODE = [Path(__file__)] + [
-    Path(str(module.__file__)) for module in (json_rows, row_files, tables, user_files, json_arrays)
+    Path(str(module.__file__)) for module in (json_rows, json_stream, row_files, tables, user_files)
 ]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from convrag import DataError
-from convrag.sdk.json_arrays import read_objects
-from convrag.sdk.jsonl import json_type
+from convrag.sdk.jsonl import json_type, read_lines
+from convrag_datasets.json_stream import is_json_list, read_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +115,12 @@ class UniqueIds:
 
 def read_json_rows(path: Path) -> Iterator[JsonRow]:
     """Stream the JSON objects of a file, one a line or the items of one array. Raises DataError."""
-    for line in read_objects(path):
-        yield JsonRow(line.json(), line.path, line.number, line.prefix)
+    if not is_json_list(path):
+        for line in read_lines(path):
+            yield JsonRow(line.json(), path, line.number)
+        return
+    for number, (_, value, first_line) in enumerate(read_values(path, 1), 1):
+        row = JsonRow(value, path, first_line, f"item {number}: ")
+        if not isinstance(value, dict):
+            raise row.error(f"this must be a JSON object, not {json_type(value)}")
+        yield row

@@ -87,7 +87,8 @@ def format_contexts(hits: Sequence[Hit]) -> list[dict[str, Any]]:
 def list_messages(place: DatasetTurn) -> list[dict[str, str]]:
     """The conversation up to the question, with the data set's answers, as MTRAG's tasks have it."""
     messages: list[dict[str, str]] = []
-    for turn in place.conversation.turns[: place.number - 1]:
+    said = (*place.conversation.history, *place.conversation.turns)
+    for turn in said[: place.number - 1]:
         messages += [{"speaker": "user", "text": turn.question}, {"speaker": "agent", "text": turn.answer}]
     return [*messages, {"speaker": "user", "text": place.turn.question}]
 

@@ -492,5 +492,13 @@ def test_options_are_registered():
         ("dataset", "sample", "SampleDataset"),
         ("dataset", "jsonl", "JsonlDataset"),
         ("dataset", "mtrag", "MtragDataset"),
+        ("dataset", "cast", "CastDataset"),
+        ("dataset", "chatrag", "ChatragDataset"),
+        ("dataset", "coral", "CoralDataset"),
+        ("dataset", "doc2dial", "Doc2dialDataset"),
+        ("dataset", "ikat", "IkatDataset"),
+        ("dataset", "multidoc2dial", "Multidoc2dialDataset"),
+        ("dataset", "qrecc", "QreccDataset"),
+        ("dataset", "topiocqa", "TopiocqaDataset"),
     ]
     assert "convrag_datasets" in sys.modules
