@@ -17,7 +17,8 @@ from zipfile import BadZipFile, ZipFile
 from convrag.api.errors import DataError
 from convrag.store.strict_json import parse_json
 
-# zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
+# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for
+# an unknown compression
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")

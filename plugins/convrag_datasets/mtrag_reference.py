@@ -69,7 +69,9 @@ def _read_passages(row: JsonRow) -> Iterator[Passage]:
 def _read_labels(row: JsonRow) -> dict[str, Any]:
     """Labels by convrag's names: a string, or a list of strings where there are several."""
     labels: dict[str, Any] = {}
-    for label, name in _LABELS.items():
+    given = {name.casefold().replace("_", " "): name for name in row.data}  # MTRAG-UN writes "answerability"
+    for label, published in _LABELS.items():
+        name = given.get(published.casefold(), published)
         value = row.data.get(name)
         values = [value] if isinstance(value, str) else value or []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
