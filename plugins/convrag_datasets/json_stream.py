@@ -22,6 +22,7 @@ Keys = tuple[str | int, ...]
 """How to get to a value: the key in each object, the position (from 0) in each list."""
 
 _BLOCK = 1 << 16
+_LONGEST = 1 << 28  # characters of a value; a quotation mark that is missing would have the rest of the file read
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NEAR = 16  # characters: an error so close to the end of what was read may be of a value that is not all there yet
@@ -137,6 +138,8 @@ class _Reader:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _NEAR
+                if len(self._text) - self._position > _LONGEST:
+                    raise self._error(f"a value of over {_LONGEST} characters: is a quotation mark missing?") from error
                 if not cut or not self._fill():
                     self._advance(min(error.pos, len(self._text)))
                     raise self._error(f"this is not JSON: {error.msg}") from error
