@@ -61,10 +61,8 @@ def is_json_list(path: Path) -> bool:
     check_is_file(path)
     try:
         with open_unpacked(path) as file:
-            start = b" "
-            while start and not start.strip():
-                start = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf")
-            return start.lstrip().startswith(b"[")
+            blocks = iter(lambda: file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf"), b"")
+            return next(filter(bytes.strip, blocks), b"").lstrip().startswith(b"[")
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
 
