@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError
-from convrag_datasets.jsonl import JsonlDataset
 from convrag_datasets.json_rows import read_json_rows
+from convrag_datasets.jsonl import JsonlDataset
 
 ROWS = [{"id": str(n), "text": 'a"]}[{\\,' * (n % 4) + "ü\n", "deep": [{"x": [1, 2]}, "]"]} for n in range(3000)]
 
