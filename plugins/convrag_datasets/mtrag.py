@@ -22,9 +22,9 @@ class MtragDataset(Dataset):
     """The MTRAG benchmarks, from a clone of github.com/IBM/mt-rag-benchmark.
 
     Conversations, reference answers and relevant passages come from the part's generation tasks; a clone whose human
-    part lacks them gives the questions alone. All turns are asked, those with qrels are scored: of MTRAG-UN, the
-    benchmark of SemEval-2026 task 8, one turn of each conversation. The synthetic part has no qrels. Sources: Katsis et
-    al., MTRAG, TACL 2025; Rosenthal et al., MTRAG-UN, 2026.
+    part lacks them gives the questions alone. All turns are asked, those with qrels are scored. Of MTRAG-UN, the
+    benchmark of SemEval-2026 task 8, one turn of each conversation is asked, and what was said before it is given. The
+    synthetic part has no qrels. Sources: Katsis et al., MTRAG, TACL 2025; Rosenthal et al., MTRAG-UN, 2026.
 
     Args:
         path: the folder of the clone, with corpora/ and the folder of the part in it.
@@ -95,7 +95,8 @@ class MtragDataset(Dataset):
     def _read_conversations(self) -> tuple[Conversation, ...]:
         files = [(path, domain) for domain in self.domains() if (path := self._files.questions(domain))]
         if self._files.reference.is_file() or not files:
-            return read_reference(self._files.reference, self._files.domains(), self.domains())
+            given = self._files.part == "un"
+            return read_reference(self._files.reference, self._files.domains(), self.domains(), give_history=given)
         return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
 
     def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:

@@ -166,9 +166,9 @@ class ExportTask(Task):
 
         records = inputs.answered
         if self.samples == "conversations" and self.format == "ragas":
-            return export_samples.format_ragas_conversations(records)
+            return export_samples.format_ragas_conversations(records, inputs.histories)
         if self.samples == "conversations":
-            return export_samples.format_deepeval_conversations(records, self.contexts)
+            return export_samples.format_deepeval_conversations(records, inputs.histories, self.contexts)
         make = export_samples.format_ragas_turns if self.format == "ragas" else export_samples.format_deepeval_turns
         return make(records, inputs.find_references(records), self.contexts, self.queries)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, DataError, Dataset, Passage, TurnRecord
+from convrag import ConfigError, DataError, Dataset, Passage, Turn, TurnRecord
 from convrag_tasks.dataset_turns import DatasetTurn, read_dataset_turns
 from convrag_tasks.run_records import read_run_records
 
@@ -75,6 +75,15 @@ class ExportInputs:
                 path=self.folder,
             )
         return self.all_turns
+
+    @property
+    def histories(self) -> Mapping[str, Sequence[Turn]]:
+        """Conversation id -> the turns that the data set gives before the first that is asked."""
+        return {
+            place.conversation.id: place.conversation.history
+            for place in self.all_turns.values()
+            if place.conversation.history
+        }
 
     def find_references(self, records: Sequence[TurnRecord]) -> Mapping[str, list[Passage]]:
         """The relevant passages of turns, by turn id: those of the data set's turns, else those of its qrels.

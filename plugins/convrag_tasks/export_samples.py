@@ -7,14 +7,16 @@ conversational_test_case.py of deepeval 4.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal
 
-from convrag import Passage, TurnRecord
+from convrag import Passage, Turn, TurnRecord
 from convrag.store.strict_json import format_json
 
 Queries = Literal["rewritten", "asked"]
 Contexts = Literal["evidence", "hits"]
 References = Mapping[str, Sequence[Passage]]
+Histories = Mapping[str, Sequence[Turn]]
 
 
 def format_ragas_turns(
@@ -44,13 +46,20 @@ def format_ragas_turns(
         yield format_json({name: value for name, value in sample.items() if value != ""})
 
 
-def format_ragas_conversations(records: Sequence[TurnRecord]) -> Iterator[str]:
-    """A MultiTurnSample a line, as `EvaluationDataset.from_jsonl` reads it: the messages of a conversation."""
+def format_ragas_conversations(records: Sequence[TurnRecord], histories: Histories) -> Iterator[str]:
+    """A MultiTurnSample a line, as `EvaluationDataset.from_jsonl` reads it: the messages of a conversation.
+
+    Args:
+        records: turns that did not fail.
+        histories: conversation id -> the turns before the first that was asked.
+    """
     for turns in group_by_conversation(records):
+        given = [(turn.question, turn.answer) for turn in histories.get(turns[0].conversation_id, ())]
+        exchanges = [*given, *((record.original_query, record.answer.text) for record in turns)]
         messages = [
             {"content": text, "type": speaker}
-            for record in turns
-            for speaker, text in (("human", record.original_query), ("ai", record.answer.text))
+            for exchange in exchanges
+            for speaker, text in zip(("human", "ai"), exchange, strict=True)
         ]
         yield format_json({"user_input": messages})
 
@@ -72,12 +81,17 @@ def format_deepeval_turns(
     )
 
 
-def format_deepeval_conversations(records: Sequence[TurnRecord], contexts: Contexts) -> Iterator[str]:
+def format_deepeval_conversations(
+    records: Sequence[TurnRecord], histories: Histories, contexts: Contexts
+) -> Iterator[str]:
     """A JSON array of objects with the parameters of `ConversationalTestCase`, an object a line."""
     yield from _format_array(
         {
             "name": turns[0].conversation_id,
-            "turns": [each for record in turns for each in _make_turns(record, contexts)],
+            "turns": [
+                *chain.from_iterable(map(_make_given_turns, histories.get(turns[0].conversation_id, ()))),
+                *chain.from_iterable(_make_turns(record, contexts) for record in turns),
+            ],
         }
         for turns in group_by_conversation(records)
     )
@@ -101,6 +115,11 @@ def group_by_conversation(records: Sequence[TurnRecord]) -> list[list[TurnRecord
     for record in records:
         groups.setdefault((record.domain, record.conversation_id), []).append(record)
     return [sorted(turns, key=lambda record: record.number) for turns in groups.values()]
+
+
+def _make_given_turns(turn: Turn) -> Iterator[dict[str, Any]]:
+    yield {"role": "user", "content": turn.question}
+    yield {"role": "assistant", "content": turn.answer}
 
 
 def _make_turns(record: TurnRecord, contexts: Contexts) -> Iterator[dict[str, Any]]:

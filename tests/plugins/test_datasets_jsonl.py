@@ -491,6 +491,9 @@ def test_options_are_registered():
     assert found == [
         ("dataset", "sample", "SampleDataset"),
         ("dataset", "jsonl", "JsonlDataset"),
+        ("dataset", "beir", "BeirDataset"),
+        ("dataset", "huggingface", "HuggingfaceDataset"),
+        ("dataset", "ir_datasets", "IrDatasetsDataset"),
         ("dataset", "mtrag", "MtragDataset"),
         ("dataset", "cast", "CastDataset"),
         ("dataset", "chatrag", "ChatragDataset"),

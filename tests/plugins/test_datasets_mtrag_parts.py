@@ -74,16 +74,17 @@ def test_mtrag_un(clone: Path) -> None:
     dataset = MtragDataset(path=clone, part="un")
     assert list(dataset.check()) == []
     assert dataset.domains() == ["clapnq", "cloud"]
-    assert [(each.id, each.domain, len(each.turns)) for each in dataset.conversations()] == [
-        ("a", "clapnq", 3),
-        ("b", "cloud", 1),
-        ("u", "clapnq", 2),
+    assert [(each.id, each.domain, len(each.history), len(each.turns)) for each in dataset.conversations()] == [
+        ("a", "clapnq", 2, 1),
+        ("b", "cloud", 0, 1),
+        ("u", "clapnq", 1, 1),
     ]
     assert dataset.qrels() == {"a<::>3": {"clapnq-p1": 1}, "b<::>1": {"cloud-p1": 1}}
-    first = next(dataset.conversations()).turns
-    assert first[2].labels == {"answerability": "ANSWERABLE", "question_type": "Factoid"}
-    assert (first[0].question, first[0].answer, first[0].labels) == ("a 1?", "a 1.", {})
-    assert [passage.id for passage in first[2].passages] == ["clapnq-p1"]
+    first = next(dataset.conversations())
+    (asked,) = first.turns
+    assert (asked.id, asked.labels) == ("a<::>3", {"answerability": "ANSWERABLE", "question_type": "Factoid"})
+    assert [(turn.question, turn.answer) for turn in first.history] == [("a 1?", "a 1."), ("a 2?", "a 2.")]
+    assert [passage.id for passage in asked.passages] == ["clapnq-p1"]
     assert dataset.note() == ""
     (cloud,) = MtragDataset(path=clone, part="un", domain="cloud").conversations()
     assert cloud.turns[0].labels == {"answerability": "UNDERSPECIFIED"}

@@ -15,7 +15,7 @@ from omegaconf import DictConfig
 
 from convrag.api.errors import ConfigError, DataError, MissingExtra
 from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Turn
 from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.turn.wiring import Wiring
@@ -23,6 +23,7 @@ from convrag_datasets.beir import BeirDataset
 from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_tasks.export import ExportTask
 from convrag_tasks.export_csv import format_csv_lines
+from convrag_tasks.export_samples import format_deepeval_conversations, format_ragas_conversations
 
 CONVERSATION = {
     "id": "c",
@@ -130,6 +131,16 @@ def test_ragas_conversations(export: Callable[..., Path]) -> None:
             {"content": "Sky,\nsea.", "type": "ai"},
         ]
     }
+
+
+def test_given_history_stands_before_the_turns_that_were_asked() -> None:
+    records = [make_record(3, "And green?", "What is green?", "Grass.")]
+    histories = {"c": (Turn("c<::>1", "Red?", "A rose."), Turn("c<::>2", "Blue?"))}
+    (sample,) = format_ragas_conversations(records, histories)
+    texts = ["Red?", "A rose.", "Blue?", "", "And green?", "Grass."]
+    assert [message["content"] for message in json.loads(sample)["user_input"]] == texts
+    (case,) = json.loads("".join(format_deepeval_conversations(records, histories, "evidence")))
+    assert [turn["content"] for turn in case["turns"]] == texts
 
 
 def test_deepeval(export: Callable[..., Path]) -> None:
