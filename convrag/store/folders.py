@@ -38,7 +38,7 @@ class BuiltFolders:
         self._holds = FolderHolds()
 
     def get(self, kind: str, key: str, build: Callable[[Path], None], series: str) -> Path:
-        """Return a folder, built by `build` where it is missing or damaged, and held from now on. See `Store.folder`."""
+        """Return a folder, built where it is missing or damaged, and held from now on; see `Store.folder`."""
         folder = self._path / kind / key
         self._get_whole(kind, folder, build)
         while not self._holds.hold(folder):
@@ -54,7 +54,7 @@ class BuiltFolders:
 
     @contextmanager
     def reading(self, folder: Path) -> Iterator[bool]:
-        """Hold an earlier folder of this store in a block, to take over what is in it; False if it is gone or damaged."""
+        """Hold an earlier folder in a block, to take over what is in it; False where it is gone or damaged."""
         with hold_briefly(folder) as is_there:
             yield is_there and not find_damage(folder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +73,7 @@ def reading_earlier(store: Store, kind: str, family: str, newest: Path | None) -
     The newest of the series comes first, since it has the most in common with the new one.
     """
 
-    def find() -> Iterator[Path]:
+    def find() -> Generator[Path, None, None]:
         folders = [path for path in sorted((store.path / kind).glob(f"{family}-*")) if not path.suffix]
         for folder in sorted(folders, key=lambda path: path != newest):
             with store.folders.reading(folder) as is_sound:

@@ -1,4 +1,4 @@
-"""The words of passages as numbers, kept in an index so that they are not found again where passages stay as they are."""
+"""The words of passages as numbers, which an index keeps for the next one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the vectors of a domain's passages: earlier builds give what they have, and the rest is embedded in batches."""
+"""Builds the vectors of a domain's passages: earlier builds give what they have, the rest is embedded in batches."""
 
 from __future__ import annotations
 
