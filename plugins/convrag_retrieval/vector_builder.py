@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from convrag import Embedder, Store
 from convrag.sdk.corpus import Corpus
-from convrag.sdk.progress import track
+from convrag.sdk.progress import count_parts
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.row_journal import RowJournal, Rows
 from convrag_retrieval.vectors import BLOCK, FILE
@@ -93,13 +92,15 @@ class VectorBuilder:
         distinct = positions[np.sort(firsts)].tolist()
         if not distinct:
             return
-        counted = track(distinct, f"Embedding {self._corpus.domain}", total=len(distinct))
-        for batch in _batches(counted, self._batch_size):
-            texts = [passage.content for passage in self._corpus.get_by_position(batch)]
-            known = Rows(self._texts.hashes[batch], _embed_uncached(self._embedder, texts))
-            if self._family:
-                journal.append(known)
-            self._fill(known)
+        with count_parts(f"Embedding {self._corpus.domain}", total=len(distinct)) as advance:
+            for start in range(0, len(distinct), self._batch_size):
+                batch = distinct[start : start + self._batch_size]
+                texts = [passage.content for passage in self._corpus.get_by_position(batch)]
+                known = Rows(self._texts.hashes[batch], _embed_uncached(self._embedder, texts))
+                if self._family:
+                    journal.append(known)
+                self._fill(known)
+                advance(len(batch))
 
     def _fill(self, known: Rows) -> NDArray[np.int64]:
         """Write known vectors to all positions that have their texts, and return these."""
@@ -117,12 +118,6 @@ class VectorBuilder:
             return 0
         with self._store.folders.reading(self._newest) as is_sound:
             return self._texts.count_absent(load_texts(self._newest)) if is_sound else 0
-
-
-def _batches(items: Iterable[int], size: int) -> Iterator[list[int]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def _embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
