@@ -52,7 +52,13 @@ def identify_backend(backend: Backend) -> str:
 
 
 def load_model(
-    model_class: Callable[..., Any], source: str, revision: str | None, backend: Backend, store: Store | None, key: str
+    model_class: Callable[..., Any],
+    source: str,
+    revision: str | None,
+    backend: Backend,
+    store: Store | None,
+    key: str,
+    **options: Any,
 ) -> Any:
     """Load a model with one of the faster backends, on the CPU; it is exported where the store does not have it.
 
@@ -63,6 +69,7 @@ def load_model(
         backend: other than torch.
         store: keeps the exported model; without one it is exported each time.
         key: a hash of the model's files.
+        options: further ones of `model_class`, for the exported model.
     """
 
     def export(folder: Path) -> None:
@@ -71,9 +78,9 @@ def load_model(
     if store is None:
         with TemporaryDirectory(prefix="convrag-") as name:
             export(Path(name))
-            return _load(model_class, Path(name), backend)
+            return _load(model_class, Path(name), backend, options)
     exported = digest([model_class.__name__, key, identify_backend(backend), hash_modules(__name__)])
-    return _load(model_class, store.folder("models", exported, export), backend)
+    return _load(model_class, store.folder("models", exported, export), backend, options)
 
 
 def _export(model_class: Callable[..., Any], source: str, revision: str | None, backend: Backend, folder: Path) -> None:
@@ -91,12 +98,12 @@ def _export(model_class: Callable[..., Any], source: str, revision: str | None, 
             export_dynamic_quantized_onnx_model(model, _find_rounding(), str(folder))
 
 
-def _load(model_class: Callable[..., Any], folder: Path, backend: Backend) -> Any:
-    options = _options(backend)
+def _load(model_class: Callable[..., Any], folder: Path, backend: Backend, options: Mapping[str, Any]) -> Any:
+    chosen = _options(backend)
     if backend == "onnx_int8":
-        options["file_name"] = f"model_qint8_{_find_rounding()}.onnx"
+        chosen["file_name"] = f"model_qint8_{_find_rounding()}.onnx"
     with _quiet():
-        return model_class(str(folder), backend=name_library(backend), device="cpu", model_kwargs=options)
+        return model_class(str(folder), backend=name_library(backend), device="cpu", model_kwargs=chosen, **options)
 
 
 def _options(backend: Backend) -> dict[str, Any]:

@@ -80,9 +80,7 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = self._load_with_backend(CrossEncoder, source)
-        if self.max_length is not None:
-            loaded.max_length = self.max_length
+        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from convrag import ConfigError, ConvragError, MissingExtra, Ranker, Stage, Store
 from convrag.registry.extras import missing_extra
@@ -119,14 +119,14 @@ class BackendStage(LocalModelStage[M]):
     def _find_missing_extra(self) -> MissingExtra | None:
         return missing_extra(REQUIRED.get(name_library(self.backend), {}), f"backend={self.backend}")
 
-    def _load_with_backend(self, model_class: Callable[..., M], source: str) -> M:
-        """Load the model with its backend; `model_class` is a class of sentence-transformers."""
+    def _load_with_backend(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
+        """Load the model with its backend; `model_class` is a class of sentence-transformers, which gets `options`."""
         if self.backend == "torch":
-            return model_class(source, revision=self.revision, device=find_device(self.device))
+            return model_class(source, revision=self.revision, device=find_device(self.device), **options)
         if extra := self._find_missing_extra():
             raise extra
         key = super().content_hash()
-        loaded: M = load_model(model_class, source, self.revision, self.backend, self.store, key)
+        loaded: M = load_model(model_class, source, self.revision, self.backend, self.store, key, **options)
         return loaded
 
 
