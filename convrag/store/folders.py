@@ -49,8 +49,8 @@ class BuiltFolders:
 
     def find_newest(self, kind: str, series: str) -> Path | None:
         """Find the folder of a series that was used last; None where there is none."""
-        newest = self._read_series(kind).get(series, [""])[0]
-        return self._path / kind / newest if newest else None
+        keys = self._read_series(kind).get(series)
+        return self._path / kind / keys[0] if keys else None
 
     @contextmanager
     def reading(self, folder: Path) -> Iterator[bool]:
@@ -74,7 +74,7 @@ class BuiltFolders:
         with self._lock([f"{kind}.series"]):
             all_series = self._read_series(kind)
             known = all_series.get(series, [])
-            used = {keys[0] for name, keys in all_series.items() if name != series}
+            used = {key for name, keys in all_series.items() if name != series for key in keys[:1]}
             others = [old for old in known if old != key and old not in used]
             left = [old for old in others if not try_removing(self._path / kind / old)]
             if known != [key, *left]:
@@ -86,12 +86,17 @@ class BuiltFolders:
         """Series -> the keys of its folders, the newest first. What cannot be read is forgotten: nothing is removed."""
         try:
             found = json.loads(self._series_file(kind).read_text(encoding="utf-8"))
-            return {name: [Path(key).name for key in keys] for name, keys in found.items() if keys}
+            return {name: [key for key in keys if _is_name(key)] for name, keys in found.items()}
         except (OSError, ValueError, AttributeError, TypeError):
             return {}
 
     def _series_file(self, kind: str) -> Path:
         return self._path / f"{kind}.series.json"
+
+
+def _is_name(key: str) -> bool:
+    """Whether a key is the plain name of a folder, which leads nowhere else."""
+    return Path(key).name == key and bool(key.strip("."))
 
 
 def _build(folder: Path, build: Callable[[Path], None], damage: str) -> None:

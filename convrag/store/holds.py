@@ -25,7 +25,7 @@ class FolderHolds:
     def __init__(self) -> None:
         self._files: dict[Path, int] = {}
         self._guard = threading.Lock()
-        self.release = weakref.finalize(self, _close_all, self._files)
+        weakref.finalize(self, _close_all, self._files)
 
     def hold(self, folder: Path) -> bool:
         """Hold a folder; False where it is not there any more, because another process has just removed it."""
@@ -47,6 +47,12 @@ class FolderHolds:
                 os.close(before)
             self._files[folder] = file
             return True
+
+
+    def release(self) -> None:
+        """Let go of all folders."""
+        with self._guard:
+            _close_all(self._files)
 
 
 @contextmanager
