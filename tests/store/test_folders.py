@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -33,8 +32,7 @@ def command(path: Path, key: str, series: str) -> list[str]:
     store = Store(path)
     folder = store.folder("indexes", key, lambda folder: folder.joinpath("rows").write_text(key), series=series)
     assert (folder / "rows").read_text() == key
-    del store, folder
-    gc.collect()
+    store.folders._holds.release()
     return kept(path)
 
 
@@ -72,8 +70,7 @@ def test_what_this_process_uses_stays_until_the_next_command(tmp_path: Path) -> 
     store.folder("indexes", "two", lambda folder: folder.joinpath("rows").write_text("two"), series="s")
     assert (first / "rows").read_text() == "1"
     assert command(tmp_path, "two", "s") == ["one", "two"]
-    del store
-    gc.collect()
+    store.folders._holds.release()
     assert command(tmp_path, "two", "s") == ["two"]
 
 
@@ -90,8 +87,7 @@ def test_a_forked_child_holds_what_its_parent_held(tmp_path: Path) -> None:
     store.folder("indexes", "one", lambda folder: folder.joinpath("rows").write_text("1"), series="s")
     reading, writing = os.pipe()
     child = run_in_child(lambda: (os.close(writing), os.read(reading, 1)))
-    del store
-    gc.collect()
+    store.folders._holds.release()
     assert command(tmp_path, "two", "s") == ["one", "two"]
     os.close(writing)
     os.close(reading)
