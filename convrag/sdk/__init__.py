@@ -7,10 +7,13 @@
 * `sentences`: the sentences of English texts.
 * `clauses`: shortens sentences by whole clauses.
 * `citations`: finds and checks the citations of an answer.
+* `sources`: the numbered passages of an answer, and what people know them by.
+* `transcript`: a conversation as Markdown.
 * `fusion`: reciprocal rank fusion.
 * `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
+* `document_passages`: passages cut from a document, with their place in it.
 * `corpus`: the passages of a domain on disk.
 * `jsonl`: users' JSONL files, line by line.
 * `utterances`: texts whose lines have MTRAG's prefix of the user's utterances.
