@@ -27,8 +27,8 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
         batch_size: texts that are scored at once: more is faster, and needs more memory.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and those of one are used on the others.
-        backend: what computes: "torch", or, on a CPU and up to some times as fast, "onnx" and "openvino", which give
-            the same scores to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/data.md).
+        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
+            the same scores to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
         store: keeps a model that was exported for a backend.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.

@@ -80,7 +80,8 @@ def describe_index(corpus: Corpus, counts: BuildCounts | None, done: str) -> str
         done: what was done with new passages ("embedded").
     """
     if counts is None:
-        return f"{corpus.domain}: {len(corpus):,} passages are in the index already"
+        is_one = len(corpus) == 1
+        return f"{corpus.domain}: {len(corpus):,} {'passage is' if is_one else 'passages are'} in the index already"
     sentence = counts.describe(corpus.domain, done)
     log.info("Index built of %s", sentence)
     return sentence

@@ -63,7 +63,8 @@ class BuildCounts:
         parts = [f"{self.kept:,} kept"] if self.kept else []
         parts += [f"{self.new:,} {done}"] if self.new or not self.kept else []
         parts += [f"{self.removed:,} removed"] if self.removed else []
-        return f"{domain}: {self.kept + self.new:,} passages: {', '.join(parts)}"
+        total = self.kept + self.new
+        return f"{domain}: {total:,} passage{'' if total == 1 else 's'}: {', '.join(parts)}"
 
 
 @contextmanager
