@@ -48,7 +48,6 @@ class FolderHolds:
             self._files[folder] = file
             return True
 
-
     def release(self) -> None:
         """Let go of all folders."""
         with self._guard:
