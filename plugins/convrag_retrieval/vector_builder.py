@@ -13,13 +13,16 @@ from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import count_parts
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.row_journal import RowJournal, Rows
-from convrag_retrieval.vectors import BLOCK, FILE
+from convrag_retrieval.vectors import FILE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 JOURNALS = "embedded"
 """The folder of the store with the rows of builds that were interrupted."""
+
+_BLOCK = 1 << 12
+"""Rows that are taken over at once."""
 
 
 class VectorBuilder:
@@ -79,8 +82,8 @@ class VectorBuilder:
         with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
             for folder in folders:
                 hashes, rows = load_texts(folder), np.load(folder / FILE, mmap_mode="r")
-                for start in range(0, len(hashes), BLOCK):
-                    yield Rows(hashes[start : start + BLOCK], rows[start : start + BLOCK])
+                for start in range(0, len(hashes), _BLOCK):
+                    yield Rows(hashes[start : start + _BLOCK], rows[start : start + _BLOCK])
         yield from journal.read()
         for path in sorted(self._journal.parent.glob("*.rows")):
             if path != self._journal:
