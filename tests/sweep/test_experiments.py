@@ -71,7 +71,7 @@ def test_nothing_is_prepared(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert identity("rewriter=mmr", "retriever=bm25")
 
 
-@pytest.mark.parametrize("overrides", [("rewriter=replay",), ("task=evaluate",), ("task=plugins",)])
+@pytest.mark.parametrize("overrides", [("retriever=run",), ("task=evaluate",), ("task=plugins",)])
 def test_of_what_cannot_be_built_and_of_other_tasks_nothing_is_said(overrides: tuple[str, ...], here: Path) -> None:
     assert read_experiment(compose(*overrides)) is None
 
