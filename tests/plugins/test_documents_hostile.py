@@ -216,7 +216,22 @@ class TestArchives:
         """The library makes room for all cells in between, and ends the process where there is not enough."""
         stray = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
         reason = refusal("a.xlsx", make_xlsx({"A": [["item", "price"]]}, stray))
-        assert reason.endswith("lie 1,048,576 rows and 16,384 columns apart; delete the stray ones")
+        assert reason.endswith("rows and 16,384 columns apart; delete the stray ones")
+
+    @pytest.mark.parametrize(
+        ("old", "new", "reason"),
+        [
+            ("<row>", '<row r="4294967295">', "rows and 2 columns apart"),
+            ("<row>", '<row r="1048576">' + "<c/>" * 20, "rows and 22 columns apart"),
+            ("<row>", '<row r="9000000"></row><row><c/></row><row>', "9,000,003 rows and 2 columns apart"),
+            ("</sheetData>", '</sheetData><sst uniqueCount="4000000000"/>', "declares more than 10,000,000 texts"),
+        ],
+    )
+    def test_what_takes_all_memory_or_hours(self, old, new, reason):
+        with zipfile.ZipFile(io.BytesIO(SOUND["a.xlsx"])) as opened:
+            members = {name: opened.read(name).decode() for name in opened.namelist()}
+        sheet = "xl/worksheets/sheet0.xml"
+        assert reason in refusal("a.xlsx", make_zip(members | {sheet: members[sheet].replace(old, new, 1)}))
 
 
 class TestXml:
