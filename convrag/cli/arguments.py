@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
@@ -14,12 +15,20 @@ BASELINE, METRIC = "sweep.baseline", "sweep.metric"
 EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
 
 
+_STRUCTURED = re.compile(r"['\"\\{}()$\u2018\u2019\u201c\u201d\u00ab\u00bb]")
+"""What values have that are quoted already, are no texts, or have the wrong quotation marks, of which Hydra is told."""
+
+_ITEM = re.compile(r"[^\s,\[\]](?:[^,\[\]]*[^\s,\[\]])?")
+"""An item of a list or a grid, or a value that is neither, without the spaces around it."""
+
+
 def prepare_arguments(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra reads them.
 
     Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Overrides that are
     the value of sweep.baseline are put in quotation marks, of which a user need not know, and so are the measures of
-    sweep.metric=nDCG@5,ROUGE-L, which would be a factor otherwise.
+    sweep.metric=nDCG@5,ROUGE-L, which would be a factor otherwise, and values with signs that Hydra's grammar does not
+    know, such as paths: dataset.path=~/Übungen.
 
     Raises:
         ConfigError: a flag is unknown, or the run's folder has no name.
@@ -55,6 +64,13 @@ def _list_flags() -> Iterator[str]:
 
 
 def _quote_value(argument: str) -> str:
-    key, _, value = argument.partition("=")
+    key, equals, value = argument.partition("=")
     sign = {BASELINE: "=", METRIC: ","}.get(key)
-    return f"{key}='{value}'" if sign and sign in value and value[0] not in "'\"[" else argument
+    if sign and sign in value and value[0] not in "'\"[":
+        return f"{key}='{value}'"
+    return argument if _STRUCTURED.search(value) else f"{key}{equals}{_ITEM.sub(_quote_item, value)}"
+
+
+def _quote_item(found: re.Match[str]) -> str:
+    """Quote an item of a value if it has a sign that Hydra cannot read without: a letter that is not of ASCII, or ~."""
+    return f"'{found[0]}'" if "~" in found[0] or not found[0].isascii() else found[0]

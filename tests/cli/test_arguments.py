@@ -20,6 +20,11 @@ from convrag.cli.arguments import prepare_arguments
         (["sweep.baseline=rewriter=none+top_k=3"], ["sweep.baseline='rewriter=none+top_k=3'"]),
         (["sweep.baseline='rewriter=none'"], ["sweep.baseline='rewriter=none'"]),
         (["--multirun", "--multirun", "a=1"], ["--multirun", "--multirun", "a=1"]),
+        (["a.path=~/handbook", "b=~/x/*.md"], ["a.path='~/handbook'", "b='~/x/*.md'"]),
+        (["a.path=/tmp/Übungen 2/日本語"], ["a.path='/tmp/Übungen 2/日本語'"]),
+        (["a.path=[~/handbook, notes.txt,/é]"], ["a.path=['~/handbook', notes.txt,'/é']"]),
+        (["-m", "a.path=~/one,/tmp/two"], ["-m", "a.path='~/one',/tmp/two"]),
+        (["a='~/x'", 'b="é"', "c=“é”", "~d", "e=range(1,3)"], ["a='~/x'", 'b="é"', "c=“é”", "~d", "e=range(1,3)"]),
         ([], []),
     ],
 )

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from convrag.api.errors import ConvragError
+from fuzz.document_readers import DOCUMENT_READERS
 from fuzz.file_readers import FILE_READERS, Reader
 from fuzz.reply_readers import REPLY_READERS, Check
 
@@ -70,3 +71,4 @@ def _check_reply(read: Check) -> Callable[[bytes], None]:
 TARGETS = {name: Target(_check_file(name, read), seeds) for name, (read, seeds) in FILE_READERS.items()} | {
     name: Target(_check_reply(read), [seed.encode() for seed in seeds]) for name, (read, seeds) in REPLY_READERS.items()
 }
+TARGETS |= {name: Target(check, seeds) for name, (check, seeds) in DOCUMENT_READERS.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,16 @@ def test_index_of_several_paths(tmp_path, folder):
     done = run(tmp_path, "task=index", paths, "dataset.include='*.csv'")
     assert done.returncode == 0, done.stderr
     assert "broken.pdf" in done.stderr
+
+
+def test_the_home_folder_and_names_in_any_script(tmp_path, folder):
+    (tmp_path / "Übungen 日本").mkdir()
+    (tmp_path / "Übungen 日本" / "Größe.md").write_text("Text.")
+    home = {**os.environ, "HOME": str(tmp_path)}
+    command = ["task=index", "dataset=documents", f"store.path={tmp_path / 'store'}"]
+    for path in ("~/docs/policies", "[~/docs/policies,~/Übungen 日本]", f"{tmp_path}/Übungen 日本/*.md"):
+        done = run_convrag([*command, f"dataset.path={path}"], tmp_path, environment=home)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _FULL_LINE = 60  # characters of a line that reaches the margin, also in small columns
 _MOST_PAGES = 20_000
+_MOST_FAILURES = 20  # pages that cannot be read; each may take seconds
 _MOST_BOOKMARKS = 20_000
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports what it mends in damaged files
@@ -41,12 +42,15 @@ def read_pdf(content: bytes) -> Iterator[Document]:
             text = page.extract_text()
         except Exception as error:
             failed.append(f"page {number}: {type(error).__name__}: {error}")
+            if len(failed) == _MOST_FAILURES:
+                break
             continue
         builder.add(_mend_lines(text))
     if builder:
         yield _add_bookmarks(builder.build(), reader)
     if failed:
-        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}")
+        more = "; the pages after these were not tried" if len(failed) == _MOST_FAILURES else ""
+        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}{more}")
     if not builder:
         raise Unreadable("it is scanned: its pages have no text layer" if len(reader.pages) else "it has no pages")
 

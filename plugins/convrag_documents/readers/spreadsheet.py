@@ -14,6 +14,10 @@ from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
 
 _PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]*)(\d+)[\"']")
+_ROW = re.compile(rb"<(?:\w+:)?row(?=[\s>/])")
+_NUMBERED = re.compile(rb"[^>]*\sr\s*=")
+_CELL = re.compile(rb"<(?:\w+:)?c(?=[\s>/])")
+_COUNT = re.compile(rb"[cC]ount\s*=\s*[\"'](\d+)")
 _MOST_CELLS = 10_000_000
 """Cells between the first and the last of a sheet: the library makes room for all of them, 32 bytes each."""
 
@@ -23,7 +27,7 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
     from python_calamine import CalamineWorkbook, SheetTypeEnum
 
     for name, member in Archive(content).read_all():
-        _check_area(name, member)
+        _check_size(name, member)
     book = CalamineWorkbook.from_filelike(BytesIO(content))
     builder = TextBuilder(page_name="sheet")
     for sheet in book.sheets_metadata:
@@ -38,16 +42,25 @@ def read_xlsx(content: bytes) -> Iterator[Document]:
     yield builder.build()
 
 
-def _check_area(name: str, member: bytes) -> None:
-    """Refuse a sheet with a cell far away from the others: the library would take all memory, and end the process."""
-    if member.startswith((b"\xff\xfe", b"\xfe\xff")) and name.endswith(".xml"):
+def _check_size(name: str, member: bytes) -> None:
+    """Refuse what makes the library take all memory, which ends the process, or count for hours.
+
+    That is a cell far away from the others, since it makes room for all in between; and a declared number of texts.
+    """
+    if member.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise Unreadable(f"{name} is in UTF-16")
+    if any(int(digits[:12]) > _MOST_CELLS for digits in set(_COUNT.findall(member))):
+        raise Unreadable(f"{name} declares more than {_MOST_CELLS:,} texts or the like")
     if b"sheetData" not in member:
         return
-    width = height = 0
+    rows = _ROW.split(member)
+    height = sum(1 for row in rows[1:] if not _NUMBERED.match(row))
+    width = max(1, *(len(_CELL.findall(row)) for row in rows))
+    last = 0
     for letters, digits in set(_PLACE.findall(member)):
-        height = max(height, int(digits[:9]))
+        last = max(last, int(digits[:12]))
         width = max(width, _count_columns(letters))
+    height += last
     if width * height > _MOST_CELLS:
         raise Unreadable(f"the cells of {name} lie {height:,} rows and {width:,} columns apart; delete the stray ones")
 
