@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from convrag.api.errors import ConvragError
+from fuzz.document_readers import DOCUMENT_NAMES, DOCUMENT_READERS
 from fuzz.file_readers import FILE_READERS, Reader
 from fuzz.published_readers import PUBLISHED_NAMES, PUBLISHED_READERS
 from fuzz.reply_readers import REPLY_READERS, Check
@@ -50,6 +51,7 @@ _FILE_NAMES = {
     "recorded_trec": "mine.trec",
     "run_scores": "scores.jsonl",
     **PUBLISHED_NAMES,
+    **DOCUMENT_NAMES,
 }
 
 
@@ -84,6 +86,9 @@ def _make_reply_target(read: Check, seeds: list[str]) -> Target:
 
 
 TARGETS = {
-    **{name: _make_file_target(name, *reader) for name, reader in (FILE_READERS | PUBLISHED_READERS).items()},
+    **{
+        name: _make_file_target(name, *reader)
+        for name, reader in (FILE_READERS | PUBLISHED_READERS | DOCUMENT_READERS).items()
+    },
     **{name: _make_reply_target(*reader) for name, reader in REPLY_READERS.items()},
 }
