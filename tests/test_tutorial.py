@@ -59,5 +59,5 @@ def test_the_tutorial(tmp_path: Path) -> None:
         for file in work.glob("outputs/*/*/intermediate/*.jsonl")
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
-    added = [record["trace"]["rewriter"]["added"] for record in records if "rewriter" in record["trace"]]
+    added = [record["trace"].get("rewriter", {}).get("added") for record in records]
     assert any(added)
