@@ -91,7 +91,15 @@ def _read_conversation(row: JsonRow, domain: str) -> Conversation:
         turns = [read_turn(turn, format_turn_id(conversation_id, number)) for number, turn in enumerate(rows, 1)]
     if not turns:
         raise row.error(f"the conversation {conversation_id!r} has no turns")
-    return Conversation(conversation_id, tuple(turns), domain)
+    return Conversation(conversation_id, tuple(turns), domain, _read_profile(row))
+
+
+def _read_profile(row: JsonRow) -> tuple[str, ...]:
+    """Personal statements of the user, a list of texts; none where there is no such field."""
+    given = row.data.get("profile") or []
+    if not isinstance(given, list) or not all(isinstance(statement, str) for statement in given):
+        raise row.error("'profile' must be a list of strings, the user's personal statements")
+    return tuple(given)
 
 
 def _group_rows(rows: list[JsonRow], domain: str) -> tuple[Conversation, ...]:

@@ -22,6 +22,7 @@ Keys = tuple[str | int, ...]
 """How to get to a value: the key in each object, the position (from 0) in each list."""
 
 _BLOCK = 1 << 16
+_LONGEST = 1 << 28  # characters of a value; a quotation mark that is missing would have the rest of the file read
 _SPACE = re.compile(r"[ \t\r\n]*")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _NEAR = 16  # characters: an error so close to the end of what was read may be of a value that is not all there yet
@@ -60,10 +61,8 @@ def is_json_list(path: Path) -> bool:
     check_is_file(path)
     try:
         with open_unpacked(path) as file:
-            start = b" "
-            while start and not start.strip():
-                start = file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf")
-            return start.lstrip().startswith(b"[")
+            blocks = iter(lambda: file.read(_BLOCK).removeprefix(b"\xef\xbb\xbf"), b"")
+            return next(filter(bytes.strip, blocks), b"").lstrip().startswith(b"[")
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
 
@@ -137,6 +136,8 @@ class _Reader:
                 value, end = self._decoder.raw_decode(self._text, self._position)
             except JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - _NEAR
+                if len(self._text) - self._position > _LONGEST:
+                    raise self._error(f"a value of over {_LONGEST} characters: is a quotation mark missing?") from error
                 if not cut or not self._fill():
                     self._advance(min(error.pos, len(self._text)))
                     raise self._error(f"this is not JSON: {error.msg}") from error

@@ -118,7 +118,8 @@ class PublishedDataset(Dataset):
         return self.contents().rewrites
 
     def _check_first_passage(self, path: Path) -> None:
-        next(self.read_corpus(path))
+        if next(self.read_corpus(path), None) is None:
+            raise DataError("this corpus holds no passages", path=path)
 
     def _check_domain(self, domain: str) -> None:
         if domain not in self.domains():

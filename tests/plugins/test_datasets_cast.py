@@ -93,6 +93,8 @@ def year_2021(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
+    without_results = ("pyarrow",)
+
     @pytest.fixture(autouse=True)
     def _files(self, tmp_path):
         self.path = write_tree(write_2021(tmp_path), TREE, qrels=True)

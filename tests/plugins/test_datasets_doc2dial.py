@@ -87,6 +87,8 @@ def folder(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
+    without_results = ("pyarrow",)
+
     @pytest.fixture(autouse=True)
     def _files(self, folder):
         self.path = folder

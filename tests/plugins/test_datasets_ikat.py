@@ -75,6 +75,8 @@ def clone(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
+    without_results = ("pyarrow",)
+
     @pytest.fixture(autouse=True)
     def _files(self, clone):
         self.path = clone
@@ -140,3 +142,9 @@ def test_broken_files_are_noticed(clone):
     assert (
         break_files(lambda: IkatDataset(path=clone, year=2025), clone / "2025" / "data" / "2025_test_topics.json") > 20
     )
+
+
+def test_texts_that_are_an_empty_file(clone):
+    write_lines(clone / "2023" / "data" / "2023_test_topics_psg_text.jsonl")
+    (message,) = IkatDataset(path=clone, year=2023).check()
+    assert "2023_test_topics_psg_text.jsonl: this corpus holds no passages" in message

@@ -101,6 +101,13 @@ def test_what_is_no_list_of_json(tmp_path, text, message):
     assert "list.json" in str(caught.value)
 
 
+def test_a_string_without_an_end_does_not_take_all_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_stream, "_LONGEST", 1000)
+    (tmp_path / "list.json").write_text('["' + "x" * 300_000)
+    with pytest.raises(DataError, match="is a quotation mark missing"):
+        list(read_list(tmp_path / "list.json"))
+
+
 def test_what_cannot_be_read(tmp_path):
     (tmp_path / "broken.json.gz").write_bytes(gzip.compress(b"[1, 2, 3]" * 100)[:-20])
     (tmp_path / "broken.json.zip").write_bytes(b"PK no archive")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from convrag_baselines.threshold import ThresholdRewriter
 from convrag_basics.direct_generator import DirectGenerator
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
+from convrag_datasets.jsonl import JsonlDataset
 from convrag_dhrag.rewriter import DHRagRewriter
 from convrag_ginger.baselines import BaselineGenerator
 from convrag_mmr.rewriter import MMRRewriter
@@ -139,6 +142,18 @@ def test_a_record_has_the_profile_only_where_there_is_one() -> None:
     assert record.to_dict()["profile"] == list(PROFILE)
     assert TurnRecord.from_dict(record.to_dict()).profile == PROFILE
     assert "profile" not in replace(record, profile=()).to_dict()
+
+
+def test_conversations_of_a_users_own_file_have_profiles(tmp_path: Path) -> None:
+    path = tmp_path / "talks.jsonl"
+    turns = [{"question": "Which diet?"}]
+    path.write_text(json.dumps({"id": "c", "turns": turns, "profile": list(PROFILE)}) + "\n")
+    dataset = JsonlDataset(conversations=path)
+    assert [each.profile for each in dataset.conversations()] == [PROFILE]
+    for wrong in ("vegetarian", [1], {"1": "x"}):
+        path.write_text(json.dumps({"id": "c", "turns": turns, "profile": wrong}) + "\n")
+        (message,) = JsonlDataset(conversations=path).check()
+        assert "talks.jsonl, line 1: 'profile' must be a list of strings" in message
 
 
 class GivenHistory(Dataset):
