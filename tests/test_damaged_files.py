@@ -167,6 +167,14 @@ def test_files_of_mtrag(damaged: Damaged, name: str) -> None:
     assert find_misread(files[name], damage, execute) == {}
 
 
+def test_tasks_of_a_submission(damaged: Damaged) -> None:
+    run = damaged.run()
+    path = damaged.write("tasks.jsonl", REFERENCE)
+    export = ["task=export", f"task.records={run}", f"task.path={damaged.folder}/x.jsonl"]
+    execute = damaged.command(*export, "task.subtask=reference", f"task.tasks={path}", *damaged.dataset)
+    assert find_misread(path, damage_json([REFERENCE], every=30), execute) == {}
+
+
 def test_trec_runs(damaged: Damaged) -> None:
     text = "c<::>1 Q0 q 1 2.0 tag\nc<::>1 Q0 p 2 1.0 tag\n"
     path = damaged.folder / "given.trec"
@@ -194,7 +202,7 @@ def test_answers(damaged: Damaged, row: dict[str, Any]) -> None:
     assert find_misread(path, damage_json([row]), execute) == {}
 
 
-@pytest.mark.parametrize("task", ["evaluate", "csv", "trec", "mtrag", "inspectorraget"])
+@pytest.mark.parametrize("task", ["evaluate", "csv", "trec", "mtrag", "inspectorraget", "ragas"])
 def test_records_of_a_run(damaged: Damaged, task: str) -> None:
     run = damaged.run()
     path = run / "intermediate/default.jsonl"

@@ -100,7 +100,7 @@ class ExportInputs:
             if not any(passage.text for passage in named[record.turn_id])
         }
         wanted = {name for names in graded.values() for name in names}
-        domains = dict.fromkeys(record.domain for record in judged) if wanted else ()
+        domains = dict.fromkeys(self.turns[record.turn_id].conversation.domain for record in judged) if wanted else ()
         texts = {each.id: each for domain in domains for each in self.dataset.corpus(domain) if each.id in wanted}
         found = {turn: [texts[name] for name in names if name in texts] for turn, names in graded.items()}
         found |= {turn: list(passages) for turn, passages in named.items() if turn not in graded}

@@ -32,12 +32,16 @@ def read_tasks(path: Path) -> dict[str, dict[str, Any]]:
         if task_id in tasks:
             raise line.error(f"the task {task_id!r} occurs twice")
         contexts = task.setdefault("contexts", [])
-        if not isinstance(contexts, list) or not all(isinstance(each, dict) for each in contexts):
-            raise line.error("'contexts' must be a list of objects")
+        if not isinstance(contexts, list) or not all(map(_is_passage, contexts)):
+            raise line.error("'contexts' must be a list of objects with a 'document_id', which is a string")
         tasks[task_id] = task
     if not tasks:
         raise DataError("this file holds no tasks", path=path)
     return tasks
+
+
+def _is_passage(context: object) -> bool:
+    return isinstance(context, dict) and isinstance(context.get("document_id"), str)
 
 
 def make_tasks(records: Sequence[TurnRecord], turns: Mapping[str, DatasetTurn]) -> dict[str, dict[str, Any]]:

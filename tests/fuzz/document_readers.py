@@ -1,50 +1,60 @@
-"""Readers of documents: each target is a format. Whatever a reader raises is the reason why a file is not read."""
+"""Readers of documents as fuzz targets: the bytes of one file in a folder, which is read or listed with a reason."""
 
 from __future__ import annotations
 
-import contextlib
-import warnings
-from collections.abc import Callable
-from functools import partial
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from convrag import Document
-from convrag_documents.find_files import FoundFile
-from convrag_documents.readers import find_reader
+from convrag.store.store import Store
+from convrag_chunkers.section_chunker import SectionChunker
+from convrag_documents.dataset import DocumentsDataset
 from document_files import make_docx, make_epub, make_paragraph, make_pdf, make_pptx, make_shape, make_xlsx
 
-SOUND = {
-    "a.txt": "Größe: weekly.\n".encode("latin-1") * 3,
-    "a.md": b"---\ntitle: T\n---\n# Leave\n\nIt lasts.\n\nMore\n====\n\n```\n# x\n```\n- a\n  b\n",
-    "a.html": b"<title>T</title><h1>Leave</h1><p>It <b>lasts</b>.<table><tr><td>a<td>b</table><ul><li>x</ul>",
-    "a.pdf": make_pdf([["Leave", "It lasts."], ["Sick leave"]], [("Leave", 0), ("Sick", 1)], "Leave"),
-    "a.docx": make_docx(make_paragraph("Leave", "berschrift1") + make_paragraph("It lasts.", "", "<w:numPr/>")),
-    "a.pptx": make_pptx([make_shape("Safety", "title") + make_shape("Boots.")], "Hello"),
-    "a.xlsx": make_xlsx({"Prices": [["item", "price"], ["laptop", 1200.0]]}),
-    "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
-    "a.csv": b'item;price\n"a ""b""";1\nc;2\n',
-    "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
-    "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "b"]}, {"source": "x"}]}',
+_TEXT = "# Tea\n\nGreen tea draws for two minutes.\n\n## Black tea\n\nFour minutes.\n"
+_NOTEBOOK = {
+    "cells": [{"cell_type": "markdown", "source": ["# Tea\n", "Hot."]}, {"cell_type": "code", "source": "1 + 1"}],
+    "metadata": {},
+    "nbformat": 4,
 }
-"""Name of a file -> its contents."""
+
+SEEDS: dict[str, bytes] = {
+    "md": _TEXT.encode(),
+    "txt": _TEXT.encode("utf-16"),
+    "html": b"<html><head><title>Tea</title></head><body><h1>Tea</h1><p>Hot &amp; green.</p><table><tr><td>1</table>",
+    "csv": b'name,minutes\ngreen,2\n"black, strong",4\n',
+    "jsonl": b'{"id": "a", "title": "Tea", "text": "Green tea.", "url": "http://x"}\n{"text": "Black tea."}\n',
+    "ipynb": json.dumps(_NOTEBOOK).encode(),
+    "pdf": make_pdf([["Green tea draws for two minutes."], ["Black tea."]], [("Tea", 0)], "Tea"),
+    "docx": make_docx(make_paragraph("Tea", "Heading1") + make_paragraph("Green tea.")),
+    "pptx": make_pptx([make_shape("Tea", "title") + make_shape("Green tea.")]),
+    "xlsx": make_xlsx({"Tea": [["green", 2], ["black", 4.5]]}),
+    "epub": make_epub(["<h1>Tea</h1><p>Green tea.</p>"]),
+}
 
 
-def read_document(name: str, content: bytes) -> None:
-    """Read a file, and check what is read before an error: its headings and pages lie in its text, in order."""
-    reader = find_reader(FoundFile(name, name))
-    assert reader is not None
-    documents: list[Document] = []
-    with warnings.catch_warnings(), contextlib.suppress(Exception):
-        warnings.simplefilter("ignore")
-        for document in reader.read(content):
-            documents.append(document)  # noqa: PERF402 - those before an error
-    for document in documents:
+@cache
+def _open_store(folder: Path) -> Store:
+    return Store(folder)
+
+
+def _read(path: Path) -> Any:
+    dataset = DocumentsDataset(path=path, chunker=SectionChunker(), store=_open_store(path.parent / "store"))
+    passages = list(dataset.corpus("default"))
+    for passage in passages:
+        document = dataset.document("default", passage.metadata["document"])
+        assert document is not None
+        assert document.text[passage.metadata["start"] : passage.metadata["end"]] == passage.text
         starts = [heading.start for heading in document.headings]
         assert starts == sorted(starts)
         assert all(0 <= start <= len(document.text) for start in [*starts, *document.pages])
         assert list(document.pages) == sorted(document.pages)
         assert document.pages[:1] in ((), (0,))
+    return passages
 
 
-DOCUMENT_READERS: dict[str, tuple[Callable[[bytes], None], list[bytes]]] = {
-    f"document_{name.partition('.')[2]}": (partial(read_document, name), [content]) for name, content in SOUND.items()
-}
+DOCUMENT_READERS = {f"document_{suffix}": (_read, [seed]) for suffix, seed in SEEDS.items()}
+
+DOCUMENT_NAMES = {f"document_{suffix}": f"mine.{suffix}" for suffix in SEEDS}
+"""Target -> the name of its file."""

@@ -78,13 +78,13 @@ _RECORD = {
     "rewritten_query": "How far is it?",
     "queries": [{"text": "How far is it?", "weight": 1.0}],
     "trace": {"rewriter": {"gate": "short"}},
-    "contexts": [{"document_id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 2.0}],
-    "evidence": [],
+    "contexts": [{"id": "p1", "title": "Moon", "text": "The Moon is far.", "score": 2.0}],
+    "evidence": [{"number": 1, "id": "p1", "hint": False}],
     "agent_response": "Far. [1]",
     "citations": ["p1"],
     "timings": {"rewriter": 0.1},
     "usage": {"llm": {"calls": 1}},
-    "fallbacks": [],
+    "fallbacks": {},
     "error": "",
     "labels": {"answerability": "ANSWERABLE"},
 }
@@ -101,12 +101,22 @@ _STORED_TURN = {
 }
 _METRICS = {
     "state": "ok",
-    "turns": 1,
     "overall": {"nDCG@5": 0.5},
-    "usage": {"llm": {"calls": 1}},
+    "domains": {"default": {"nDCG@5": 0.5}},
+    "scored": {"overall": 1, "default": 1},
+    "turns": 1,
+    "failed": 0,
+    "fallbacks": {},
+    "usage": {"llm": {"calls": 1, "cost_usd": 0.5}},
+    "timings": {"rewriter": 0.1},
+    "seconds": 0.9,
+    "reports": {"ginger": {"lines": ["15 turns answered"], "answered": 15}},
+    "stopped": "",
     "intervals": {"nDCG@5": [0.1, 0.9]},
     "slices": {"turn": {"1": {"turns": 1, "scores": {"nDCG@5": 0.5}}}},
-    "domains": {},
+    "always_fell_back": [],
+    "failed_metrics": {},
+    "main_measures": ["nDCG@5"],
 }
 _REFERENCE = {
     "task_id": "c<::>1",
@@ -145,7 +155,7 @@ def _parquet(*rows: Any) -> list[bytes]:
 _TURN_ROW = {"conversation_id": "c", "turn": 1, "question": "How far?", "answer": "Far.", "relevant": ["p1"]}
 
 FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
-    "corpus": (lambda path: list(read_passages(path)), [_json_lines(_CONTEXT, {"id": "p2", "contents": "a\nb"})]),
+    "corpus": (lambda path: list(read_passages(path)), [_json_lines(_CONTEXT, {"id": "p2", "text": "a\nb"})]),
     "conversations": (
         lambda path: read_conversations(path, "default"),
         [_json_lines({"id": "c", "turns": [{"question": "How far?", "answer": "Far.", "labels": {"a": "b"}}]})],
@@ -172,7 +182,10 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "parquet": (lambda path: list(read_passages(path)), _parquet({"id": "p1", "text": "The Moon.", "year": 1969})),
     "huggingface": (
         lambda path: _read_all(HuggingfaceDataset(name=str(path), columns={"answer": "response"})),
-        [_json_lines(_TURN_ROW | {"response": "Far."}, {"id": 3, "messages": {"role": ["user"], "content": ["Why?"]}})],
+        [
+            _json_lines(_TURN_ROW | {"response": "Far."}, {"question": "And Mars?", "id": 3}),
+            _json_lines({"id": 3, "messages": {"role": ["user"], "content": ["Why?"]}}),
+        ],
     ),
     "semeval_tasks": (read_tasks, [_json_lines(_REFERENCE)]),
     "recorded_trec": (RecordedRankings, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
@@ -187,7 +200,7 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
         [
             _json_lines({"turn_id": "c<::>1", "answer": "Far.", "contexts": [{"document_id": "p1", "text": "x"}]}),
             _json_lines({"task_id": "c<::>1", "predictions": [{"text": "Far."}], "contexts": []}),
-            _json_lines(_RECORD),
+            _json_lines({"_id": "c<::>1", "text": "|user|: How far is it?", "agent_response": "Far. [1]"}),
         ],
     ),
     "records": (lambda path: list(read_records(path.parent)), [_json_lines(_RECORD)]),

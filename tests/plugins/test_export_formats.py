@@ -323,6 +323,7 @@ def test_subtasks_without_the_file_of_tasks(export: Callable[..., Path]) -> None
         ('{"task_id": 3, "input": []}\n', "line 1: there is no 'task_id', which must be a string"),
         ('{"task_id": "a"}\n', "line 1: 'input' must be there and be a list of messages"),
         ('{"task_id": "a", "input": [], "contexts": [3]}\n', "line 1: 'contexts' must be a list of objects"),
+        ('{"task_id": "a", "input": [], "contexts": [{"document_id": {}}]}\n', "line 1: 'contexts' must be a list"),
         ('{"task_id": "a", "input": []}\n' * 2, "line 2: the task 'a' occurs twice"),
         ('{"task_id": "a", "input": []}\n', "the run lacks 1 of 1 tasks, for instance 'a'"),
     ],
