@@ -1,0 +1,65 @@
+"""What was written and what was refused, in sentences, and the command that runs on the questions."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from convrag import Usage
+from convrag.config.command import place_of
+from convrag.score.endings import count
+from convrag_questions.conversation import WrittenConversation
+from convrag_questions.plan import name_document
+from convrag_questions.question import Counts
+
+_KINDS = {"opening": "opening question", "follow_up": "follow-up", "topic_shift": "topic shift"}
+
+
+def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
+    """Say what was written, what was refused and why, and what it cost."""
+    turns = [turn for each in conversations for turn in each.turns]
+    kinds = Counter(turn.kind for turn in turns)
+    named = ", ".join(count(kinds[kind], noun) for kind, noun in _KINDS.items() if kinds[kind])
+    documents = len({name_document(turn.passage) for turn in turns})
+    passages = len({turn.passage.id for turn in turns})
+    yield (
+        f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; about "
+        f"{count(passages, 'passage')} of {count(documents, 'document')}."
+    )
+    if refused := sum(counts.refused.values()):
+        reasons = ", ".join(f"{reason} {number}" for reason, number in counts.refused.most_common())
+        yield f"{count(refused, 'proposal')} refused: {reasons}."
+    if counts.unreadable:
+        yield f"{count(counts.unreadable, 'time')} the model's replies could not be read."
+    if counts.failed:
+        yield f"{count(counts.failed, 'call')} failed; the first: {counts.first_failure}"
+    spent = f"; ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
+    yield (
+        f"Calls: {usage.calls} made, {usage.reused} reused; {usage.prompt_tokens:,} prompt and "
+        f"{usage.completion_tokens:,} completion tokens{spent}."
+    )
+
+
+def list_example(conversation: WrittenConversation) -> Iterator[str]:
+    """Show a conversation, with the passage that answers each question."""
+    yield f"For example {conversation.id}:"
+    for turn in conversation.turns:
+        yield f"  User: {turn.question}"
+        yield f"  Answer: {turn.answer} [{turn.passage.id}]"
+
+
+def format_command(overrides: Sequence[str], path: Path) -> str:
+    """The command that compares rewriters on the questions.
+
+    Args:
+        overrides: of this command, from which the data set and how it is cut are taken.
+        path: the folder of the questions.
+    """
+    chosen = [each.lstrip("+") for each in overrides if place_of(each).partition(".")[0] in ("dataset", "chunker")]
+    data = [f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each for each in chosen]
+    if not any(each.startswith("dataset.corpus=") for each in data):
+        data.insert(0, "dataset.corpus=sample")
+    words = ["rewriter=none,last_n,mmr", "dataset=questions", f"dataset.path={path}", *data]
+    return f"python -m convrag -m {' '.join(map(shlex.quote, words))}"
