@@ -30,6 +30,7 @@ from convrag.api.models import LLM, Embedder
 from convrag.api.records import Measurement, Report, Run, RunSummary, Slice, TurnRecord, Usage
 from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
+    Chunker,
     Clusterer,
     Context,
     Dataset,
@@ -91,6 +92,7 @@ __all__ = [
     "LLM",
     "Answer",
     "Cell",
+    "Chunker",
     "Clusterer",
     "Completion",
     "ConfigError",

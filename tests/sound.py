@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 from convrag import (
     LLM,
     Answer,
+    Chunker,
     Clusterer,
     Completion,
     Context,
     Detector,
+    Document,
     Embedder,
     Evidence,
     EvidenceItem,
@@ -36,6 +39,7 @@ from convrag import (
     TurnRecord,
     hookimpl,
 )
+from convrag.sdk.document_passages import cut_passages
 from convrag.testing import TinyDataset, passages
 
 
@@ -46,6 +50,14 @@ def shared(one: str, other: str) -> int:
 
 class SoundDataset(TinyDataset):
     """The tiny one."""
+
+
+class SoundChunker(Chunker):
+    """Cuts at line breaks."""
+
+    def chunk(self, document: Document) -> list[Passage]:
+        spans = [found.span() for found in re.finditer(r"[^\n]*[^\s][^\n]*", document.text)]
+        return list(cut_passages(document, spans))
 
 
 class SoundLLM(LLM):

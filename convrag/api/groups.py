@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from convrag.api.models import LLM, Embedder
 from convrag.api.stage import Stage
 from convrag.api.stages import (
+    Chunker,
     Clusterer,
     Context,
     Dataset,
@@ -24,6 +25,7 @@ from convrag.api.stages import (
 GROUPS: Mapping[str, type[Stage]] = {
     "task": Task,
     "dataset": Dataset,
+    "chunker": Chunker,
     "llm": LLM,
     "embedder": Embedder,
     "rewriter": Rewriter,

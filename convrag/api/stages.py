@@ -59,6 +59,17 @@ class Dataset(Stage):
         return {}
 
 
+class Chunker(Stage):
+    """Cuts documents into passages; only data sets that are made of documents use it."""
+
+    @abstractmethod
+    def chunk(self, document: Document) -> Sequence[Passage]:
+        """Cut a document into the passages to search, in the order of the text; none where it has no words.
+
+        Each is a span of the document's text, made by `convrag.sdk.document_passages`. Passages may overlap.
+        """
+
+
 class Rewriter(Stage):
     """Rewrites a question of a conversation as a query that can be understood without the conversation."""
 

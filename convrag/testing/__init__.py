@@ -15,6 +15,7 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `searching`: contracts of rewriters, retrievers and rankers.
 * `answering`: contracts of LLMs, contexts and generators.
 * `nuggets`: contracts of detectors and summarizers.
+* `chunking`: the contract of chunkers.
 * `texts`: contracts of embedders and clusterers.
 * `running`: contracts of data sets, metrics, trackers and tasks.
 * `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
@@ -31,11 +32,12 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _contracts = ("answering", "calls", "fingerprints", "nuggets", "running", "searching", "stage", "texts")
+    _contracts = ("answering", "calls", "chunking", "fingerprints", "nuggets", "running", "searching", "stage", "texts")
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts))
 
 from convrag.testing.answering import ContextContract, GeneratorContract, LLMContract
 from convrag.testing.calls import CallContract
+from convrag.testing.chunking import ChunkerContract
 from convrag.testing.nuggets import DetectorContract, SummarizerContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
 from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
@@ -45,6 +47,7 @@ from convrag.testing.texts import ClustererContract, EmbedderContract, LetterEmb
 
 __all__ = [
     "CallContract",
+    "ChunkerContract",
     "ClustererContract",
     "ContextContract",
     "DatasetContract",

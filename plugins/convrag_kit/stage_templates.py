@@ -29,6 +29,7 @@ class StageTemplate:
 STAGE_TEMPLATES = {
     "task": StageTemplate("longest", "10", "long", "task={option}", "dataset=TinyDataset()", "TinyDataset"),
     "dataset": StageTemplate("passages", "null", "example", "dataset={option}"),
+    "chunker": StageTemplate("shortest", "200", "long"),
     "llm": StageTemplate("sentences", "2", "two"),
     "embedder": StageTemplate("dimensions", "64", "small", "embedder={option} retriever=dense limit=2"),
     "rewriter": StageTemplate("turns", "1", "last"),

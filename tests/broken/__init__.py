@@ -7,6 +7,7 @@
 * `rewriters`: rewriters that break a promise of theirs.
 * `searching`: retrievers and rankers that break a promise of theirs.
 * `vectors`: embedders and clusterers that break a promise of theirs.
+* `chunking`: chunkers that break a promise of theirs.
 * `answering`: contexts and generators that break a promise of theirs.
 * `nuggets`: detectors and summarizers that break a promise of theirs.
 * `models`: language models that break a promise of theirs.
@@ -17,6 +18,7 @@
 from broken import (
     answering,
     calls,
+    chunking,
     fingerprints,
     models,
     nuggets,
@@ -33,6 +35,7 @@ __all__ = [
     "BROKEN",
     "answering",
     "calls",
+    "chunking",
     "fingerprints",
     "models",
     "nuggets",

@@ -15,6 +15,7 @@ from convrag import (
     Rewrite,
 )
 from sound import (
+    SoundChunker,
     SoundClusterer,
     SoundContext,
     SoundDetector,
@@ -43,6 +44,7 @@ def keep_arguments(base: type, method: str) -> type:
 
 
 MAIN_METHODS = {
+    SoundChunker: "chunk",
     SoundRewriter: "rewrite",
     SoundRetriever: "retrieve",
     SoundRanker: "score",

@@ -1,0 +1,177 @@
+"""The documents of a folder as they are now: what is new or changed is read, all else is in the store from before."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from convrag import DataError, Document
+from convrag.sdk.progress import track
+from convrag.store.store import Store
+from convrag_documents.document_store import DocumentStore, Outcome
+from convrag_documents.file_content import describe_os_error, read_bytes
+from convrag_documents.file_times import FileTimes, load_times, note_times, save_times
+from convrag_documents.find_files import FoundFile, FoundFiles
+from convrag_documents.readers import Reader, find_reader
+from convrag_documents.unreadable import Unreadable, UnreadFile, shorten_reason
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """A file whose documents are in the store, under a key made of its contents and its reader."""
+
+    file: FoundFile
+    reader: Reader
+    content: str
+    parts: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """Under which its documents are kept."""
+        return self.reader.make_key(self.content)
+
+    def list_documents(self) -> Iterator[tuple[str, str]]:
+        """Yield (part, id of the document). A part of the file faq.jsonl, its line 3, has the id "faq.jsonl:3"."""
+        for part in self.parts:
+            yield part, f"{self.file.id}:{part}" if part else self.file.id
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """The files that were read, by id, and those that were not, or not whole."""
+
+    files: tuple[ReadFile, ...]
+    unread: tuple[UnreadFile, ...]
+
+
+class CatalogReader:
+    """Reads the files of a folder into the store.
+
+    Args:
+        store: keeps the documents.
+        limit: bytes; larger files are not read.
+    """
+
+    def __init__(self, store: Store, limit: int) -> None:
+        self._store = store
+        self._documents = DocumentStore(store)
+        self._limit = limit
+
+    def read(self, found: FoundFiles, key: str) -> Catalog:
+        """Read what is new or changed.
+
+        Args:
+            found: the files of the folder.
+            key: of the folder, under which the times of its files are kept.
+        """
+        unread = list(found.unread)
+        readers: dict[str, Reader] = {}
+        for file in found.files:
+            if reader := find_reader(file):
+                readers[file.id] = reader
+            else:
+                unread.append(UnreadFile(file.id, "there is no reader for files of this kind", other_kind=True))
+        wanted = [file for file in found.files if file.id in readers]
+        with self._store.lock([f"documents/{key}"]):  # a second process waits, and then finds everything read
+            files = self._read_wanted(wanted, readers, key, unread)
+        for each in unread:
+            log.info("not read: %s (%s)", each.id, each.reason)
+        return Catalog(tuple(files), tuple(sorted(unread)))
+
+    def load(self, read: ReadFile) -> Iterator[Document]:
+        """Yield the documents of a file. Raises DataError where the store has lost one and the file has changed."""
+        for part, document_id in read.list_documents():
+            yield self.load_part(read, part, document_id)
+
+    def load_part(self, read: ReadFile, part: str, document_id: str) -> Document:
+        """Load one document of a file; see `load`."""
+        if found := self._documents.get(read.key, part, document_id):
+            return found
+        self._read_again(read)
+        if found := self._documents.get(read.key, part, document_id):
+            return found
+        raise DataError("what was read of this file is no longer in the store", path=read.file.path)
+
+    def _read_wanted(
+        self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str, unread: list[UnreadFile]
+    ) -> list[ReadFile]:
+        """Read files, or find them as they were read before. Adds to `unread`."""
+        old = load_times(self._store, key)
+        times = {file.id: seen for file in wanted if (seen := old.get(file.id)) and _is_current(file, seen)}
+        keys = {file_id: readers[file_id].make_key(seen.content) for file_id, seen in times.items()}
+        outcomes = self._documents.get_outcomes(list(keys.values()))
+        known = {file_id: outcomes[each] for file_id, each in keys.items() if each in outcomes}
+        new = [file for file in wanted if file.id not in known]
+        try:
+            for file in track(new, "Reading documents", len(new)) if new else ():
+                try:
+                    times[file.id], known[file.id] = self._read_file(file, readers[file.id])
+                except Unreadable as error:
+                    unread.append(UnreadFile(file.id, error.reason))
+        finally:  # what was read until an interruption is kept
+            if times != old:
+                save_times(self._store, key, times)
+        files = []
+        for file in wanted:
+            if outcome := known.get(file.id):
+                if outcome.parts:
+                    files.append(ReadFile(file, readers[file.id], times[file.id].content, outcome.parts))
+                if outcome.reason:
+                    unread.append(UnreadFile(file.id, outcome.reason))
+        return files
+
+    def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
+        """Read a file, unless the store has what a file of the same contents gave."""
+        try:
+            status = os.stat(file.path, follow_symlinks=False)  # noqa: PTH116 - before it is read: a later change shows
+        except OSError as error:
+            raise Unreadable(describe_os_error(error)) from error
+        content = read_bytes(file.path, self._limit)
+        times = note_times(status, _hash(content))
+        key = reader.make_key(times.content)
+        known = self._documents.get_outcomes([key]).get(key)
+        return times, known or self._parse(content, reader, key, file.id)
+
+    def _parse(self, content: bytes, reader: Reader, key: str, file_id: str) -> Outcome:
+        """Let the reader read; whatever it raises, other files are read."""
+        reasons: list[str] = []
+
+        def attempt() -> Iterator[Document]:
+            try:
+                yield from (document for document in reader.read(content) if document.text.strip())
+            except Unreadable as error:
+                reasons.append(error.reason)
+            except MemoryError as error:  # another time, there may be enough
+                raise Unreadable("there is not enough memory to read it") from error
+            except Exception as error:
+                log.debug("%s cannot be read", file_id, exc_info=error)
+                message = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
+                reasons.append(shorten_reason(message))
+
+        parts = self._documents.put(key, attempt())
+        if not parts and not reasons:
+            reasons.append("there is no text in it")
+        outcome = Outcome(parts, "".join(reasons))
+        self._documents.put_outcome(key, outcome)
+        return outcome
+
+    def _read_again(self, read: ReadFile) -> None:
+        content = read_bytes(read.file.path, self._limit)
+        if _hash(content) == read.content:
+            self._parse(content, read.reader, read.key, read.file.id)
+
+
+def _is_current(file: FoundFile, seen: FileTimes) -> bool:
+    try:
+        return seen.is_current(os.stat(file.path, follow_symlinks=False))  # noqa: PTH116
+    except OSError:
+        return False
+
+
+def _hash(content: bytes) -> str:
+    return blake2b(content, digest_size=20).hexdigest()

@@ -1,0 +1,164 @@
+"""dataset=documents: a folder of documents, cut into passages."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from convrag import Chunker, ConfigError, Conversation, ConvragError, DataError, Dataset, Document, Passage, UnknownName
+from convrag.api.printable import make_printable
+from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.store.fingerprint import digest
+from convrag.store.store import Store
+from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
+from convrag_documents.find_files import FoundFiles, Selection, find_files
+from convrag_documents.unreadable import describe_unread
+
+log = logging.getLogger(__name__)
+
+_DEFAULT = "default"
+_said: set[str] = set()
+"""What was not read, of each folder that this process has told of: a grid tells it once."""
+
+
+class DocumentsDataset(Dataset):
+    """Your documents: a folder with Markdown, text, HTML, PDF, Word, PowerPoint, Excel, CSV, EPUB, JSONL and notebooks.
+
+    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. The
+    chunker cuts the documents into passages. What cannot be read is listed, with the reason. A file is read once: the
+    store keeps its text until the file changes.
+
+    Args:
+        path: a folder, a file, a glob pattern such as '~/handbook/**/*.md', or several: '[~/handbook,~/notes.txt]'.
+        include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
+        exclude: patterns of the files and folders to leave out.
+        ignored: also read what is hidden, or ignored by git.
+        domains: one corpus of all files, called default; or one of each sub-folder, named as it is, with the files
+            beside them in default.
+        max_megabytes: the size of the largest file that is read, in millions of bytes.
+
+    Raises:
+        ConfigError: no path is given, a pattern is none, or max_megabytes is not above 0.
+    """
+
+    libraries = ("pathspec",)  # those of the readers are part of the keys of what they read
+
+    def __init__(
+        self,
+        *,
+        path: Path | Sequence[Path],
+        chunker: Chunker,
+        store: Store,
+        include: str | Sequence[str] = (),
+        exclude: str | Sequence[str] = (),
+        ignored: bool = False,
+        domains: Literal["one", "folders"] = "one",
+        max_megabytes: float = 50,
+    ) -> None:
+        self._paths = [path] if isinstance(path, Path) else list(path)
+        if not self._paths:
+            raise ConfigError("dataset.path=[]: name a folder, a file or a pattern")
+        if not 0 < max_megabytes < 1e6:
+            raise ConfigError(f"dataset.max_megabytes={max_megabytes}: it must be above 0, and below a million")
+        self._chunker = chunker
+        self._selection = Selection(_list_patterns(include), _list_patterns(exclude), ignored)
+        self._by_folder = domains == "folders"
+        self._reader = CatalogReader(store, int(max_megabytes * 1e6))
+        self._catalog = Lazy(self._read_catalog)
+        self._by_domain = Lazy(self._group_files)
+        self._places = Lazy(self._place_documents)
+
+    def check(self) -> Iterable[str]:
+        """Read what is new or changed; the error where there is nothing to read. Warns of what could not be read."""
+        if problems := collect_problems(self._catalog):
+            return problems
+        if (note := self.note()) and note not in _said:
+            _said.add(note)
+            log.warning("%s", note)
+        return ()
+
+    def content_hash(self) -> str:
+        """A hash of the contents of all files that were read, and of how they were read."""
+        try:
+            files = self._catalog().files
+        except ConvragError:
+            return digest([])  # check() reports what is wrong
+        return digest([[read.file.id, read.key] for read in files])
+
+    def note(self) -> str:
+        """Says which files could not be read, and why."""
+        catalog = self._catalog()
+        return describe_unread(catalog.unread, len(catalog.files))
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield nothing: documents are there to be talked about."""
+        return iter(())
+
+    def domains(self) -> Sequence[str]:
+        """The corpora that have files: `default`, or the sub-folders. Raises DataError where nothing can be read."""
+        return list(self._by_domain())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Yield the passages of all documents, in the order of their ids. Raises DataError."""
+        for read in self._list_files(domain):
+            for document in self._reader.load(read):
+                yield from self._chunker.chunk(document)
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        """A hash of the files of a domain, of their readers and of the chunker."""
+        if not self._chunker.fingerprint:  # it was built by hand
+            return super().corpus_fingerprint(domain)
+        files = [[read.file.id, read.key] for read in self._list_files(domain)]
+        return digest([files, self._chunker.fingerprint])
+
+    def document(self, domain: str, document_id: str) -> Document | None:
+        """The document with an id, as it was read; None where the domain has none."""
+        self._list_files(domain)
+        found = self._places().get(document_id)
+        if found is None or self._name_domain(found[0]) != domain:
+            return None
+        return self._reader.load_part(*found, document_id)
+
+    def _read_catalog(self) -> Catalog:
+        found = find_files(self._paths, self._selection)
+        key = digest([[os.path.realpath(path.expanduser()) for path in self._paths], self._selection])
+        catalog = self._reader.read(found, key)
+        if not catalog.files:
+            raise DataError(_describe_nothing(found, catalog), path=self._paths[0])
+        return catalog
+
+    def _group_files(self) -> dict[str, list[ReadFile]]:
+        groups: dict[str, list[ReadFile]] = {}
+        for read in self._catalog().files:
+            groups.setdefault(self._name_domain(read), []).append(read)
+        return dict(sorted(groups.items()))
+
+    def _place_documents(self) -> dict[str, tuple[ReadFile, str]]:
+        return {each: (read, part) for read in self._catalog().files for part, each in read.list_documents()}
+
+    def _name_domain(self, read: ReadFile) -> str:
+        folder, slash, _ = read.file.id.partition("/")
+        return folder if slash and self._by_folder else _DEFAULT
+
+    def _list_files(self, domain: str) -> Sequence[ReadFile]:
+        if domain not in self._by_domain():
+            raise UnknownName("the corpus", domain, self.domains())
+        return self._by_domain()[domain]
+
+
+def _list_patterns(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
+    """Say why nothing was read."""
+    left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(found.left_out.items()))
+    sentences = ["there is no document here that can be read." if found.files else "there is no file here."]
+    if catalog.unread:
+        sentences.append(describe_unread(catalog.unread, 0))
+    if left_out:
+        sentences.append(f"Left out: {left_out} (dataset.include, dataset.exclude and dataset.ignored choose).")
+    return make_printable(" ".join(sentences))

@@ -1,0 +1,223 @@
+"""Lists the files of folders, single files and glob patterns, without what is hidden, ignored or excluded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import NamedTuple
+
+from convrag import ConfigError, DataError
+from convrag_documents.file_content import describe_os_error
+from convrag_documents.ignore_rules import IgnoreRules, is_ignored, make_patterns, read_rules, read_rules_above
+from convrag_documents.unreadable import UnreadFile
+
+_MAGIC = re.compile(r"[*?\[]")
+_HIDDEN = (".", "~$")  # Office keeps a file such as "~$leave.docx" beside one that is open
+
+
+class FoundFile(NamedTuple):
+    """A file. Its `id` is its path below the corpus's folder, with slashes.
+
+    `named` says that the user named it, or its kind, so that it is read whatever its suffix is.
+    """
+
+    id: str
+    path: str
+    named: bool = False
+
+
+@dataclass
+class FoundFiles:
+    """The files that were found, by id; what cannot be listed; and how many entries were left out, by reason."""
+
+    files: list[FoundFile] = field(default_factory=list)
+    unread: list[UnreadFile] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which files of a folder are wanted.
+
+    Args:
+        include: patterns as in .gitignore; where there are any, only files that one of them fits.
+        exclude: patterns of the files and folders to leave out.
+        ignored: also list what is hidden, or ignored by git.
+    """
+
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    ignored: bool = False
+
+
+class _Root(NamedTuple):
+    """What a user named: a folder or a file, and the pattern of a glob, which holds below it."""
+
+    named: str
+    pattern: str = ""
+
+    @property
+    def is_file(self) -> bool:
+        return not os.path.isdir(self.named)  # noqa: PTH112
+
+    @property
+    def folder(self) -> str:
+        return os.path.dirname(self.named) if self.is_file else self.named  # noqa: PTH120
+
+
+def find_files(paths: Sequence[Path], selection: Selection) -> FoundFiles:
+    """List the files below some paths.
+
+    Ids are paths below the folder, where one is given; below the deepest folder that holds all of them, where several
+    are. Symbolic links to folders are not followed, since what they lead to within the folder is found anyway; those to
+    files are followed within the folder. Links that lead out of it are listed as not read.
+
+    Args:
+        paths: folders, files, or glob patterns ("handbook/**/*.md").
+        selection: which of the files below them.
+
+    Raises:
+        DataError: a path does not exist.
+        ConfigError: a pattern is none, or no folder holds all paths.
+    """
+    roots = [_read_root(path) for path in paths]
+    try:
+        base = os.path.commonpath([root.folder for root in roots])
+    except ValueError as error:
+        raise ConfigError(f"dataset.path: no folder holds all of these: {', '.join(map(str, paths))}") from error
+    finder = _Finder(base, selection)
+    for root in roots:
+        finder.add(root)
+    return finder.finish()
+
+
+def _read_root(path: Path) -> _Root:
+    named = os.path.abspath(path.expanduser())  # noqa: PTH100 - a link keeps its name
+    if os.path.exists(named):  # noqa: PTH110
+        return _Root(named)
+    parts = PurePath(named).parts
+    fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), len(parts))
+    folder = str(PurePath(*parts[:fixed]))
+    if fixed == len(parts) or not os.path.isdir(folder):  # noqa: PTH112
+        raise DataError("there is no such file or folder", path=path)
+    return _Root(folder, "/" + "/".join(parts[fixed:]))
+
+
+class _Finder:
+    """Collects files.
+
+    Args:
+        base: the folder that ids are relative to.
+        selection: which files are wanted.
+    """
+
+    def __init__(self, base: str, selection: Selection) -> None:
+        self._base = base
+        self._ignored = selection.ignored
+        self._include = make_patterns(selection.include, "include") if selection.include else None
+        self._exclude = make_patterns(selection.exclude, "exclude") if selection.exclude else None
+        self._found = FoundFiles()
+        self._by_id: dict[str, FoundFile] = {}
+        self._paths: set[str] = set()
+        self._links: list[tuple[str, str, str]] = []  # id, target, the folder that it may lead into
+
+    def add(self, root: _Root) -> None:
+        """Add a file, or the files below a folder."""
+        real = os.path.realpath(root.named)
+        file_id = self._make_id(root.named)
+        if root.is_file:
+            self._add_file(FoundFile(file_id, real, named=True))
+            return
+        pattern = make_patterns([root.pattern], "path") if root.pattern else None
+        prefix = "" if file_id == "." else f"{file_id}/"
+        for entry, inner in self._walk(real, prefix):
+            inner_id = _clean_name(prefix + inner)
+            if (pattern and not pattern.match_file(inner)) or not self._is_wanted(inner_id):
+                self._found.left_out["not among the wanted"] += 1
+            elif entry.is_symlink():
+                self._links.append((inner_id, os.path.realpath(entry.path), real))
+            elif entry.is_file(follow_symlinks=False):
+                self._add_file(FoundFile(inner_id, entry.path, named=self._include is not None))
+            else:
+                self._found.unread.append(UnreadFile(inner_id, "it is a pipe, a socket or a device"))
+
+    def finish(self) -> FoundFiles:
+        """Follow the links, and return all files."""
+        for file_id, target, folder in self._links:
+            if not os.path.exists(target):  # noqa: PTH110
+                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link that leads nowhere"))
+            elif not target.startswith(f"{folder.rstrip(os.sep)}{os.sep}") and target != folder:
+                self._found.unread.append(UnreadFile(file_id, "it is a symbolic link out of the folder"))
+            elif os.path.isfile(target):  # noqa: PTH113
+                self._add_file(FoundFile(file_id, target, named=self._include is not None))
+        self._found.files = sorted(self._by_id.values())
+        self._found.unread.sort()
+        return self._found
+
+    def _add_file(self, file: FoundFile) -> None:
+        if file.path in self._paths:
+            return
+        self._paths.add(file.path)
+        if self._by_id.setdefault(file.id, file) is not file:
+            self._found.unread.append(
+                UnreadFile(file.id, "another file has this name, but for bytes that are no UTF-8")
+            )
+
+    def _make_id(self, path: str) -> str:
+        return _clean_name(PurePath(os.path.relpath(path, self._base)).as_posix())
+
+    def _is_wanted(self, file_id: str) -> bool:
+        return self._include is None or self._include.match_file(file_id)
+
+    def _walk(self, root: str, prefix: str) -> Iterator[tuple[os.DirEntry[str], str]]:
+        """Yield the entries below a folder that are no folders, with their paths below it.
+
+        Args:
+            root: the folder.
+            prefix: its own id, with a slash at its end.
+        """
+        rules = [] if self._ignored else read_rules_above(root)
+        waiting: list[tuple[str, str, list[IgnoreRules]]] = [(root, "", rules)]
+        while waiting:
+            folder, inner, rules = waiting.pop()
+            if not self._ignored and (own := read_rules(folder)):
+                rules = [*rules, own]
+            for entry in self._list(folder, prefix + inner):
+                path = f"{inner}{entry.name}"
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if self._is_left_out(entry, prefix + path, is_folder, rules):
+                    continue
+                if is_folder:
+                    waiting.append((entry.path, f"{path}/", rules))
+                else:
+                    yield entry, path
+
+    def _list(self, folder: str, inner: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except OSError as error:
+            reason = describe_os_error(error).replace("read it", "list this folder")
+            self._found.unread.append(UnreadFile(_clean_name(inner) or folder, reason))
+            return []
+
+    def _is_left_out(self, entry: os.DirEntry[str], path: str, is_folder: bool, rules: Sequence[IgnoreRules]) -> bool:
+        end = "/" if is_folder else ""
+        if not self._ignored and entry.name.startswith(_HIDDEN):
+            self._found.left_out["hidden"] += 1
+        elif rules and is_ignored(PurePath(entry.path).as_posix() + end, rules):
+            self._found.left_out["ignored by git"] += 1
+        elif self._exclude is not None and self._exclude.match_file(path + end):
+            self._found.left_out["excluded"] += 1
+        else:
+            return False
+        return True
+
+
+def _clean_name(name: str) -> str:
+    r"""A name as text: bytes that are no UTF-8 are written as \xe9."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace") if not name.isascii() else name

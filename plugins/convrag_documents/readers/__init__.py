@@ -1,0 +1,102 @@
+"""Readers: each makes documents of the bytes of a file of one format.
+
+* `text`: plain text, and what encoding bytes are in.
+* `markdown`: Markdown with its headings.
+* `html`: the text of a page with its headings, without what surrounds it.
+* `pdf`: pages, and headings where the file has bookmarks.
+* `docx`: Word. `pptx`: PowerPoint. `spreadsheet`: Excel.
+* `epub`: books.
+* `csv_table`: tables as text.
+* `jsonl`: a document a line.
+* `notebook`: Jupyter's.
+
+What they use: text_builder puts a text together, table_rows makes lines of rows, archive unpacks zip files and xml_tree
+parses what is in them, both within bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+
+from convrag import Document
+from convrag.store.fingerprint import digest, file_hash, find_version
+from convrag_documents.find_files import FoundFile
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How files of a format are read.
+
+    `function` is the name of a function in the module of this package, which takes the bytes of a file and yields
+    documents; their ids are the names of the parts of the file, of which most have one, with an empty name. It raises
+    Unreadable. `libraries` are distributions whose versions bear on what it yields.
+    """
+
+    format: str
+    module: str
+    function: str
+    libraries: tuple[str, ...] = ()
+
+    def read(self, content: bytes) -> Iterator[Document]:
+        """Yield the documents of a file. Raises Unreadable, and whatever the library raises for a damaged file."""
+        function: Callable[[bytes], Iterator[Document]]
+        function = getattr(import_module(f"convrag_documents.readers.{self.module}"), self.function)
+        return function(content)
+
+    def make_key(self, content: str) -> str:
+        """Make the key of what the reader makes of contents with a hash."""
+        return digest([content, _identify(self)])
+
+
+_TEXT = Reader("text", "text", "read_text", ("chardet",))
+_MARKDOWN = Reader("Markdown", "markdown", "read_markdown", ("chardet",))
+_HTML = Reader("HTML", "html", "read_html", ("selectolax", "chardet"))
+_PDF = Reader("PDF", "pdf", "read_pdf", ("pypdf", "cryptography"))
+_TABLE = Reader("CSV", "csv_table", "read_csv", ("chardet",))
+_JSONL = Reader("JSONL", "jsonl", "read_jsonl", ("chardet",))
+
+_BY_SUFFIX = {
+    ".txt": _TEXT,
+    ".text": _TEXT,
+    ".log": _TEXT,
+    ".rst": _TEXT,
+    ".adoc": _TEXT,
+    ".org": _TEXT,
+    "": _TEXT,  # README, LICENSE
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".mdx": _MARKDOWN,
+    ".html": _HTML,
+    ".htm": _HTML,
+    ".xhtml": _HTML,
+    ".pdf": _PDF,
+    ".docx": Reader("Word file", "docx", "read_docx"),
+    ".docm": Reader("Word file", "docx", "read_docx"),
+    ".pptx": Reader("PowerPoint file", "pptx", "read_pptx"),
+    ".pptm": Reader("PowerPoint file", "pptx", "read_pptx"),
+    ".xlsx": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
+    ".xlsm": Reader("Excel file", "spreadsheet", "read_xlsx", ("python-calamine",)),
+    ".epub": Reader("EPUB", "epub", "read_epub", ("selectolax", "chardet")),
+    ".csv": _TABLE,
+    ".tsv": _TABLE,
+    ".jsonl": _JSONL,
+    ".ndjson": _JSONL,
+    ".ipynb": Reader("notebook", "notebook", "read_notebook", ("chardet",)),
+}
+
+
+def find_reader(file: FoundFile) -> Reader | None:
+    """Find the reader of a file by its suffix. What the user named, and no other reader is for, is read as text."""
+    return _BY_SUFFIX.get(PurePosixPath(file.id).suffix.lower()) or (_TEXT if file.named else None)
+
+
+@cache
+def _identify(reader: Reader) -> str:
+    """Hash what bears on what a reader yields: the source of all readers, and the versions of its libraries."""
+    source = [file_hash(path) for path in sorted(Path(__file__).parent.glob("*.py"))]
+    versions = {name: find_version(name) for name in reader.libraries}
+    return digest([reader.format, reader.module, reader.function, versions, source])

@@ -1,0 +1,171 @@
+"""DOCX: paragraphs, lists and tables of a Word file, with its headings, and the pages that Word saw last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from xml.etree.ElementTree import Element
+
+from convrag import Document
+from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.readers.xml_tree import walk_tree
+from convrag_documents.unreadable import Unreadable
+
+_LEFT_OUT = {"del", "moveFrom", "Fallback", "pPr", "rPr", "sectPr"}
+"""Tracked deletions, the second form of a drawing for old programs, and properties."""
+
+_SIGNS = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_BODY_LEVEL = 9
+_TITLE = 0
+
+
+def read_docx(content: bytes) -> Iterator[Document]:
+    """Read a Word file. Footnotes stand at the end. A paragraph of the style Title is the title."""
+    archive = Archive(content)
+    main = dict(archive.read_relations("").values()).get("officeDocument", "word/document.xml")
+    related = dict(each for each in archive.read_relations(main).values() if each[1] in archive)
+    body = archive.read_xml(main).find("body")
+    if body is None:
+        raise Unreadable("this is no text of Word")
+    builder = TextBuilder()
+    levels = _read_levels(archive.read_xml(related["styles"])) if "styles" in related else {}
+    _Body(builder, levels, has_pages=body.find(".//lastRenderedPageBreak") is not None).add(body)
+    for notes in ("footnotes", "endnotes"):
+        if notes in related:
+            for note in archive.read_xml(related[notes]):
+                if note.get("type") is None:  # others are lines between text and notes
+                    builder.add(_read_text(note))
+    yield builder.build()
+
+
+class _Body:
+    """Adds the blocks of a body, a cell of a table, or a text box."""
+
+    def __init__(self, builder: TextBuilder, levels: Mapping[str, int], has_pages: bool) -> None:
+        self._builder = builder
+        self._levels = levels
+        self._list: list[str] = []
+        self._has_pages = has_pages
+        if has_pages:
+            builder.begin_page()
+
+    def add(self, body: Element) -> None:
+        """Add all blocks."""
+        waiting = list(reversed(body))
+        while waiting:
+            block = waiting.pop()
+            if block.tag == "p":
+                self._add_paragraph(block)
+            elif block.tag == "tbl":
+                self._end_list()
+                self._builder.add("\n".join(_read_rows(block)))
+                self._turn_pages(block)
+            elif block.tag in ("sdt", "sdtContent", "customXml", "ins", "moveTo", "smartTag"):
+                waiting.extend(reversed(block))
+        self._end_list()
+
+    def _add_paragraph(self, paragraph: Element) -> None:
+        properties = paragraph.find("pPr")
+        level = self._find_level(properties)
+        text = _read_text(paragraph)
+        is_item = properties is not None and properties.find("numPr") is not None and level == _BODY_LEVEL
+        if not is_item:
+            self._end_list()
+        begins_page = self._has_pages and _begins_page(paragraph)
+        if begins_page:
+            self._end_list()
+            self._turn_pages(paragraph)
+        if is_item and text.strip():
+            self._list.append(f"- {' '.join(text.split())}")
+        elif level == _TITLE and not self._builder.title:
+            self._builder.title = text
+            self._builder.add(text)
+        elif level < _BODY_LEVEL:
+            self._builder.add_heading(max(1, level), text)
+        else:
+            self._builder.add(text)
+        if not begins_page:
+            self._turn_pages(paragraph)
+
+    def _turn_pages(self, block: Element) -> None:
+        """Begin the pages that begin within a block: what follows it is on the last of them."""
+        if self._has_pages and (breaks := len(block.findall(".//lastRenderedPageBreak"))):
+            self._end_list()
+            for _ in range(breaks):
+                self._builder.begin_page()
+
+    def _end_list(self) -> None:
+        self._builder.add("\n".join(self._list))
+        self._list = []
+
+    def _find_level(self, properties: Element | None) -> int:
+        if properties is None:
+            return _BODY_LEVEL
+        if (own := _read_outline_level(properties)) is not None:
+            return own
+        style = properties.find("pStyle")
+        return self._levels.get(style.get("val", ""), _BODY_LEVEL) if style is not None else _BODY_LEVEL
+
+
+def _read_levels(styles: Element) -> dict[str, int]:
+    """Read which styles are headings: id -> level from 1, 0 for the title. Word keeps their English names."""
+    own: dict[str, int] = {}
+    base: dict[str, str] = {}
+    for style in styles.iter("style"):
+        style_id = style.get("styleId", "")
+        name = next((each.get("val", "").lower() for each in style.iter("name")), "")
+        if (parent := style.find("basedOn")) is not None:
+            base[style_id] = parent.get("val", "")
+        properties = style.find("pPr")
+        level = _read_outline_level(properties) if properties is not None else None
+        if name == "title":
+            own[style_id] = _TITLE
+        elif name.startswith("heading ") and name[8:].isdecimal():
+            own[style_id] = int(name[8:])
+        elif level is not None:
+            own[style_id] = level
+    for style_id in base:
+        seen = {style_id}
+        ancestor = base[style_id]
+        while style_id not in own and ancestor not in seen:
+            seen.add(ancestor)
+            if own.get(ancestor, _TITLE) != _TITLE:
+                own[style_id] = own[ancestor]
+            ancestor = base.get(ancestor, style_id)
+    return own
+
+
+def _read_outline_level(properties: Element) -> int | None:
+    level = properties.find("outlineLvl")
+    value = level.get("val", "") if level is not None else ""
+    return int(value) + 1 if value.isdecimal() and len(value) == 1 else None
+
+
+def _read_rows(table: Element) -> Iterator[str]:
+    for row in table.iter("tr"):
+        cells = [" ".join(_read_text(cell).split()) for cell in row.findall("./tc") + row.findall("./sdt//tc")]
+        if any(cells):
+            yield " | ".join(filter(None, cells))
+
+
+def _begins_page(paragraph: Element) -> bool:
+    """Whether a page begins before the first word of a paragraph."""
+    for element in walk_tree(paragraph, lambda each: each.tag in _LEFT_OUT):
+        if element.tag == "lastRenderedPageBreak":
+            return True
+        if element.tag == "t" and (element.text or "").strip():
+            return False
+    return False
+
+
+def _read_text(block: Element) -> str:
+    """The text of a paragraph, or of several, with a line break between them."""
+    pieces = []
+    for element in walk_tree(block, lambda each: each.tag in _LEFT_OUT):
+        if element.tag == "t":
+            pieces.append(element.text or "")
+        elif element.tag == "p" and pieces:
+            pieces.append("\n")
+        elif element.tag in _SIGNS:
+            pieces.append(_SIGNS[element.tag])
+    return "".join(pieces)

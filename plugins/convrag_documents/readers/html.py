@@ -1,0 +1,155 @@
+"""HTML: the text of a page with its headings, without navigation, scripts and styles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from convrag import Document
+from convrag_documents.readers.text import decode
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{2,40})""", re.IGNORECASE)
+_LEFT_OUT = {
+    *("head", "script", "style", "template", "noscript", "nav", "svg", "iframe", "object", "canvas", "audio", "video"),
+    *("button", "select", "textarea"),
+}
+_LINES = {"caption", "dd", "dt", "figcaption", "legend", "li", "option", "summary", "tr"}
+_BLOCKS = {
+    *("address", "article", "aside", "blockquote", "body", "center", "details", "dialog", "div", "dl", "fieldset"),
+    *("figure", "footer", "form", "header", "hgroup", "hr", "html", "main", "menu", "ol", "p", "pre", "section"),
+    *("table", "ul"),
+}
+_CELLS = {"td", "th"}
+_LEVELS = {f"h{level}": level for level in range(1, 7)}
+_NESTING = re.compile(
+    rb"<(/?)(?:address|article|aside|blockquote|center|details|div|dl|fieldset|figure|footer|form|header|main|menu|nav"
+    rb"|ol|section|table|ul)\b",
+    re.IGNORECASE,
+)
+_PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
+"""What makes a cell of a table a part of the page's layout, instead of a value in a line."""
+
+_DEEPEST = 3_000
+"""Elements within each other. The parser's time grows with the square of their number: 50,000 take seconds."""
+
+
+def read_html(content: bytes) -> Iterator[Document]:
+    """Read a page; its title is that of its head."""
+    builder = TextBuilder()
+    add_html(builder, content)
+    yield builder.build()
+
+
+def add_html(builder: TextBuilder, content: bytes) -> None:
+    """Add the text and the headings of a page, and its title where none is known. Raises Unreadable."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    depth = deepest = 0
+    for found in _NESTING.finditer(content):
+        depth = max(0, depth - 1) if found[1] else depth + 1
+        deepest = max(deepest, depth)
+    if deepest > _DEEPEST:
+        raise Unreadable(f"its elements stand within each other {deepest:,} deep")
+    tree = LexborHTMLParser(_decode_page(content))
+    title = tree.css_first("title")
+    if title is not None and not builder.title:
+        builder.title = title.text()
+    if (root := tree.css_first("main") or tree.body) is not None:
+        _Walk(builder).walk(root)
+
+
+def _decode_page(content: bytes) -> str:
+    """Decode a page: by its byte order mark, as UTF-8, as it says itself, or as what chardet takes it for."""
+    declared = _DECLARED.search(content[:4096])
+    if declared and b"\0" not in content:
+        for encoding in ("utf-8", declared[1].decode()):
+            try:
+                return content.decode(encoding)
+            except (UnicodeDecodeError, LookupError):
+                continue
+    return decode(content)
+
+
+class _Walk:
+    """Goes through a tree without recursion, and adds a block of text where an element ends one."""
+
+    def __init__(self, builder: TextBuilder) -> None:
+        self._builder = builder
+        self._line: list[str] = []
+        self._block: list[str] = []
+        self._preformatted = False
+        self._cell: int | None = None  # the cell that is a value: all of it stands in one line
+
+    def walk(self, root: LexborNode) -> None:
+        """Add all that stands within an element."""
+        node: LexborNode | None = root
+        depth = 0
+        while node is not None:
+            if self._enter(node) and node.first_child is not None:
+                node, depth = node.first_child, depth + 1
+                continue
+            self._leave(node)
+            while node is not None and depth and node.next is None:
+                node, depth = node.parent, depth - 1
+                if node is not None:
+                    self._leave(node)
+            node = node.next if node is not None and depth else None
+        self._end_block()
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Take what begins with a node; return whether to go into it."""
+        if node.is_text_node:
+            self._line.append(node.text_content or "")
+            return False
+        tag = node.tag or ""
+        if tag in _LEFT_OUT or (node.attributes and _is_hidden(node.attributes)):
+            return False
+        if self._cell is not None:
+            self._line.append(" " if tag in _BLOCKS or tag in _LINES or tag == "br" else "")
+        elif tag in _CELLS:
+            self._line.append(" | " if "".join(self._line).strip() else "")
+            self._cell = node.mem_id if node.css_first(_PARTS) is None else None
+        elif tag in _LEVELS or tag in _BLOCKS:
+            self._end_block()
+            self._preformatted = self._preformatted or tag == "pre"
+        elif tag in _LINES or tag == "br":
+            self._end_line()
+            self._line.append("- " if tag == "li" else "")
+        return True
+
+    def _leave(self, node: LexborNode) -> None:
+        """Take what ends with a node."""
+        tag = node.tag or ""
+        if self._cell is not None:
+            self._cell = None if node.mem_id == self._cell else self._cell
+        elif tag in _LEVELS:
+            self._end_line()
+            self._builder.add_heading(_LEVELS[tag], " ".join(self._block))
+            self._block = []
+        elif tag in _BLOCKS:
+            self._end_block()
+            self._preformatted = self._preformatted and tag != "pre"
+        elif tag in _LINES:
+            self._end_line()
+
+    def _end_line(self) -> None:
+        text = "".join(self._line)
+        line = text.strip("\n") if self._preformatted else " ".join(text.split())
+        if line.strip(" |-"):
+            self._block.append(line)
+        self._line = []
+
+    def _end_block(self) -> None:
+        self._end_line()
+        self._builder.add("\n".join(self._block))
+        self._block = []
+
+
+def _is_hidden(attributes: dict[str, str | None]) -> bool:
+    return "hidden" in attributes or attributes.get("role") == "navigation"

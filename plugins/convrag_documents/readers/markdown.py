@@ -1,0 +1,89 @@
+"""Markdown. The text stays as it is in the file, but for line breaks within paragraphs, which are spaces."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from convrag import Document, Heading
+from convrag_documents.readers.text import decode
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_BLOCK = re.compile(
+    r"[ \t]*(?:$|#{1,6}(?:\s|$)|[-*+](?:\s|$)|\d{1,9}[.)]\s|>|\||<|`{3}|~{3}|=+\s*$|(?:[-*_][ \t]*){3,}$)"
+)
+"""A line that begins a block of its own, so that it does not go on with the line above it."""
+
+_HARD_BREAK = ("  ", "\\", "|", "<br>", "<br/>")
+_TITLE = re.compile(r"title:[ \t]*(.+)")
+_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_EMPHASIS = re.compile(r"[*`]+|(?<!\w)_+|_+(?!\w)")
+
+
+def read_markdown(content: bytes) -> Iterator[Document]:
+    """Read Markdown with its headings; the title is that of its front matter."""
+    text = decode(content)
+    body, title = _read_front_matter(text)
+    joined, headings = _read_lines(text, body)
+    yield Document("", joined, title=title, headings=tuple(headings))
+
+
+def parse_markdown(text: str) -> tuple[str, list[Heading]]:
+    """Return Markdown with each paragraph in one line, and its headings; those within blocks of code are none."""
+    return _read_lines(text, 0)
+
+
+def _read_front_matter(text: str) -> tuple[int, str]:
+    """Return where the text begins after its front matter (YAML between two lines of ---), and the title in it."""
+    if not text.startswith("---\n") or (end := text.find("\n---\n", 3)) < 0:
+        return 0, ""
+    found = next((match for line in text[4:end].split("\n") if (match := _TITLE.match(line))), None)
+    return end + 5, found[1].strip().strip("\"'") if found else ""
+
+
+def _read_lines(text: str, body: int) -> tuple[str, list[Heading]]:
+    """Return the text with its paragraphs in one line each, and its headings. Before `body`, nothing is a heading."""
+    joined: list[str] = [text[:body]]
+    headings: list[Heading] = []
+    fence = ""
+    start = body
+    paragraph = False  # whether the line above is of a paragraph, which this line can go on with, or underline
+    for line in text[body:].split("\n"):
+        found = _FENCE.match(line)
+        opens = found is not None and not fence
+        goes_on = paragraph and not opens and not _BLOCK.match(line)
+        if start > body:
+            joined.append(" " if goes_on and not joined[-1].endswith(_HARD_BREAK) else "\n")
+        joined.append(line)
+        if fence:
+            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
+                fence = ""
+            paragraph = False
+        elif found:
+            fence, paragraph = found[1], False
+        elif heading := _HEADING.match(line):
+            headings.append(Heading(start, len(heading[1]), _clean(line[heading.end() :])))
+            paragraph = False
+        elif paragraph and (underline := _UNDERLINE.match(line)):
+            above = start - 1 - len(joined[-3])
+            headings.append(Heading(above, 1 if underline[1].startswith("=") else 2, _clean(joined[-3])))
+            paragraph = False
+        else:
+            paragraph = bool(line.strip()) and not line.lstrip().startswith(("|", "<")) and not _is_rule(line)
+            paragraph = paragraph and (goes_on or not line.startswith(("    ", "\t")))
+        start += len(line) + 1
+    return "".join(joined), headings
+
+
+def _is_rule(line: str) -> bool:
+    signs = set(line.replace(" ", "").replace("\t", ""))
+    return len(signs) == 1 and signs <= set("-*_=") and len(line.strip()) > 2
+
+
+def _clean(heading: str) -> str:
+    """The text of a heading without closing signs, links and emphasis."""
+    unclosed = heading.strip().rstrip("#")
+    heading = unclosed if unclosed[-1:] in ("", " ", "\t") else heading
+    return _EMPHASIS.sub("", _LINK.sub(r"\1", heading)).strip()

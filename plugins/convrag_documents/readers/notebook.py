@@ -1,0 +1,45 @@
+"""Jupyter notebooks: the Markdown and the code of the cells, without what the code printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from convrag import Document
+from convrag.store.strict_json import parse_json
+from convrag_documents.readers.markdown import parse_markdown
+from convrag_documents.readers.text import decode
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.unreadable import Unreadable
+
+
+def read_notebook(content: bytes) -> Iterator[Document]:
+    """Read the cells of a notebook in their order; code stands between ```."""
+    try:
+        notebook = parse_json(decode(content))
+    except ValueError as error:
+        raise Unreadable(f"it is damaged: {error}") from error
+    builder = TextBuilder()
+    for cell in _list_cells(notebook):
+        text = _read_source(cell)
+        if cell.get("cell_type") == "code":
+            builder.add(f"```\n{text.strip()}\n```" if text.strip() else "")
+        else:
+            builder.add(*parse_markdown(text))
+    yield builder.build()
+
+
+def _list_cells(notebook: Any) -> list[dict[str, Any]]:
+    """List the cells of a notebook, in the form of any version."""
+    if not isinstance(notebook, dict):
+        raise Unreadable("this is no notebook")
+    sheets = notebook.get("worksheets")
+    holders = [notebook, *(sheets if isinstance(sheets, list) else [])]
+    cells = [cell for each in holders if isinstance(each, dict) for cell in each.get("cells") or []]
+    return [cell for cell in cells if isinstance(cell, dict)]
+
+
+def _read_source(cell: dict[str, Any]) -> str:
+    source = cell.get("source", cell.get("input", ""))
+    lines = source if isinstance(source, list) else [source]
+    return "".join(line for line in lines if isinstance(line, str))

@@ -1,0 +1,118 @@
+"""PDF: the text of its pages, with the bookmarks as headings."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from convrag import Document, Heading
+from convrag_documents.readers.text import join_wrapped_lines
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.unreadable import Unreadable
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_MOST_PAGES = 20_000
+_MOST_BOOKMARKS = 20_000
+
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports what it mends in damaged files
+
+
+def read_pdf(content: bytes) -> Iterator[Document]:
+    """Read the text of the pages. Words that were broken at the end of a line are whole."""
+    from pypdf import PdfReader
+
+    reader = PdfReader(BytesIO(content))
+    if reader.is_encrypted:
+        _decrypt(reader)
+    if len(reader.pages) > _MOST_PAGES:
+        raise Unreadable(f"it has {len(reader.pages):,} pages, more than {_MOST_PAGES:,}")
+    builder = TextBuilder()
+    failed = []
+    for number, page in enumerate(reader.pages, 1):
+        builder.begin_page()
+        try:
+            text = page.extract_text()
+        except Exception as error:
+            failed.append(f"page {number}: {type(error).__name__}: {error}")
+            continue
+        builder.add(_mend_lines(text))
+    if builder:
+        yield _add_bookmarks(builder.build(), reader)
+    if failed:
+        raise Unreadable(f"{len(failed)} of its {len(reader.pages)} pages cannot be read, {failed[0]}")
+    if not builder:
+        raise Unreadable("it is scanned: its pages have no text layer" if len(reader.pages) else "it has no pages")
+
+
+def _decrypt(reader: PdfReader) -> None:
+    """Open an encrypted file, which anybody may read who can open it. Raises Unreadable."""
+    from pypdf.errors import DependencyError, PyPdfError
+
+    try:
+        opened = reader.decrypt("")
+    except DependencyError as error:
+        raise Unreadable("it is encrypted; to read such files: pip install 'convrag[documents]'") from error
+    except (PyPdfError, NotImplementedError, ValueError) as error:
+        raise Unreadable(f"it is encrypted in a way that cannot be read: {error}") from error
+    if not opened:
+        raise Unreadable("it is encrypted, and needs a password")
+
+
+def _mend_lines(text: str) -> str:
+    """Join words and sentences that were broken at the ends of lines."""
+    text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
+    return join_wrapped_lines("\n".join(map(str.rstrip, _HYPHEN.sub(_join_word, text).split("\n"))))
+
+
+def _join_word(found: re.Match[str]) -> str:
+    return "" if found.string[found.end()].islower() else "-"
+
+
+def _add_bookmarks(document: Document, reader: PdfReader) -> Document:
+    """Make headings of the bookmarks. One whose words do not stand on its page begins where the page does."""
+    headings = []
+    try:
+        for level, title, page in _list_bookmarks(reader.outline, reader):
+            start = document.pages[page]
+            end = document.pages[page + 1] if page + 1 < len(document.pages) else len(document.text)
+            pattern = r"\s+".join(map(re.escape, title.split()[:20]))
+            found = re.compile(pattern, re.IGNORECASE).search(document.text, start, end)
+            headings.append(Heading(found.start() if found else start, level, title))
+    except Exception as error:  # the text is of more use than its bookmarks
+        logging.getLogger(__name__).debug("bookmarks cannot be read", exc_info=error)
+    headings.sort(key=lambda heading: heading.start)
+    return Document(
+        "", document.text, headings=tuple(headings), pages=document.pages, title=_find_title(document, reader)
+    )
+
+
+def _list_bookmarks(outline: Sequence[Any], reader: PdfReader) -> Iterator[tuple[int, str, int]]:
+    """Yield the level from 1, the title and the page from 0 of each bookmark."""
+    waiting: list[tuple[int, Any]] = [(1, each) for each in reversed(outline)]
+    for _ in range(_MOST_BOOKMARKS):
+        if not waiting:
+            return
+        level, item = waiting.pop()
+        if isinstance(item, list):
+            waiting += [(level + 1, each) for each in reversed(item)]
+            continue
+        page = reader.get_destination_page_number(item)
+        title = " ".join(str(item.title or "").split())
+        if page is not None and 0 <= page < len(reader.pages) and title:
+            yield level, title, page
+
+
+def _find_title(document: Document, reader: PdfReader) -> str:
+    """The title in the file's properties, where its words stand on the first page: many are names of drafts."""
+    try:
+        title = " ".join(str((reader.metadata or {}).get("/Title") or "").split())
+    except Exception:
+        return ""
+    first = document.text[: document.pages[1] if len(document.pages) > 1 else None]
+    return title if title and title.casefold() in " ".join(first.split()).casefold() else ""

@@ -1,0 +1,70 @@
+"""XLSX: each sheet is a page, each row a line with the names of the columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date, datetime, time
+from io import BytesIO
+
+from convrag import Document
+from convrag_documents.readers.archive import Archive
+from convrag_documents.readers.table_rows import format_rows
+from convrag_documents.readers.text_builder import TextBuilder
+from convrag_documents.unreadable import Unreadable
+
+_PLACE = re.compile(rb"\sr\s*=\s*[\"']([A-Za-z]*)(\d+)[\"']")
+_MOST_CELLS = 10_000_000
+"""Cells between the first and the last of a sheet: the library makes room for all of them, 32 bytes each."""
+
+
+def read_xlsx(content: bytes) -> Iterator[Document]:
+    """Read the sheets that hold cells, in their order."""
+    from python_calamine import CalamineWorkbook, SheetTypeEnum
+
+    for name, member in Archive(content).read_all():
+        _check_area(name, member)
+    book = CalamineWorkbook.from_filelike(BytesIO(content))
+    builder = TextBuilder(page_name="sheet")
+    for sheet in book.sheets_metadata:
+        if sheet.typ != SheetTypeEnum.WorkSheet:  # a chart
+            continue
+        builder.begin_page()
+        rows = book.get_sheet_by_name(sheet.name).iter_rows()
+        lines = "\n".join(format_rows([_format_value(value) for value in row] for row in rows))
+        if lines:
+            builder.add_heading(1, sheet.name)
+            builder.add(lines)
+    yield builder.build()
+
+
+def _check_area(name: str, member: bytes) -> None:
+    """Refuse a sheet with a cell far away from the others: the library would take all memory, and end the process."""
+    if member.startswith((b"\xff\xfe", b"\xfe\xff")) and name.endswith(".xml"):
+        raise Unreadable(f"{name} is in UTF-16")
+    if b"sheetData" not in member:
+        return
+    width = height = 0
+    for letters, digits in set(_PLACE.findall(member)):
+        height = max(height, int(digits[:9]))
+        width = max(width, _count_columns(letters))
+    if width * height > _MOST_CELLS:
+        raise Unreadable(f"the cells of {name} lie {height:,} rows and {width:,} columns apart; delete the stray ones")
+
+
+def _count_columns(letters: bytes) -> int:
+    """The number of a column from its letters: 1 for A, 27 for AA."""
+    number = 0
+    for letter in letters.upper()[:8]:
+        number = 26 * number + letter - 64
+    return number
+
+
+def _format_value(value: object) -> str:
+    """A cell as people write it: no time of day in a date, no decimals in a whole number."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime):
+        whole = value.time() == time()
+        return value.date().isoformat() if whole else value.isoformat(" ", "minutes")
+    return value.isoformat() if isinstance(value, date | time) else str(value)

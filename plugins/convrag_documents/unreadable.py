@@ -1,0 +1,70 @@
+"""Files that could not be read, each with its reason, and the sentences that say so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from convrag.api.printable import make_printable
+
+_NAMED = 20
+_LONGEST_REASON = 200
+
+
+class Unreadable(Exception):
+    """A file, or a part of it, that cannot be read. The text says why: "it is encrypted, and needs a password".
+
+    A reader that raises it after it has yielded documents has read a part of the file: "line 7: this is not JSON".
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = shorten_reason(reason)
+        super().__init__(self.reason)
+
+
+class UnreadFile(NamedTuple):
+    """A file that was not read, or not all of it.
+
+    `other_kind` says that no reader is for its kind, as with a picture; such files are counted, not named one by one.
+    """
+
+    id: str
+    reason: str
+    other_kind: bool = False
+
+
+def shorten_reason(reason: str) -> str:
+    """Put a reason, such as the message of a library, into one line of bounded length."""
+    line = " ".join(make_printable(reason[: 10 * _LONGEST_REASON]).split())
+    return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
+
+
+def describe_unread(unread: Sequence[UnreadFile], read: int) -> str:
+    """Say which files were not read and why; empty where all were.
+
+        2 of 9 files could not be read, or not all of it: broken.pdf (it is no PDF); memo.docx (it needs a password).
+        31 files are of other kinds: .png (29), .zip (2).
+
+    Args:
+        unread: these files.
+        read: the number of files that were read, in part at least.
+    """
+    named = [each for each in unread if not each.other_kind]
+    others = Counter(_describe_kind(each.id) for each in unread if each.other_kind)
+    sentences = []
+    if named:
+        total = len({each.id for each in named}) + read
+        listed = "; ".join(f"{make_printable(each.id)} ({each.reason})" for each in named[:_NAMED])
+        more = f"; and {len(named) - _NAMED} more, which the log names" if len(named) > _NAMED else ""
+        sentences.append(f"{len(named)} of {total} files could not be read, or not all of it: {listed}{more}.")
+    if others:
+        kinds = ", ".join(f"{kind} ({count})" for kind, count in sorted(others.items(), key=lambda kind: -kind[1]))
+        count = sum(others.values())
+        sentences.append(f"{count} {'file is' if count == 1 else 'files are'} of other kinds: {kinds}.")
+    return " ".join(sentences)
+
+
+def _describe_kind(file_id: str) -> str:
+    return make_printable(PurePosixPath(file_id).suffix.lower()) or "without suffix"
