@@ -12,15 +12,20 @@ from convrag.api.types import Passage
 LONGEST_HEADING = 100
 """Characters of a heading that stand in the title and the place of a passage."""
 
+_LONGEST_LINE = 1_000
+"""Characters above which a heading's line is none."""
+
 
 def cut_passage(document: Document, start: int, end: int, number: int) -> Passage:
     """Cut a span out of a document, as a passage that knows its place.
 
     Passage 3 of "policies/leave.md" has the id "policies/leave.md#3" and the text `document.text[start:end]`. Its title
     is the path of the headings that all of it stands under, "Leave > Parental leave", after the document's title where
-    that is not the first of them; without headings, the document's title or else the name of its file. Its metadata
-    are `document` (the id), `start` and `end` (characters of the document's text), `headings` (texts) and `page` (from
-    1) where there are any, and `place`, for people: "policies/leave.md, 'Parental leave', page 3".
+    that is not the first of them; without headings, the document's title or else the name of its file. If it begins
+    with a heading without text and its first subheading, it stands under both.
+
+    Its metadata are `document` (the id), `start` and `end` (characters of the document's text), `headings` (texts) and
+    `page` (from 1) where there are any, and `place`, for people: "policies/leave.md, 'Parental leave', page 3".
 
     Args:
         document: the document.
@@ -65,12 +70,28 @@ def _cut(document: Document, start: int, end: int, number: int, path: Sequence[H
     return Passage(f"{document.id}#{number}", document.text[start:end], title, document.url, metadata)
 
 
+def is_heading_alone(text: str, start: int, end: int) -> bool:
+    """Whether there is nothing but a heading's line in a span of a text, or its line underlined (=== or ---)."""
+    if end - start > _LONGEST_LINE:
+        return False
+    first, *others = text[start:end].strip().split("\n")
+    return bool(first) and (not others or (len(others) == 1 and not others[0].strip("=- \r")))
+
+
 def _list_texts(document: Document, start: int, end: int, path: Sequence[Heading]) -> list[str]:
     """List the texts of the headings that all of a span stands under; one within it may end those of its start."""
+    text = document.text
     first = bisect_right(document.headings, start, key=_get_start)
     last = bisect_left(document.headings, end, key=_get_start)
+    under = list(path)
+    for heading in document.headings[first:last]:
+        begun = under[-1] if under and under[-1].start >= start else None
+        if not begun or heading.level <= begun.level or not is_heading_alone(text, begun.start, heading.start):
+            break
+        under.append(heading)
+        first += 1
     highest = min((heading.level for heading in document.headings[first:last]), default=None)
-    under = [heading for heading in path if highest is None or heading.level < highest]
+    under = [heading for heading in under if highest is None or heading.level < highest]
     return [text for heading in under if (text := _shorten(heading.text))]
 
 

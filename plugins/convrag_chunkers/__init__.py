@@ -1,4 +1,8 @@
-"""Chunkers: they cut documents into passages."""
+"""Chunkers: they cut documents into passages.
+
+The lengths of passages are in tokens as `token_spans` counts them, an estimate that needs no tokenizer. The default of
+200 leaves room for the title below the 256 tokens that most models for embeddings read.
+"""
 
 from __future__ import annotations
 
@@ -8,4 +12,8 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the chunkers."""
+    register("chunker", "markdown", "convrag_chunkers.section_chunker:SectionChunker")
+    register("chunker", "sentences", "convrag_chunkers.sentence_chunker:SentenceChunker")
+    register("chunker", "tokens", "convrag_chunkers.token_chunker:TokenChunker")
+    register("chunker", "pages", "convrag_chunkers.page_chunker:PageChunker")
     register("chunker", "none", "convrag_chunkers.whole:NoChunker")

@@ -93,3 +93,17 @@ def test_the_time_grows_with_the_headings_and_not_with_their_square() -> None:
 
     measure(100)
     assert measure(16_000) < 40 * min(measure(1_000) for _ in range(3)) + 0.05
+
+
+def test_a_heading_without_text_is_one_with_its_first_subheading() -> None:
+    text = "# Leave\n\nParental leave\n---\n\nTen weeks.\n"
+    headings = (Heading(0, 1, "Leave"), Heading(9, 2, "Parental leave"))
+    document = Document("leave.md", text, headings=headings)
+    assert cut_passage(document, 0, len(text), 1).title == "Leave > Parental leave"
+    further = (*headings, Heading(text.index("Ten"), 3, "Weeks"))
+    assert cut_passage(Document("leave.md", text, headings=further), 0, len(text), 1).title == (
+        "Leave > Parental leave > Weeks"
+    )
+    said = "# Leave\n\nBoth of:\n\nParental leave\n---\n"
+    after = (Heading(0, 1, "Leave"), Heading(said.index("Par"), 2, "Parental leave"))
+    assert cut_passage(Document("leave.md", said, headings=after), 0, len(said), 1).title == "Leave"

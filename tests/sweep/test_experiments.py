@@ -27,6 +27,10 @@ def test_a_stage_that_is_not_used_makes_no_other_experiment(here: Path) -> None:
     assert identity("clusterer=lsa") == identity("clusterer=kmeans", "ranker=size", "summarizer=llm")
 
 
+def test_a_chunker_makes_no_other_experiment_of_a_data_set_without_documents(here: Path) -> None:
+    assert identity("chunker=tokens", "chunker.tokens=50") == identity("chunker=markdown") == identity()
+
+
 def test_a_stage_that_is_used_makes_another_experiment(here: Path) -> None:
     one, other = (read_experiment(compose("generator=ginger", f"clusterer={name}")) for name in ("lsa", "kmeans"))
     assert one is not None

@@ -1,0 +1,36 @@
+"""chunker=tokens: windows of a fixed length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from convrag import Chunker, Document, Passage
+from convrag.sdk.document_passages import cut_passages
+from convrag_chunkers.limits import check_overlap
+from convrag_chunkers.token_spans import cut_windows
+
+
+class TokenChunker(Chunker):
+    """Cut at every so many tokens, between two words: the baseline that papers compare with.
+
+    Text without spaces is cut between characters.
+
+    Args:
+        tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
+            alphabet, one character of Chinese, Japanese or Korean, or another sign.
+        overlap: how many tokens of its end the next passage begins with, rounded to whole words; at most half of
+            `tokens`.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
+
+    def __init__(self, *, tokens: int = 200, overlap: int = 30) -> None:
+        check_overlap(overlap, tokens)
+        self.tokens = tokens
+        self.overlap = overlap
+
+    def chunk(self, document: Document) -> Sequence[Passage]:
+        """The windows in their order; all of the text is in them."""
+        windows = cut_windows(document.text, 0, len(document.text), self.tokens, self.overlap)
+        return list(cut_passages(document, windows))

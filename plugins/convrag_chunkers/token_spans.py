@@ -1,0 +1,106 @@
+"""The measure of a passage's length, and where a text without sentence ends is cut.
+
+A token is up to six letters or digits of ASCII, up to three of other alphabets, one character of Chinese, Japanese or
+Korean, or one other sign: "Employees may carry over days." has 7. It is an estimate of what embedders and language
+models count, which needs no tokenizer: English prose has 1.0 to 1.1 of these tokens for one of BERT's word pieces.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice, takewhile
+
+CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
+"""Characters of scripts in which each is counted, as ranges for a pattern."""
+
+_TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
+_JOINER = "\u200d"
+_CLAUSE_ENDS = frozenset("、，；：,;:")
+
+
+def count_tokens(text: str, start: int, end: int) -> int:
+    """Count the tokens of a span."""
+    return len(_TOKEN.findall(text, start, end))
+
+
+def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Leave out the white space around a span."""
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:
+    """Cut a span into spans of at most so many tokens: at white space, or else between characters.
+
+    Args:
+        text: the text.
+        start: the first character to cut.
+        end: the character after the last one.
+        tokens: the most that a span has.
+        overlap: how many tokens of its end the next span begins with, rounded to whole words; at most half of them.
+    """
+    start, end = trim_span(text, start, end)
+    while start < end:
+        starts = [found.start() for found in islice(_TOKEN.finditer(text, start, end), tokens + 1)]
+        if len(starts) <= tokens:
+            yield start, end
+            return
+        cut = _find_cut(text, start, starts.pop())
+        yield trim_span(text, start, cut)
+        while starts[-1] >= cut:
+            starts.pop()
+        back = min(overlap, len(starts) // 2)
+        start = _find_word(text, start, starts[-back], cut) if back else cut
+        start, end = trim_span(text, start, end)
+
+
+def _find_cut(text: str, start: int, latest: int) -> int:
+    """Find the last place between words in the second half of a span; else between clauses, else characters."""
+    middle = start + (latest - start) // 2
+    places = range(latest, middle, -1)
+    for is_between in (_is_between_words, _is_between_clauses, _is_between_characters):
+        if (cut := next((place for place in places if is_between(text, start, place)), None)) is not None:
+            return cut
+    return latest
+
+
+def _find_word(text: str, start: int, earliest: int, cut: int) -> int:
+    """Find the first word, else character, that begins at `earliest` or later in the span from `start` to the cut."""
+    places = range(earliest, cut)
+    for is_between in (_is_between_words, _is_between_characters):
+        if (found := next((place for place in places if is_between(text, start, place)), None)) is not None:
+            return found
+    return cut
+
+
+def _is_between_words(text: str, start: int, place: int) -> bool:
+    return text[place].isspace() or text[place - 1].isspace()
+
+
+def _is_between_clauses(text: str, start: int, place: int) -> bool:
+    return text[place - 1] in _CLAUSE_ENDS
+
+
+def _is_between_characters(text: str, start: int, place: int) -> bool:
+    """Whether no visible character is cut there: an accent, or an emoji of several code points."""
+    before, after = text[place - 1], text[place]
+    if after.isascii():
+        return before != _JOINER
+    if before == _JOINER or after == _JOINER or "\u1160" <= after <= "\u11ff":  # a syllable of Korean in its parts
+        return False
+    if unicodedata.category(after).startswith("M") or "\U0001f3fb" <= after <= "\U0001f3ff" or after >= "\U000e0000":
+        return False
+    if not (_is_flag_letter(before) and _is_flag_letter(after)):
+        return True
+    letters = takewhile(_is_flag_letter, (text[n] for n in range(place - 1, start - 1, -1)))
+    return sum(1 for _ in letters) % 2 == 0
+
+
+def _is_flag_letter(character: str) -> bool:
+    """Whether it is one of the letters of which two make a flag."""
+    return "\U0001f1e6" <= character <= "\U0001f1ff"
