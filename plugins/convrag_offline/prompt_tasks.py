@@ -51,7 +51,7 @@ _INPUTS = {
     "importance": ("question", "history", "nuggets"),
     "assign": ("nuggets", "answer"),
     "suggest": ("titles", "count"),
-    "question": ("kind", "title", "passage", "history", "refused"),
+    "question": ("kind", "style", "title", "passage", "history", "refused"),
     "solve": ("question", "title", "passage", "history"),
     "compare": ("question", "answer", "other"),
     "alone": ("question",),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.question_writing import find_prose
@@ -39,13 +39,11 @@ def solve(
     weights = frequencies.weigh_question(stem_content_words(question))
     extra = frequencies.weigh_question(stem_content_words(added))
     sentences = find_prose(passage)
-    scores = [
-        (
-            sum(weights[stem] for stem in sorted(stems & weights.keys())),
-            sum(extra[stem] for stem in sorted(stems & extra.keys())),
-        )
-        for stems in map(stem_content_words, sentences)
-    ]
+
+    def weigh(wanted: Mapping[str, float], stems: set[str]) -> float:
+        return sum(wanted[stem] for stem in sorted(stems & wanted.keys()))
+
+    scores = [(weigh(weights, stems), weigh(extra, stems)) for stems in map(stem_content_words, sentences)]
     best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
     if best is None or (not any(scores[best]) and not stem_content_words(title) & weights.keys()):
         return json.dumps({"answer": ""})

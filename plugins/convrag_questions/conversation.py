@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from convrag import Passage, Query, Retriever
-from convrag_questions.plan import Outline, Plan, name_document
-from convrag_questions.question import Counts, Kind, QuestionWriter, WrittenTurn
+from convrag_questions.plan import Outline, Plan, draw, is_prose, name_document
+from convrag_questions.question import STYLES, Counts, Kind, QuestionWriter, WrittenTurn
 from convrag_questions.wording import has_quote
 
 LEAST_TURNS = 2
@@ -73,19 +73,28 @@ class ConversationWriter:
 
     def _write_turn(self, kind: Kind, passages: Sequence[Passage], made: WrittenConversation) -> WrittenTurn | None:
         history = [{"user": turn.question, "assistant": turn.answer} for turn in made.turns]
-        found = (self.writer.write(kind, passage, history, made.counts) for passage in passages[:_PASSAGES])
+        style = STYLES[draw(made.id, str(len(history))) % len(STYLES)]
+        found = (self.writer.write(kind, style, passage, history, made.counts) for passage in passages[:_PASSAGES])
         return next((turn for turn in found if turn), None)
 
     def _shift_topic(self, made: WrittenConversation) -> WrittenTurn | None:
         return self._write_turn("topic_shift", self._find_related(made), made)
 
     def _find_related(self, made: WrittenConversation) -> list[Passage]:
-        """The passages of other documents that are likest to the last one, best first."""
-        last, seen = made.turns[-1].passage, {name_document(turn.passage) for turn in made.turns}
-        query = Query(f"{last.title} {made.turns[-1].quote}".strip(), turn_id=made.id, domain=made.domain)
-        hits = self.retriever.retrieve([query], _RELATED)
-        known = self.outlines[made.domain].documents
-        return [hit.passage for hit in hits if (name := name_document(hit.passage)) not in seen and name in known]
+        """Passages of other documents that the retriever finds for the last one, beginning with any of them.
+
+        The first would be the same for all conversations about a passage.
+        """
+        last, seen = made.turns[-1], {name_document(turn.passage) for turn in made.turns}
+        query = Query(f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain)
+        documents = self.outlines[made.domain].documents
+        found: dict[str, Passage] = {}
+        for hit in self.retriever.retrieve([query], _RELATED):
+            if (name := name_document(hit.passage)) in documents and name not in seen and is_prose(hit.passage.text):
+                found.setdefault(name, hit.passage)
+        passages = [*found.values()]
+        start = draw(made.id, "shift") % len(passages) if passages else 0
+        return [*passages[start:], *passages[:start]]
 
     def _find_relevant(self, domain: str, turn: WrittenTurn) -> list[Passage]:
         """The passage of a turn, and its neighbours that hold the same sentence, since passages may overlap."""

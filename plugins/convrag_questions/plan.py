@@ -71,7 +71,7 @@ def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[P
         seed: of the order, and of the passages that conversations begin with.
     """
     orders = {
-        domain: sorted(outline.documents, key=lambda name, domain=domain: _draw(seed, domain, name))
+        domain: sorted(outline.documents, key=lambda name, domain=domain: draw(str(seed), domain, name))
         for domain, outline in outlines.items()
     }
     used: set[tuple[str, str, int]] = set()
@@ -79,7 +79,7 @@ def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[P
     for turn in range(_ROUNDS):
         for domain, document in _alternate(orders):
             size = len(outlines[domain].documents[document])
-            start = _draw(seed, domain, document, str(turn)) % size
+            start = draw(str(seed), domain, document, str(turn)) % size
             if turn >= size or (domain, document, start) in used:
                 continue
             used.add((domain, document, start))
@@ -107,7 +107,7 @@ def _alternate(orders: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]
         yield from ((domain, order[index]) for domain, order in orders.items() if index < len(order))
 
 
-def _draw(seed: int, *names: str) -> int:
-    """A number that looks random, and is the same each time."""
-    text = "\0".join([str(seed), *names])
+def draw(*names: str) -> int:
+    """A number that looks random, and is the same each time for the same names."""
+    text = "\0".join(names)
     return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")

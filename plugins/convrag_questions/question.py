@@ -19,6 +19,9 @@ M = TypeVar("M", bound=BaseModel)
 Kind = Literal["opening", "follow_up", "topic_shift"]
 """What a question is to its conversation."""
 
+STYLES = ("what", "how", "when", "which", "why", "how many", "who", "what if", "is it", "where")
+"""How questions begin. Each turn has one of them, so that the questions about a passage differ."""
+
 TRIES = 3
 """Proposals that are asked for, of one passage."""
 
@@ -88,11 +91,14 @@ class QuestionWriter:
         self.prompts = prompts
         self.sampling = dict(sampling)
 
-    def write(self, kind: Kind, passage: Passage, history: Sequence[Exchange], counts: Counts) -> WrittenTurn | None:
+    def write(
+        self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
+    ) -> WrittenTurn | None:
         """Write the next question of a conversation, which a passage answers; None where no proposal is good.
 
         Args:
             kind: of the question.
+            style: how the question should begin, where there is a choice: one of `STYLES`.
             passage: that answers it.
             history: the conversation so far, oldest exchange first.
             counts: where proposals are counted.
@@ -103,8 +109,10 @@ class QuestionWriter:
         refused: list[dict[str, str]] = []
         for _ in range(TRIES):
             try:
-                proposal = self._propose(kind, passage, history, refused)
+                proposal = self._propose(kind, style, passage, history, refused)
             except NoQuestion:
+                if not refused:
+                    counts.refused[NOTHING] += 1
                 break
             except UnreadableReply:
                 counts.unreadable += 1
@@ -126,14 +134,23 @@ class QuestionWriter:
                 counts.accepted += 1
                 standalone = proposal.question if kind != "follow_up" else proposal.standalone
                 return WrittenTurn(kind, proposal.question, proposal.answer, standalone, proposal.quote, passage)
-        if not refused:
-            counts.refused[NOTHING] += 1
         return None
 
     def _propose(
-        self, kind: Kind, passage: Passage, history: Sequence[Exchange], refused: Sequence[Mapping[str, str]]
+        self,
+        kind: Kind,
+        style: str,
+        passage: Passage,
+        history: Sequence[Exchange],
+        refused: Sequence[Mapping[str, str]],
     ) -> Proposal:
-        inputs = {"kind": kind, "title": passage.title, "passage": passage.text, "history": list(history)}
+        inputs = {
+            "kind": kind,
+            "style": style,
+            "title": passage.title,
+            "passage": passage.text,
+            "history": list(history),
+        }
         proposal = self._ask(self.prompts.question, Proposal, **inputs, refused=list(refused))
         if not proposal.question:
             raise NoQuestion

@@ -20,14 +20,15 @@ _KINDS = {"opening": "opening question", "follow_up": "follow-up", "topic_shift"
 def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""
     turns = [turn for each in conversations for turn in each.turns]
-    kinds = Counter(turn.kind for turn in turns)
-    named = ", ".join(count(kinds[kind], noun) for kind, noun in _KINDS.items() if kinds[kind])
-    documents = len({name_document(turn.passage) for turn in turns})
-    passages = len({turn.passage.id for turn in turns})
-    yield (
-        f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; about "
-        f"{count(passages, 'passage')} of {count(documents, 'document')}."
-    )
+    if turns:
+        kinds = Counter(turn.kind for turn in turns)
+        named = ", ".join(count(kinds[kind], noun) for kind, noun in _KINDS.items() if kinds[kind])
+        documents = len({(each.domain, name_document(turn.passage)) for each in conversations for turn in each.turns})
+        passages = len({(each.domain, turn.passage.id) for each in conversations for turn in each.turns})
+        yield (
+            f"{count(len(conversations), 'conversation')}, {count(len(turns), 'turn')}: {named}; about "
+            f"{count(passages, 'passage')} of {count(documents, 'document')}."
+        )
     if refused := sum(counts.refused.values()):
         reasons = ", ".join(f"{reason} {number}" for reason, number in counts.refused.most_common())
         yield f"{count(refused, 'proposal')} refused: {reasons}."

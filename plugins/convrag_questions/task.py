@@ -126,7 +126,7 @@ class QuestionsTask(Task):
         if made:
             say(f"Written: {self.path}. To compare rewriters on these questions:")
             say(f"  {format_command(wiring.command.overrides, self.path)}")
-        return self._tell_shortfall(len(made), stopped, say)
+        return self._tell_shortfall(len(made), counts, stopped, say)
 
     def _check_tasks(self, wiring: Wiring) -> None:
         """Raise ConfigError where the llm goes by rules, and has none for these prompts."""
@@ -176,14 +176,19 @@ class QuestionsTask(Task):
                 missing -= bool(each.turns)
                 yield each
 
-    def _tell_shortfall(self, written: int, stopped: str, say: Callable[[str, str | None], None]) -> int:
+    def _tell_shortfall(
+        self, written: int, counts: Counts, stopped: str, say: Callable[[str, str | None], None]
+    ) -> int:
         """Say what is missing and why; the exit status."""
         if written == self.conversations:
             return 0
-        advice = "the same command goes on from here" if stopped else "more documents give more"
-        reason = f"{stopped}: {advice}" if stopped else f"the passages gave no more questions: {advice}"
-        say(
-            f"{written} of {count(self.conversations, 'conversation')} written: {reason}.",
-            "yellow" if written else "red",
-        )
+        again = "the same command asks only for what is missing"
+        if stopped:
+            reason = f"{stopped} When that is mended, {again}"
+        elif counts.failed or counts.unreadable:
+            reason = f"some calls brought no reply that could be used; {again}"
+        else:
+            reason = "the passages gave no more questions; give more documents, or other ones"
+        wanted = count(self.conversations, "conversation")
+        say(f"{written} of {wanted} written: {reason}.", "yellow" if written else "red")
         return 3 if written else 1
