@@ -55,8 +55,9 @@ class QuestionSet:
         path = folder / MANIFEST
         try:
             return TypeAdapter(cls).validate_python(parse_json(path.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise DataError("this is no folder that task=questions has written: it has no questions.json", path=folder)
+        except FileNotFoundError as error:
+            message = "this is no folder that task=questions has written: it has no questions.json"
+            raise DataError(message, path=folder) from error
         except (OSError, ValueError, ValidationError) as error:
             reason = str(error).splitlines()[0]
             raise DataError(f"this file is damaged ({reason}): write the questions again", path=path) from error

@@ -38,8 +38,8 @@ class GroundingMetrics(Metrics):
 
     Citations are marks like [1] or [1, 2], which name passages of the evidence by number. grounded_sentences is the
     share of an answer's sentences that cite passages which support them, and a mean over turns. The other shares are of
-    all sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only says
-    that it does not know needs no citation and is left out, as a turn without an answer is. Definitions are in
+    all sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only
+    says that it does not know needs no citation and is left out, as a turn without an answer is. Definitions are in
     docs/metrics.md.
 
     Args:

@@ -63,14 +63,8 @@ def write_question(
         if _normalise(each.question) not in seen and _normalise(each.sentence) not in told
     ]
     best = min(found, key=lambda each: (each.rank, not each.question.lower().startswith(style)), default=None)
-    row = {"question": "", "answer": "", "quote": "", "standalone": ""}
-    if best:
-        row = {
-            "question": best.question,
-            "answer": best.sentence,
-            "quote": best.sentence,
-            "standalone": best.standalone,
-        }
+    question, standalone, sentence = best[1:] if best else ("", "", "")
+    row = {"question": question, "answer": sentence, "quote": sentence, "standalone": standalone}
     return json.dumps(row, ensure_ascii=False)
 
 
@@ -97,7 +91,7 @@ def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exch
             continue
         name = subject if parsed.has_pronoun else parsed.subject
         if name and len(name.split()) <= LONGEST_SUBJECT:
-            yield from _vary(kind, parsed, name, known)
+            yield from _vary(kind, parsed, name, topic, known)
         subject = name
     if sentences and topic and len(topic.split()) <= LONGEST_SUBJECT and kind != "follow_up":
         above = f" in {parts[-2]}" if len(parts) > 1 else ""
@@ -105,17 +99,18 @@ def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exch
         yield _Candidate(_TITLE, question, question, sentences[0])
 
 
-def _vary(kind: str, parsed: ParsedSentence, name: str, known: set[str]) -> Iterator[_Candidate]:
+def _vary(kind: str, parsed: ParsedSentence, name: str, topic: str, known: set[str]) -> Iterator[_Candidate]:
     """Questions about a sentence as they are asked at the beginning, or as follow-ups.
 
     Args:
         kind: of the question.
         parsed: the sentence that answers it.
         name: what its subject stands for.
+        topic: what the passage is about; may be empty.
         known: stems of the last exchange.
     """
     stems = stem_content_words(name)
-    is_known = bool(stems) and len(stems & known) >= len(stems) / 2
+    is_known = bool(stems) and stems <= known
     for rank, question in enumerate(ask(parsed)):
         full = question.format(name)
         if kind != "follow_up":
@@ -123,7 +118,9 @@ def _vary(kind: str, parsed: ParsedSentence, name: str, known: set[str]) -> Iter
         elif is_known:
             yield _Candidate(rank, question.format(_choose_pronoun(parsed)), full, parsed.text)
     if kind == "follow_up" and not parsed.has_pronoun and not is_known:
-        yield _Candidate(_ELLIPSIS, f"What about {name}?", f"What about {name}?", parsed.text)
+        above = f" in {topic}" if topic and not stem_content_words(topic) <= stems else ""
+        full = f"What should I know about {name}{above}?"
+        yield _Candidate(_ELLIPSIS, f"What about {name}?", full, parsed.text)
 
 
 def _choose_pronoun(parsed: ParsedSentence) -> str:

@@ -59,12 +59,7 @@ def parse_sentence(text: str, passage: str) -> ParsedSentence | None:
         if index and word in _VERB_WORDS and index + 1 < len(words):
             rest = _EDGE.sub("", " ".join(words[index + 1 :]))
             return ParsedSentence(text, _lower_first(words[:index], passage), word, rest) if rest else None
-        if (
-            word.lower() in BREAKS
-            or not word[-1].isalnum()
-            or not (word[0].isalnum())
-            or (not index and word[0].isdigit())
-        ):
+        if word.lower() in BREAKS or not word[-1].isalnum() or not (index or word[0].isalpha()):
             return None
     return None
 

@@ -15,7 +15,7 @@ LEAST_TURNS = 2
 
 _PASSAGES = 3  # that are tried for a turn
 _PER_PASSAGE = 2  # turns in a row that one passage answers
-_RELATED = 10  # passages that are looked at for a topic shift
+_RELATED = 20  # passages that are looked at for a topic shift
 
 
 @dataclass
@@ -88,11 +88,9 @@ class ConversationWriter:
         last, seen = made.turns[-1], {name_document(turn.passage) for turn in made.turns}
         query = Query(f"{last.passage.title} {last.quote}".strip(), turn_id=made.id, domain=made.domain)
         documents = self.outlines[made.domain].documents
-        found: dict[str, Passage] = {}
-        for hit in self.retriever.retrieve([query], _RELATED):
-            if (name := name_document(hit.passage)) in documents and name not in seen and is_prose(hit.passage.text):
-                found.setdefault(name, hit.passage)
-        passages = [*found.values()]
+        hits = self.retriever.retrieve([query], _RELATED)
+        found = [hit.passage for hit in hits if (name := name_document(hit.passage)) in documents and name not in seen]
+        passages = [passage for passage in found if is_prose(passage.text)]
         start = draw(made.id, "shift") % len(passages) if passages else 0
         return [*passages[start:], *passages[:start]]
 

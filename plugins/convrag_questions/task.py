@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from convrag.turn.wiring import Wiring
     from convrag_questions.conversation import ConversationWriter, WrittenConversation
     from convrag_questions.plan import Outline
-    from convrag_questions.question import Prompts
+    from convrag_questions.question import Counts, Prompts
 
 _PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
 
