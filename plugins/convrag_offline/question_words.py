@@ -8,6 +8,7 @@ BE = frozenset(("is", "are", "was", "were"))
 MODALS = frozenset(("can", "may", "must", "should", "will", "shall", "cannot"))
 PLURAL_VERBS = frozenset(("are", "were", "have", "do"))
 PRONOUNS = frozenset(("it", "they", "he", "she"))
+POSSESSIVES = frozenset(("its", "their", "his", "her"))
 ARTICLES = frozenset(("a", "an", "the", "one"))
 DETERMINERS = frozenset(("all", "each", "most", "some", "many", "your", "our", "their", "its", "his", "her"))
 
@@ -22,8 +23,12 @@ arrive arrives arrived | win wins won | weigh weighs weighed | become becomes be
 _BREAKS = """
 that which who whom whose if when where while because as than although though whether and or but not there then thus
 however here so also this these those what how why said says up nobody anyone everyone everybody no nothing none neither
-either every only even both such
+either every only even both such i we you
 """
+_PREPOSITIONS = (
+    "about above according after among at before below between by during for from in of on over since to under"
+)
+_PRONOUN_FORMS = {"he": "he his him", "she": "she her hers", "they": "they their them", "it": "it its"}
 _TIMED = "begin start end open close fly die arrive"
 _PARTICIPLES = """
 built held made founded written sent paid given taken known born sold kept found shown drawn set won hung put cut bought
@@ -47,8 +52,16 @@ def _read_verbs() -> dict[str, tuple[str, str]]:
 VERBS = _read_verbs()
 BREAKS = frozenset(_BREAKS.split())
 """A subject with one of these is a clause, or something else that cannot be asked about."""
+PREPOSITIONS = frozenset((*_PREPOSITIONS.split(), "until", "when", "with", "within", "without"))
+"""A sentence that begins with one of these does not begin with its subject."""
 TIMED = frozenset(_TIMED.split())
 """Verbs that are asked about with "when"."""
+
+PRONOUN_PATTERNS = {
+    pronoun: re.compile(rf"\b(?:{forms.replace(' ', '|')})\b", re.IGNORECASE)
+    for pronoun, forms in _PRONOUN_FORMS.items()
+}
+"""A pronoun -> where a text has it, in any of its forms."""
 
 NUMBER = rf"(?:\d[\d,.]*|{'|'.join(_NUMBERS.split())})"
 NUMBER_START = re.compile(rf"^(?:[€$£]\s?)?{NUMBER}\b")

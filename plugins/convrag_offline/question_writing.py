@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from convrag.sdk.sentences import split_sentences
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.question_words import MODALS, PLURAL_VERBS
+from convrag_offline.question_words import MODALS, PLURAL_VERBS, POSSESSIVES, PRONOUN_PATTERNS
 from convrag_offline.rewriting import Exchange
 from convrag_offline.sentence_questions import LONGEST_SUBJECT, ParsedSentence, ask, parse_sentence
 from convrag_offline.tokens import stem_content_words
@@ -33,6 +33,14 @@ class _Candidate(NamedTuple):
     question: str
     standalone: str
     sentence: str
+
+
+class _Subject(NamedTuple):
+    """What a question is about: its name, what its passage is about (may be empty), and the pronoun for it."""
+
+    name: str
+    topic: str
+    pronoun: str
 
 
 def write_question(
@@ -90,45 +98,61 @@ def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exch
             subject = ""  # a pronoun in the next sentence may stand for anything
             continue
         name = subject if parsed.has_pronoun else parsed.subject
-        if name and len(name.split()) <= LONGEST_SUBJECT:
-            yield from _vary(kind, parsed, name, topic, known)
+        if name and len(name.split()) <= LONGEST_SUBJECT and name.split()[0].lower() not in POSSESSIVES:
+            pronoun = _choose_pronoun(parsed, name, passage)
+            yield from _vary(kind, parsed, _Subject(name, topic, pronoun), known)
         subject = name
-    if sentences and topic and len(topic.split()) <= LONGEST_SUBJECT and kind != "follow_up":
-        above = f" in {parts[-2]}" if len(parts) > 1 else ""
-        question = f"What should I know about {topic}{above}?"
+    if sentences and len(parts) > 1 and len(topic.split()) <= LONGEST_SUBJECT and kind != "follow_up":
+        question = f"What should I know about {topic} in {parts[-2]}?"
         yield _Candidate(_TITLE, question, question, sentences[0])
 
 
-def _vary(kind: str, parsed: ParsedSentence, name: str, topic: str, known: set[str]) -> Iterator[_Candidate]:
+def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str]) -> Iterator[_Candidate]:
     """Questions about a sentence as they are asked at the beginning, or as follow-ups.
 
     Args:
         kind: of the question.
         parsed: the sentence that answers it.
-        name: what its subject stands for.
-        topic: what the passage is about; may be empty.
+        subject: what it is about.
         known: stems of the last exchange.
     """
-    stems = stem_content_words(name)
+    stems = stem_content_words(subject.name)
     is_known = bool(stems) and stems <= known
     for rank, question in enumerate(ask(parsed)):
-        full = question.format(name)
+        if subject.pronoun in ("he", "she"):
+            question = re.sub(r"^What (?=(?:is|was) \{\}\?)", "Who ", question)
+        full = _name_topic(question.format(subject.name), subject)
         if kind != "follow_up":
             yield _Candidate(rank + 10 * parsed.has_pronoun, full, full, parsed.text)
         elif is_known:
-            yield _Candidate(rank, question.format(_choose_pronoun(parsed)), full, parsed.text)
+            yield _Candidate(rank, question.format(subject.pronoun), full, parsed.text)
     if kind == "follow_up" and not parsed.has_pronoun and not is_known:
-        above = f" in {topic}" if topic and not stem_content_words(topic) <= stems else ""
-        full = f"What should I know about {name}{above}?"
-        yield _Candidate(_ELLIPSIS, f"What about {name}?", full, parsed.text)
+        full = _name_topic(f"What should I know about {subject.name}?", subject)
+        yield _Candidate(_ELLIPSIS, f"What about {subject.name}?", full, parsed.text)
 
 
-def _choose_pronoun(parsed: ParsedSentence) -> str:
-    """The pronoun that stands for the subject of a sentence."""
+def _name_topic(question: str, subject: _Subject) -> str:
+    """A question with the topic before it, where its subject alone says little: "About the Mary Rose: what did ...".
+
+    "the project" and "prices" say nothing to somebody who does not know the passage; a name does, and so do two words.
+    """
+    stems = stem_content_words(subject.name)
+    named = any(word[0].isupper() for word in subject.name.split())
+    if named or len(stems) > 1 or not subject.topic or stem_content_words(subject.topic) <= stems:
+        return question
+    return f"About {subject.topic}: {question[0].lower()}{question[1:]}"
+
+
+def _choose_pronoun(parsed: ParsedSentence, name: str, passage: str) -> str:
+    """The pronoun that stands for the subject of a sentence; for a name, the one that its passage has most often."""
     if parsed.has_pronoun:
         return parsed.subject.lower()
-    plural = parsed.verb in PLURAL_VERBS or (parsed.verb in MODALS and parsed.subject.endswith("s"))
-    return "they" if plural else "it"
+    if parsed.verb in PLURAL_VERBS or (parsed.verb in MODALS and parsed.subject.endswith("s")):
+        return "they"
+    if not name[0].isupper():
+        return "it"
+    counts = {pronoun: len(PRONOUN_PATTERNS[pronoun].findall(passage)) for pronoun in ("it", "he", "she")}
+    return max(counts, key=lambda pronoun: counts[pronoun])
 
 
 def _normalise(text: str) -> str:

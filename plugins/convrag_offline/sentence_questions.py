@@ -17,6 +17,7 @@ from convrag_offline.question_words import (
     NUMBER_START,
     PARTICIPLE,
     PLACE,
+    PREPOSITIONS,
     PRONOUNS,
     REASON,
     TIME,
@@ -55,11 +56,18 @@ def parse_sentence(text: str, passage: str) -> ParsedSentence | None:
         passage: where it stands: shows which words are names.
     """
     words = text.split()
+    if words[0].lower() in PREPOSITIONS:
+        return None
     for index, word in enumerate(words[: LONGEST_SUBJECT + 1]):
         if index and word in _VERB_WORDS and index + 1 < len(words):
             rest = _EDGE.sub("", " ".join(words[index + 1 :]))
             return ParsedSentence(text, _lower_first(words[:index], passage), word, rest) if rest else None
-        if word.lower() in BREAKS or not word[-1].isalnum() or not (index or word[0].isalpha()):
+        if (
+            word.lower() in BREAKS
+            or (index and word in PRONOUNS)
+            or not word[-1].isalnum()
+            or not (index or word[0].isalpha())
+        ):
             return None
     return None
 
@@ -116,7 +124,8 @@ def _ask_with_participle(stem: str, words: Sequence[str]) -> Iterator[str]:
             before = rest[: found.start()].split()
             keeps = 0 < len(before) <= _KEPT and before[-1][-1].isalnum() and "by" not in before
             yield f"{asked} {stem} {' '.join(before) if keeps else words[0]}?"
-    if len(words) > 2 and words[1] in ("of", "from", "for", "with", "to", "as"):
+    after_preposition = len(words) > 2 and (words[2] in ARTICLES | DETERMINERS or words[2][0].isupper())
+    if len(words) > 2 and (words[1] in ("of", "from", "for", "with", "as") or (words[1] == "to" and after_preposition)):
         yield f"What {stem} {words[0]} {words[1]}?"
     elif len(words) > 2 and words[1] == "by" and not words[2].endswith("ing"):
         yield f"Who {stem} {words[0]} by?"
