@@ -23,6 +23,7 @@ from convrag_offline.tokens import stem_content_words
 _LONGEST, _SHORTEST = 40, 5  # words of a sentence
 _ELLIPSIS, _TITLE = 20, 30  # ranks of questions that say less than others
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
+_AFTER_HEAD = re.compile(r" (?:of|for|in|on|with|to|from|at) ")  # "requests for leave" are several
 _NO_PROSE = frozenset("|#<>{}[]?:")
 
 
@@ -68,7 +69,7 @@ def write_question(
     found = [
         each
         for each in _find_candidates(kind, title, passage, history)
-        if _normalise(each.question) not in seen and _normalise(each.sentence) not in told
+        if not {_normalise(each.question), _normalise(each.standalone)} & seen and _normalise(each.sentence) not in told
     ]
     best = min(found, key=lambda each: (each.rank, not each.question.lower().startswith(style)), default=None)
     question, standalone, sentence = best[1:] if best else ("", "", "")
@@ -147,7 +148,8 @@ def _choose_pronoun(parsed: ParsedSentence, name: str, passage: str) -> str:
     """The pronoun that stands for the subject of a sentence; for a name, the one that its passage has most often."""
     if parsed.has_pronoun:
         return parsed.subject.lower()
-    if parsed.verb in PLURAL_VERBS or (parsed.verb in MODALS and parsed.subject.endswith("s")):
+    head = _AFTER_HEAD.split(parsed.subject)[0]
+    if parsed.verb in PLURAL_VERBS or (parsed.verb in MODALS and re.search("[^s]s$", head)):
         return "they"
     if not name[0].isupper():
         return "it"

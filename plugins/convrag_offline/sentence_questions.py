@@ -121,11 +121,15 @@ def _ask_with_participle(stem: str, words: Sequence[str]) -> Iterator[str]:
     rest = " ".join(words)
     for pattern, asked in _ASKED:
         if found := pattern.search(rest):
-            before = rest[: found.start()].split()
-            keeps = 0 < len(before) <= _KEPT and before[-1][-1].isalnum() and "by" not in before
+            before = rest[: found.start()].partition(" by ")[0].split()
+            keeps = 0 < len(before) <= _KEPT and before[-1][-1].isalnum()
             yield f"{asked} {stem} {' '.join(before) if keeps else words[0]}?"
     after_preposition = len(words) > 2 and (words[2] in ARTICLES | DETERMINERS or words[2][0].isupper())
-    if len(words) > 2 and (words[1] in ("of", "from", "for", "with", "as") or (words[1] == "to" and after_preposition)):
+    if len(words) > 2 and words[1] == "for" and NUMBER_START.match(words[2]):
+        yield f"How long {stem} {words[0]}?"
+    elif len(words) > 2 and (
+        words[1] in ("of", "from", "for", "with", "as") or (words[1] == "to" and after_preposition)
+    ):
         yield f"What {stem} {words[0]} {words[1]}?"
     elif len(words) > 2 and words[1] == "by" and not words[2].endswith("ing"):
         yield f"Who {stem} {words[0]} by?"

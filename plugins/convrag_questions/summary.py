@@ -16,6 +16,12 @@ from convrag_questions.question import Counts
 
 _KINDS = {"opening": "opening question", "follow_up": "follow-up", "topic_shift": "topic shift"}
 
+RULES = (
+    "Rules wrote these questions, in English, from the sentences of the passages: they share their words, so that "
+    "searching by words finds them easily. A language model writes harder ones: llm=litellm llm.model=..."
+)
+"""What must be known of questions that no language model wrote."""
+
 
 def list_results(conversations: Sequence[WrittenConversation], counts: Counts, usage: Usage) -> Iterator[str]:
     """Say what was written, what was refused and why, and what it cost."""

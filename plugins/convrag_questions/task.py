@@ -90,7 +90,7 @@ class QuestionsTask(Task):
         from convrag.turn.wiring import Wiring
         from convrag_questions.files import check_folder, write_files
         from convrag_questions.question import Counts
-        from convrag_questions.summary import format_command, list_example, list_results
+        from convrag_questions.summary import RULES, format_command, list_example, list_results
 
         console = make_console()
 
@@ -121,8 +121,8 @@ class QuestionsTask(Task):
                 say(line)
         for line in list_results(made, counts, meter.usage["questions"]):
             say(line)
-        for note in wiring.collect_notes():
-            say(note)
+        if wiring.get("llm").tasks is not None:
+            say(RULES)
         if made:
             say(f"Written: {self.path}. To compare rewriters on these questions:")
             say(f"  {format_command(wiring.command.overrides, self.path)}")
