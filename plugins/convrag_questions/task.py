@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, PromptTemplate, RunStopped, Task
+from convrag import ConfigError, PromptTemplate, RunStopped, Task, Usage
 from convrag.score.endings import count
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class QuestionsTask(Task):
             write_files(self.path, made, {domain: each.corpus.fingerprint for domain, each in outlines.items()})
             for line in list_example(made[0]):
                 say(line)
-        for line in list_results(made, counts, meter.usage["questions"]):
+        for line in list_results(made, counts, meter.usage.get("questions", Usage())):
             say(line)
         if wiring.get("llm").tasks is not None:
             say(RULES)
