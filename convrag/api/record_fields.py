@@ -23,8 +23,6 @@ from convrag.api.types import (
     Role,
 )
 
-_TEXTS = ("text", "title", "url")
-
 
 def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any]:
     """Format a record as plain data; `TurnRecord.to_dict` explains it."""
@@ -59,7 +57,7 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
 def parse_record(row: Any) -> TurnRecord:
     """Make the record of plain data; `TurnRecord.from_dict` explains it."""
     checked = check_row(row)
-    hits = tuple(Hit(_make_passage(each, each.metadata), _read_number(each.score)) for each in checked.contexts)
+    hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
     items = []
     for item in checked.evidence:
@@ -97,25 +95,24 @@ def _format_evidence(record: TurnRecord) -> list[dict[str, Any]]:
     retrieved = {hit.passage.id for hit in record.hits}
     return [
         {"number": item.number, "id": item.passage.id, "hint": item.hint}
-        | ({} if item.passage.id in retrieved else {name: getattr(item.passage, name) for name in _TEXTS})
+        | ({} if item.passage.id in retrieved else _format_passage(item.passage))
         | ({} if item.text == item.passage.text else {"shown": item.text})
         for item in record.evidence.items
     ]
 
 
 def _format_hit(hit: Hit) -> dict[str, Any]:
-    passage = hit.passage
-    return {
-        "id": passage.id,
-        "title": passage.title,
-        "text": passage.text,
-        "score": make_plain(hit.score),
-        "url": passage.url,
-    } | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+    return {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage)
 
 
-def _make_passage(row: PassageRow | EvidenceRow, metadata: Mapping[str, Any] | None = None) -> Passage:
-    return Passage(row.id, row.text, row.title, row.url, metadata or {})
+def _format_passage(passage: Passage) -> dict[str, Any]:
+    """Format what a passage has beside its id."""
+    texts = {"title": passage.title, "text": passage.text, "url": passage.url}
+    return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _make_passage(row: PassageRow | EvidenceRow) -> Passage:
+    return Passage(row.id, row.text, row.title, row.url, row.metadata)
 
 
 def _read_number(value: float | None) -> float:

@@ -18,7 +18,7 @@ def format_record_html(record: TurnRecord) -> str:
     shown = [
         (
             f"[{item.number}]",
-            item.passage.title or item.passage.id,
+            item.passage.name,
             "cited" if item.passage.id in record.answer.citations else "",
             item.text,
         )

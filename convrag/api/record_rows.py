@@ -28,7 +28,7 @@ class PassageRow:
 
 @dataclass(frozen=True)
 class EvidenceRow:
-    """A passage that the model saw; with its texts where it is not among the retrieved ones.
+    """A passage that the model saw; with its texts and metadata where it is not among the retrieved ones.
 
     `shown` is the text that was shown, where it is not the passage's.
     """
@@ -40,6 +40,7 @@ class EvidenceRow:
     text: str = ""
     title: str = ""
     url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

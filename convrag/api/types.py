@@ -31,6 +31,17 @@ class Passage:
         """Title and text; the text alone if it begins with the title."""
         return self.text if self.text.startswith(self.title) else f"{self.title}\n{self.text}"
 
+    @property
+    def place(self) -> str:
+        """Where it stands in its document, for people: "leave.md, 'Sick leave', page 3"; empty if in no document."""
+        place = self.metadata.get("place")
+        return place if isinstance(place, str) and "document" in self.metadata else ""
+
+    @property
+    def name(self) -> str:
+        """What people know it by: its place, else its title, else its id."""
+        return self.place or self.title or self.id
+
 
 @dataclass(frozen=True, slots=True)
 class Turn:

@@ -7,6 +7,8 @@
 * `sentences`: the sentences of English texts.
 * `clauses`: shortens sentences by whole clauses.
 * `citations`: finds and checks the citations of an answer.
+* `sources`: the numbered passages of an answer, and what people know them by.
+* `transcript`: a conversation as Markdown.
 * `fusion`: reciprocal rank fusion.
 * `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.

@@ -125,8 +125,14 @@ def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: 
     """Select the parameters that bear on results. A file counts with the hash of its contents, not with its path."""
     selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
-        return {name: value for name, value in selected.items() if not isinstance(value, Path)}
+        return {name: value for name, value in selected.items() if not _holds_paths(value)}
     return {name: _hash_contents(value) for name, value in selected.items()}
+
+
+def _holds_paths(value: Any) -> bool:
+    """Whether a parameter is a path, or a list of paths."""
+    items = value if isinstance(value, list | tuple) else [value]
+    return bool(items) and all(isinstance(item, Path) for item in items)
 
 
 def _hash_contents(value: Any) -> Any:

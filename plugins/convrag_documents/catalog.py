@@ -81,28 +81,25 @@ class CatalogReader:
             files = self._read_wanted(wanted, readers, key, unread)
         for each in unread:
             log.info("not read: %s (%s)", each.id, each.reason)
+        for reason, count in sorted(found.left_out.items()):
+            log.info("left out: %d %s", count, reason)
         return Catalog(tuple(files), tuple(sorted(unread)))
 
-    def load(self, read: ReadFile) -> Iterator[Document]:
-        """Yield the documents of a file. Raises DataError where the store has lost one and the file has changed."""
-        for part, document_id in read.list_documents():
-            yield self.load_part(read, part, document_id)
-
-    def load_part(self, read: ReadFile, part: str, document_id: str) -> Document:
-        """Load one document of a file; see `load`."""
+    def load(self, read: ReadFile, part: str, document_id: str) -> Document:
+        """Load a document of a file. Raises DataError where the store has lost it and the file has changed."""
         if found := self._documents.get(read.key, part, document_id):
             return found
         self._read_again(read)
         if found := self._documents.get(read.key, part, document_id):
             return found
-        raise DataError("what was read of this file is no longer in the store", path=read.file.path)
+        raise DataError("this file has changed since it was read: start again", path=read.file.path)
 
     def _read_wanted(
         self, wanted: Sequence[FoundFile], readers: Mapping[str, Reader], key: str, unread: list[UnreadFile]
     ) -> list[ReadFile]:
         """Read files, or find them as they were read before. Adds to `unread`."""
         old = load_times(self._store, key)
-        times = {file.id: seen for file in wanted if (seen := old.get(file.id)) and _is_current(file, seen)}
+        times = {file.id: seen for file in wanted if (seen := old.get(file.id)) and self._is_current(file, seen)}
         keys = {file_id: readers[file_id].make_key(seen.content) for file_id, seen in times.items()}
         outcomes = self._documents.get_outcomes(list(keys.values()))
         known = {file_id: outcomes[each] for file_id, each in keys.items() if each in outcomes}
@@ -114,6 +111,7 @@ class CatalogReader:
                 except Unreadable as error:
                     unread.append(UnreadFile(file.id, error.reason))
         finally:  # what was read until an interruption is kept
+            self._documents.flush()
             if times != old:
                 save_times(self._store, key, times)
         files = []
@@ -125,6 +123,14 @@ class CatalogReader:
                     unread.append(UnreadFile(file.id, outcome.reason))
         return files
 
+    def _is_current(self, file: FoundFile, seen: FileTimes) -> bool:
+        """Whether a file is as it was read, and not too large by now."""
+        try:
+            status = os.stat(file.path, follow_symlinks=False)  # noqa: PTH116
+        except OSError:
+            return False
+        return status.st_size <= self._limit and seen.is_current(status)
+
     def _read_file(self, file: FoundFile, reader: Reader) -> tuple[FileTimes, Outcome]:
         """Read a file, unless the store has what a file of the same contents gave."""
         try:
@@ -135,43 +141,43 @@ class CatalogReader:
         times = note_times(status, _hash(content))
         key = reader.make_key(times.content)
         known = self._documents.get_outcomes([key]).get(key)
-        return times, known or self._parse(content, reader, key, file.id)
-
-    def _parse(self, content: bytes, reader: Reader, key: str, file_id: str) -> Outcome:
-        """Let the reader read; whatever it raises, other files are read."""
-        reasons: list[str] = []
-
-        def attempt() -> Iterator[Document]:
-            try:
-                yield from (document for document in reader.read(content) if document.text.strip())
-            except Unreadable as error:
-                reasons.append(error.reason)
-            except MemoryError as error:  # another time, there may be enough
-                raise Unreadable("there is not enough memory to read it") from error
-            except Exception as error:
-                log.debug("%s cannot be read", file_id, exc_info=error)
-                message = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
-                reasons.append(shorten_reason(message))
-
-        parts = self._documents.put(key, attempt())
-        if not parts and not reasons:
-            reasons.append("there is no text in it")
-        outcome = Outcome(parts, "".join(reasons))
-        self._documents.put_outcome(key, outcome)
-        return outcome
+        return times, known or _parse(content, reader, key, file.id, self._documents)
 
     def _read_again(self, read: ReadFile) -> None:
-        content = read_bytes(read.file.path, self._limit)
+        """Read a file of which the store has lost a document, if it is as it was."""
+        try:
+            content = read_bytes(read.file.path, self._limit)
+        except Unreadable as error:
+            raise DataError(error.reason, path=read.file.path) from error
         if _hash(content) == read.content:
-            self._parse(content, read.reader, read.key, read.file.id)
-
-
-def _is_current(file: FoundFile, seen: FileTimes) -> bool:
-    try:
-        return seen.is_current(os.stat(file.path, follow_symlinks=False))  # noqa: PTH116
-    except OSError:
-        return False
+            documents = DocumentStore(self._store)  # of its own: several threads may be here
+            _parse(content, read.reader, read.key, read.file.id, documents)
+            documents.flush()
 
 
 def _hash(content: bytes) -> str:
     return blake2b(content, digest_size=20).hexdigest()
+
+
+def _parse(content: bytes, reader: Reader, key: str, file_id: str, documents: DocumentStore) -> Outcome:
+    """Let the reader read; whatever it raises, other files are read."""
+    reasons: list[str] = []
+
+    def attempt() -> Iterator[Document]:
+        try:
+            yield from (document for document in reader.read(content) if document.text.strip())
+        except Unreadable as error:
+            reasons.append(error.reason)
+        except MemoryError as error:  # another time, there may be enough
+            raise Unreadable("there is not enough memory to read it") from error
+        except Exception as error:
+            log.debug("%s cannot be read", file_id, exc_info=error)
+            message = f"this is no {reader.format}, or damaged: {type(error).__name__}: {error}"
+            reasons.append(shorten_reason(message))
+
+    parts = documents.put(key, attempt())
+    if not parts and not reasons:
+        reasons.append("there is no text in it")
+    outcome = Outcome(parts, "".join(reasons))
+    documents.put_outcome(key, outcome)
+    return outcome

@@ -27,12 +27,12 @@ _said: set[str] = set()
 class DocumentsDataset(Dataset):
     """Your documents: a folder with Markdown, text, HTML, PDF, Word, PowerPoint, Excel, CSV, EPUB, JSONL and notebooks.
 
-    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. The
-    chunker cuts the documents into passages. What cannot be read is listed, with the reason. A file is read once: the
-    store keeps its text until the file changes.
+    `python -m convrag task=chat dataset=documents dataset.path=~/handbook` talks about what is in the folder. What
+    cannot be read is listed, with the reason. A file is read once: the store keeps its text until the file changes.
 
     Args:
         path: a folder, a file, a glob pattern such as '~/handbook/**/*.md', or several: '[~/handbook,~/notes.txt]'.
+        chunker: cuts the documents into passages; by default the run's.
         include: patterns as in .gitignore, of the files to read: '*.md', or '[*.md,policies/]'; () reads all.
         exclude: patterns of the files and folders to leave out.
         ignored: also read what is hidden, or ignored by git.
@@ -44,7 +44,7 @@ class DocumentsDataset(Dataset):
         ConfigError: no path is given, a pattern is none, or max_megabytes is not above 0.
     """
 
-    libraries = ("pathspec",)  # those of the readers are part of the keys of what they read
+    libraries = ("chardet", "pathspec", "pypdf", "python-calamine", "selectolax")
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class DocumentsDataset(Dataset):
     def note(self) -> str:
         """Says which files could not be read, and why."""
         catalog = self._catalog()
-        return describe_unread(catalog.unread, len(catalog.files))
+        return describe_unread(catalog.unread, [read.file.id for read in catalog.files])
 
     def conversations(self) -> Iterator[Conversation]:
         """Yield nothing: documents are there to be talked about."""
@@ -104,8 +104,8 @@ class DocumentsDataset(Dataset):
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Yield the passages of all documents, in the order of their ids. Raises DataError."""
         for read in self._list_files(domain):
-            for document in self._reader.load(read):
-                yield from self._chunker.chunk(document)
+            for part, document_id in read.list_documents():
+                yield from self._chunker.chunk(self._reader.load(read, part, document_id))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of the files of a domain, of their readers and of the chunker."""
@@ -120,7 +120,7 @@ class DocumentsDataset(Dataset):
         found = self._places().get(document_id)
         if found is None or self._name_domain(found[0]) != domain:
             return None
-        return self._reader.load_part(*found, document_id)
+        return self._reader.load(*found, document_id)
 
     def _read_catalog(self) -> Catalog:
         found = find_files(self._paths, self._selection)
@@ -158,7 +158,7 @@ def _describe_nothing(found: FoundFiles, catalog: Catalog) -> str:
     left_out = ", ".join(f"{count} {reason}" for reason, count in sorted(found.left_out.items()))
     sentences = ["there is no document here that can be read." if found.files else "there is no file here."]
     if catalog.unread:
-        sentences.append(describe_unread(catalog.unread, 0))
+        sentences.append(describe_unread(catalog.unread, ()))
     if left_out:
         sentences.append(f"Left out: {left_out} (dataset.include, dataset.exclude and dataset.ignored choose).")
     return make_printable(" ".join(sentences))

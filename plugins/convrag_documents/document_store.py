@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from convrag import Document, Heading
 from convrag.store.fingerprint import digest
-from convrag.store.marked_json import MarkedJson
 from convrag.store.store import BATCH, Store
 
-_JSON = MarkedJson({"Document": Document, "Heading": Heading})
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
-_AT_ONCE = 4_000_000  # characters of documents that are written in one transaction
+_AT_ONCE = 4_000_000  # bytes that are written in one transaction
 
 
 class Outcome(NamedTuple):
@@ -28,62 +26,69 @@ class Outcome(NamedTuple):
 
 
 class DocumentStore:
-    """Keeps documents, and what was said of files that are none. Keys are made by the caller.
+    """Keeps documents, and what became of their files. Keys are made by the caller.
 
     Args:
-        store: where.
+        store: where. Several files are written at once: `flush` writes those that wait.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._waiting: dict[str, bytes] = {}
+        self._size = 0
 
     def get_outcomes(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return key -> outcome, of the keys under which a file was read."""
         found: dict[str, Outcome] = {}
         for start in range(0, len(keys), BATCH):
-            rows = self._store.get(keys[start : start + BATCH])
-            found |= {
-                key: Outcome(tuple(parts), reason) for key, row in rows.items() for parts, reason in [_JSON.read(row)]
-            }
+            for key, row in self._store.get(keys[start : start + BATCH]).items():
+                parts, reason = json.loads(row)
+                found[key] = Outcome(tuple(parts), reason)
         return found
 
     def put(self, key: str, documents: Iterable[Document]) -> tuple[str, ...]:
         """Keep the documents of a file, and return the names of its parts, which are their ids."""
         parts: list[str] = []
-        waiting: dict[str, bytes] = {}
-        size = 0
         for document in documents:
             parts.append(document.id)
-            waiting[_make_part_key(key, document.id)] = _JSON.write(_mend(document))
-            size += len(document.text)
-            if size > _AT_ONCE:
-                self._store.put("documents.document", waiting)
-                waiting, size = {}, 0
-        self._store.put("documents.document", waiting)
+            self._put(_make_part_key(key, document.id), _list_fields(document))
         return tuple(parts)
 
     def put_outcome(self, key: str, outcome: Outcome) -> None:
         """Keep what became of a file; after its documents, so that they are there."""
-        self._store.put("documents.file", {key: _JSON.write([list(outcome.parts), outcome.reason])})
+        self._put(key, [outcome.parts, outcome.reason])
 
     def get(self, key: str, part: str, document_id: str) -> Document | None:
         """Return a part of a file, as the document with an id; None where the store has lost it."""
         part_key = _make_part_key(key, part)
         row = self._store.get([part_key]).get(part_key)
-        return replace(_JSON.read(row), id=document_id) if row else None
+        return _make_document(document_id, json.loads(row)) if row else None
+
+    def flush(self) -> None:
+        """Write what waits."""
+        waiting, self._waiting, self._size = self._waiting, {}, 0
+        if waiting:
+            self._store.put("documents.read", waiting)
+
+    def _put(self, key: str, row: Sequence[object]) -> None:
+        value = json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+        self._waiting[key] = value
+        self._size += len(value)
+        if self._size > _AT_ONCE:
+            self.flush()
 
 
 def _make_part_key(key: str, part: str) -> str:
     return digest([key, part])
 
 
-def _mend(document: Document) -> Document:
-    """Replace half surrogate pairs, which damaged files hold and which are no characters. No position changes."""
-    if not any(map(_HALF_PAIR.search, [document.text, document.title, *(each.text for each in document.headings)])):
-        return document
-    return replace(
-        document,
-        text=_HALF_PAIR.sub("\ufffd", document.text),
-        title=_HALF_PAIR.sub("\ufffd", document.title),
-        headings=tuple(replace(each, text=_HALF_PAIR.sub("\ufffd", each.text)) for each in document.headings),
-    )
+def _list_fields(document: Document) -> list[object]:
+    """List what a reader knows of a document. Half surrogate pairs, which are no characters, are replaced."""
+    text, title, url = (_HALF_PAIR.sub("\ufffd", each) for each in (document.text, document.title, document.url))
+    headings = [[each.start, each.level, _HALF_PAIR.sub("\ufffd", each.text)] for each in document.headings]
+    return [text, title, url, headings, document.pages, document.page_name]
+
+
+def _make_document(document_id: str, fields: Sequence[Any]) -> Document:
+    text, title, url, headings, pages, page_name = fields
+    return Document(document_id, text, title, url, tuple(Heading(*each) for each in headings), tuple(pages), page_name)

@@ -42,10 +42,13 @@ def read_bytes(path: Path | str, limit: int) -> bytes:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise Unreadable("it is a pipe, a socket or a device")
-            content = file.read(limit + 1) if status.st_size <= limit else b""
-            if status.st_size > limit or len(content) > limit:
-                size = max(status.st_size, len(content))
-                raise Unreadable(f"{_format_size(size)} is more than dataset.max_megabytes={limit / 1e6:g}")
+            size = status.st_size
+            content = b"" if size > limit else file.read(size + 1)
+            if len(content) > size:  # it grows while it is read
+                content += file.read(limit)
+            if max(size, len(content)) > limit:
+                at_least = _format_size(max(size, len(content)))
+                raise Unreadable(f"{at_least} is more than dataset.max_megabytes={limit / 1e6:g}")
             return content
     except OSError as error:
         raise Unreadable(describe_os_error(error)) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def shorten_reason(reason: str) -> str:
     return line if len(line) <= _LONGEST_REASON else f"{line[: _LONGEST_REASON - 1]}…"
 
 
-def describe_unread(unread: Sequence[UnreadFile], read: int) -> str:
+def describe_unread(unread: Sequence[UnreadFile], read: Iterable[str]) -> str:
     """Say which files were not read and why; empty where all were.
 
         2 of 9 files could not be read, or not all of it: broken.pdf (it is no PDF); memo.docx (it needs a password).
@@ -49,13 +49,13 @@ def describe_unread(unread: Sequence[UnreadFile], read: int) -> str:
 
     Args:
         unread: these files.
-        read: the number of files that were read, in part at least.
+        read: the ids of the files that were read, in part at least.
     """
     named = [each for each in unread if not each.other_kind]
     others = Counter(_describe_kind(each.id) for each in unread if each.other_kind)
     sentences = []
     if named:
-        total = len({each.id for each in named}) + read
+        total = len({*read, *(each.id for each in named)})
         listed = "; ".join(f"{make_printable(each.id)} ({each.reason})" for each in named[:_NAMED])
         more = f"; and {len(named) - _NAMED} more, which the log names" if len(named) > _NAMED else ""
         sentences.append(f"{len(named)} of {total} files could not be read, or not all of it: {listed}{more}.")

@@ -22,8 +22,12 @@ def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
 
 
 def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
-    """Task "suggest" without a language model: asks about the titles of passages that the answer does not cite."""
-    return "\n".join(f"What about {title}?" for title in titles[:count])
+    """Task "suggest" without a language model: asks about the titles of passages that the answer does not cite.
+
+    Of a title that is a path of headings ("Leave > Sick leave"), the last one is asked about.
+    """
+    subjects = dict.fromkeys(title.rpartition(" > ")[2] for title in titles)
+    return "\n".join(f"What about {subject}?" for subject in list(subjects)[:count])
 
 
 _TASKS: dict[str, Callable[..., str]] = {

@@ -122,3 +122,23 @@ def test_a_notebook_shows_the_turn() -> None:
     for text in ("hot?", "Yes [1].", "Is tea hot? (0.5)", "reranker fell back", "tired", "2 passages of 1 retrieved"):
         assert text in page
     assert "cited" in page
+
+
+LEAVE = Passage(
+    "leave.md#2",
+    "Ten weeks.",
+    "Leave",
+    metadata={"document": "leave.md", "start": 9, "end": 19, "place": "leave.md, 'Leave'"},
+)
+
+
+def test_a_passage_that_was_shown_and_not_found_keeps_its_place_in_its_document() -> None:
+    record = replace(RECORD, evidence=Evidence((EvidenceItem(1, LEAVE, LEAVE.text),)), hits=())
+    (item,) = TurnRecord.from_dict(json.loads(json.dumps(record.to_dict()))).evidence.items
+    assert item.passage == LEAVE
+    assert item.passage.place == "leave.md, 'Leave'"
+
+
+def test_a_notebook_names_the_place_of_a_passage() -> None:
+    record = replace(RECORD, evidence=Evidence((EvidenceItem(1, LEAVE, LEAVE.text),)), hits=(Hit(LEAVE, 1.0),))
+    assert "<td>leave.md, &#x27;Leave&#x27;</td>" in record._repr_html_()

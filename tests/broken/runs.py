@@ -26,6 +26,20 @@ class Doubled(SoundDataset):
         return iter([*super().conversations()] * 2)
 
 
+@breaks("test_ids_are_unique_and_no_conversation_is_empty")
+class Nothing(SoundDataset):
+    """Has neither conversations nor passages."""
+
+    def conversations(self) -> Any:
+        return iter(())
+
+    def corpus(self, domain: str) -> Any:
+        return iter(())
+
+    def qrels(self) -> Any:
+        return {}
+
+
 @breaks("test_domains_and_judgements_name_what_is_there")
 class Misjudged(SoundDataset):
     """Judges a turn that nobody asks."""

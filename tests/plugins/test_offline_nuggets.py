@@ -140,7 +140,7 @@ def stands_in(quote: str, text: str) -> bool:
 
 
 def test_it_suggests_to_ask_about_the_titles_that_were_not_cited(llm: ExtractiveLLM) -> None:
-    titles = ["Lunar phases", "Tides", "Eclipses"]
+    titles = ["Moon > Lunar phases", "Lunar phases", "Tides", "Eclipses"]
     said = ask(llm, "suggest", question="How far?", answer="Far.", titles=titles, count=2)
     assert said.splitlines() == ["What about Lunar phases?", "What about Tides?"]
     assert ask(llm, "suggest", titles=[], count=3) == ""

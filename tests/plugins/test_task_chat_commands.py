@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,11 @@ import pytest
 from chat_toys import Chat
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
+from convrag.sdk.sources import describe_passage, find_source, list_sources
+from convrag.sdk.transcript import format_transcript
 from convrag_tasks.chat.cited_sentences import find_cited_spans
 from convrag_tasks.chat.query_explanation import explain_query
-from convrag_tasks.chat.sources import find_source, list_sources
-from convrag_tasks.chat.transcript import format_transcript
+from convrag_tasks.chat.screen import Screen
 
 Output = pytest.CaptureFixture[str]
 
@@ -44,6 +46,26 @@ def test_sources_and_passages(chat: Chat, capsys: Output) -> None:
     assert "[8] (no title)\np1\ntext 1\nThe answer does not cite it.\n" in out
     assert "[7] (no title)\np0\n" in out
     assert out.count("/passage NUMBER shows a passage. The last answer has 7, 8.") == 2
+
+
+def test_a_passage_of_a_document_is_known_by_its_place(capsys: Output) -> None:
+    place = "policies/leave.md, 'Parental leave', page 3"
+    metadata = {"document": "policies/leave.md", "start": 0, "end": 9, "place": place}
+    record = make_record(passage=Passage("d", DOGS, "Leave > Parental leave", metadata=metadata))
+    screen = Screen()
+    (source, other) = list_sources([record])
+    screen.show_sources([source, other])
+    screen.show_passage(source, [])
+    screen.show_end_of_answer([record], record.answer.text)
+    out = capsys.readouterr().out
+    assert out.count(f"  [1] {place}\n") == 2
+    assert "  [2] Tea. - javascript:x (not cited)\n" in out
+    assert f"[1] Leave > Parental leave\n{place}\n{DOGS}\n" in out
+    assert ("", f"[1] {place}") in explain_query([record])
+    assert f"- \\[1\\] {place} (d)\n" in format_transcript("talk", [record])
+    linked = replace(source.passage, url="https://example.org/leave")
+    assert describe_passage(linked) == f"{place} - https://example.org/leave"
+    assert describe_passage(replace(linked, metadata={"place": ["x"], "document": "d"})).startswith("Leave > Parental")
 
 
 def test_a_passage_of_an_earlier_answer_says_so(chat: Chat, capsys: Output) -> None:

@@ -242,6 +242,23 @@ def test_paths_in_lists_and_folders_count_with_their_contents(tmp_path: Path) ->
     assert len(set(found)) == 3
 
 
+def test_files_that_a_stage_hashes_itself_may_be_moved(tmp_path: Path) -> None:
+    class Reader(toys.EchoLLM):
+        def __init__(self, *, files: Path | list[Path]) -> None:
+            super().__init__()
+
+        def content_hash(self) -> str:
+            return "contents"
+
+    option = Option("llm", "reader", Reader, "plugin", "acme")
+
+    def of(files: Path | list[Path]) -> str:
+        return fingerprint_stage(option, {"files": files}, {}, Reader(files=files))
+
+    assert of(tmp_path / "a") == of(tmp_path / "b")
+    assert of([tmp_path / "a", tmp_path / "c"]) == of([tmp_path / "b", tmp_path / "d"])
+
+
 def test_a_metric_that_stands_in_the_wrong_place_is_one_message(here: Path) -> None:
     config = OmegaConf.create({"store": {"path": "store"}, "metrics": {"_option_": "ranking", "measures": ["R@3"]}})
     with pytest.raises(ConfigError, match="begins with the line '# @package metrics"):

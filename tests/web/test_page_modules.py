@@ -165,3 +165,52 @@ def test_older_conversations_are_shown_when_asked_for(chat: ChatPage):
         older.click()
     chat.page.locator("nav li").nth(119).wait_for()
     assert not older.is_visible()
+
+
+RENDER_DOCUMENT = """async ([shown]) => {
+    const { renderDocumentText } = await import("/static/page/document_text.js");
+    return renderDocumentText(shown).map((part) => `${part.tagName.toLowerCase()}: ${part.innerHTML}`);
+}"""
+
+
+def test_the_text_of_a_document_has_headings_pages_and_the_passage(modules: ChatPage):
+    text = "🙂 Before\n# One\n\n<b>first</b> 👩‍👩‍👧\r\n\n### Deep\nsecond 🙂 mark\n\n## Two\n"
+    found = [text.index(each) for each in ("# One", "### Deep", "## Two")]
+    shown = {
+        "text": text,
+        "headings": [
+            {"start": start, "level": level, "text": ""} for start, level in zip(found, (1, 3, 2), strict=True)
+        ],
+        "pages": [{"start": 0, "number": 4}, {"start": found[2], "number": 5}],
+        "page_name": "slide",
+        "passage": {"start": text.index("👩‍👩‍👧"), "end": text.index(" mark")},
+    }
+    assert modules.page.evaluate(RENDER_DOCUMENT, [shown]) == [
+        "p: slide 4",
+        "div: 🙂 Before",
+        "h3: # One",
+        'div: &lt;b&gt;first&lt;/b&gt; <mark class="cited">👩‍👩‍👧</mark>',
+        'h4: <mark class="cited">### Deep</mark>',
+        'div: <mark class="cited">second 🙂</mark> mark',
+        "p: slide 5",
+        "h4: ## Two",
+    ]
+
+
+def test_the_passage_of_a_long_document_is_found_behind_many_emoji(modules: ChatPage):
+    text = "🙂" * 10_000 + "here" + "🙂" * 10_000
+    shown = {
+        "text": text,
+        "headings": [],
+        "pages": [],
+        "page_name": "page",
+        "passage": {"start": 10_000, "end": 10_004},
+    }
+    (part,) = modules.page.evaluate(RENDER_DOCUMENT, [shown])
+    assert '<mark class="cited">here</mark>' in part
+    bare = {
+        **shown,
+        "passage": None,
+        "headings": [{"start": start, "level": 1, "text": ""} for start in (0, 0, 10_000)],
+    }
+    assert "mark" not in "".join(modules.page.evaluate(RENDER_DOCUMENT, [bare]))

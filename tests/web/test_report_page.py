@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from convrag import Answer, Query, Report
+from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Report
 from convrag.run.records import to_json
 from convrag.score.summary import format_summary
 from convrag.store.strict_json import format_json
@@ -140,6 +140,17 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(browser: Browser,
         assert passage.locator(".title").inner_text() == "No 4"
         assert passage.locator("mark.cited").all_inner_texts() == ["It also says that snow is white."]
         assert page.evaluate("document.activeElement.closest('details').open")
+
+
+def test_a_passage_of_a_document_is_known_by_its_place(browser: Browser, tmp_path: Path) -> None:
+    place = "leave.md, 'Parental leave', page 3"
+    passage = Passage("leave.md#1", "Ten weeks.", "Leave", metadata={"document": "leave.md", "place": place})
+    evidence = Evidence((EvidenceItem(1, passage, passage.text),))
+    answer = Answer("Ten weeks. [1]", (passage.id,))
+    path = write_report(tmp_path, [make_record(hits=(Hit(passage, 1.0),), evidence=evidence, answer=answer)])
+    with open_turn(browser, path, "c1<::>1") as page:
+        page.get_by_role("button", name=f"Passage 1: {place}").click()
+        assert page.locator(".passage[open] .title").inner_text() == place
 
 
 def test_citations_go_by_the_numbers_of_the_conversation(browser: Browser, tmp_path: Path) -> None:

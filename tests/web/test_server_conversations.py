@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -180,7 +181,7 @@ def test_exports(server: RunningServer) -> None:
     assert markdown.headers["content-disposition"] == f'attachment; filename="{id}.md"'
     assert markdown.text.startswith(f"# {QUESTION}\n")
     assert record["agent_response"] in markdown.text
-    assert "urn:convrag:passage:" in markdown.text
+    assert re.search(r"^- \\\[\d\\\] \w.* \(.+\)$", markdown.text, re.MULTILINE)
     whole = server.http.get(f"/api/conversations/{id}/export?format=json")
     assert whole.headers["content-disposition"] == f'attachment; filename="{id}.json"'
     assert whole.json() == server.http.get(f"/api/conversations/{id}").json()

@@ -30,7 +30,7 @@ def read_jsonl(content: bytes) -> Iterator[Document]:
         except ValueError as error:
             failed.append(f"line {number}: this is not JSON: {error}")
     if failed:
-        more = f"; so are {len(failed) - 1} more lines" if len(failed) > 1 else ""
+        more = f" (and {len(failed) - 1} more like it)" if len(failed) > 1 else ""
         raise Unreadable(f"{failed[0]}{more}")
 
 

@@ -48,38 +48,44 @@ def _read_lines(text: str, body: int) -> tuple[str, list[Heading]]:
     joined: list[str] = [text[:body]]
     headings: list[Heading] = []
     fence = ""
-    start = body
+    start = above = body
     paragraph = False  # whether the line above is of a paragraph, which this line can go on with, or underline
     for line in text[body:].split("\n"):
-        found = _FENCE.match(line)
-        opens = found is not None and not fence
-        goes_on = paragraph and not opens and not _BLOCK.match(line)
+        plain = line[:1].isalpha()  # most lines: they begin no block
+        found = None if plain else _FENCE.match(line)
+        goes_on = paragraph and (plain or not (found or _BLOCK.match(line)))
         if start > body:
             joined.append(" " if goes_on and not joined[-1].endswith(_HARD_BREAK) else "\n")
         joined.append(line)
+        if not goes_on and (plain or not _UNDERLINE.match(line)):
+            above = start  # where the paragraph begins
         if fence:
-            if found and found[1].startswith(fence) and not line.strip(" \t`~"):
-                fence = ""
+            closes = found is not None and found[1].startswith(fence) and not line.strip(" \t`~")
+            fence = "" if closes else fence
             paragraph = False
+        elif plain:
+            paragraph = True
         elif found:
             fence, paragraph = found[1], False
         elif heading := _HEADING.match(line):
             headings.append(Heading(start, len(heading[1]), _clean(line[heading.end() :])))
             paragraph = False
         elif paragraph and (underline := _UNDERLINE.match(line)):
-            above = start - 1 - len(joined[-3])
-            headings.append(Heading(above, 1 if underline[1].startswith("=") else 2, _clean(joined[-3])))
+            level = 1 if underline[1].startswith("=") else 2
+            headings.append(Heading(above, level, _clean(text[above:start].replace("\n", " "))))
             paragraph = False
         else:
-            paragraph = bool(line.strip()) and not line.lstrip().startswith(("|", "<")) and not _is_rule(line)
-            paragraph = paragraph and (goes_on or not line.startswith(("    ", "\t")))
+            paragraph = goes_on or _begins_paragraph(line)
         start += len(line) + 1
     return "".join(joined), headings
 
 
-def _is_rule(line: str) -> bool:
-    signs = set(line.replace(" ", "").replace("\t", ""))
-    return len(signs) == 1 and signs <= set("-*_=") and len(line.strip()) > 2
+def _begins_paragraph(line: str) -> bool:
+    """Whether the next line may go on with a line: no table, HTML, rule or code."""
+    stripped = line.strip()
+    is_block = stripped.startswith(("|", "<")) or line.startswith(("    ", "\t"))
+    is_rule = len(stripped) > 2 and set(stripped) <= set("-*_= \t")
+    return bool(stripped) and not is_block and not is_rule
 
 
 def _clean(heading: str) -> str:

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from convrag.api.groups import OPTION_KEY
+from convrag.sdk.sources import find_source, list_sources
+from convrag.sdk.transcript import format_transcript
 from convrag.store.atomic import write_atomically
 from convrag.store.file_names import encode_name
 from convrag_tasks.chat.cited_sentences import find_cited_spans
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.query_explanation import explain_query
-from convrag_tasks.chat.sources import find_source, list_sources
-from convrag_tasks.chat.transcript import format_transcript
 
 
 class Inspection:

@@ -129,6 +129,9 @@ def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
     repeated = f", {hints} of them as hints at earlier ones" if hints else ""
     cited = len(record.answer.citations)
     yield "Passages", f"{len(record.hits)} found, {len(record.evidence.items)} read{repeated}, {cited} cited"
+    for item in record.evidence.items:
+        if item.passage.place and item.passage.id in record.answer.citations:
+            yield "", f"[{item.number}] {item.passage.place}"
 
 
 def _describe_entries(trace: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ from rich.text import Text
 from convrag import Passage, Query, TurnRecord
 from convrag.score.summary_page import list_cut_replies
 from convrag.sdk.console import make_console
+from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag_tasks.chat.answer_display import AnswerDisplay, Display, PlainDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown
 from convrag_tasks.chat.cited_sentences import Span
-from convrag_tasks.chat.sources import Source, describe_passage, list_sources
 from convrag_tasks.chat.terminal_lines import text_width
 from convrag_tasks.turn_trace import format_turn_trace
 
@@ -118,7 +118,7 @@ class Screen:
         """Show a passage, with the parts that the answer cites marked."""
         passage = source.passage
         self.print_item(f"[{source.number}]", passage.title or "(no title)", "bold")
-        self.print_line(passage.url or passage.id, "dim")
+        self.print_line(" - ".join(filter(None, [passage.place, passage.url])) or passage.id, "dim")
         if self.is_plain:
             self.print_line(_mark(passage, spans))
         else:

@@ -186,7 +186,7 @@ export class AnswerView {
     const finished = record === this.record;
     const fragment = renderMarkdown(finished ? this.written : cutUnfinishedCitation(this.written));
     const sources = listSources(record, this.earlier);
-    linkCitations(fragment, sources, (source) => this.options.openPassage(source, record));
+    linkCitations(fragment, sources, (source) => this.options.openPassage(source, record, finished && this.conversation.info.id));
     fill(this.text, fragment);
   }
 
@@ -194,7 +194,7 @@ export class AnswerView {
     const { record } = this;
     const { openPassage, openInside } = this.options;
     const again = this.last && !record.error ? () => this.run() : null;
-    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record)));
+    fill(this.sources, ...renderSources(listSources(record, this.earlier), (source) => openPassage(source, record, this.conversation.info.id)));
     fill(this.actions, ...renderActions(record, { again, inside: () => openInside(record, this.earlier) }));
   }
 }

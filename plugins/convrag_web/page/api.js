@@ -26,6 +26,8 @@ export const readConversation = (id) => getJson(path(id));
 export const createConversation = async (model, domain) =>
   (await request("POST", "/api/conversations", { model, domain })).json();
 export const suggestQuestions = async (id) => (await (await request("POST", path(id, "/suggestions"), {})).json()).questions;
+/** The document that a passage was cut from, with the passage's place in it. Raises ApiError (404) where there is none. */
+export const readDocument = (id, passage) => getJson(path(id, `/document?passage=${encodeURIComponent(passage)}`));
 export const resetConversation = (id) => request("POST", path(id, "/reset"), {});
 export const deleteConversation = (id) => request("DELETE", path(id));
 

@@ -7,6 +7,7 @@ import { Composer } from "./composer.js";
 import { fill } from "./controls.js";
 import { Conversation } from "./conversation.js";
 import { ConversationList } from "./conversation_list.js";
+import { DocumentPanel } from "./document_panel.js";
 import { Header } from "./header.js";
 import { Inside } from "./inside.js";
 import { PassagePanel } from "./passage_panel.js";
@@ -20,7 +21,8 @@ class Page {
     this.inProgress = new Map(); // place -> thread in which an answer is being written
     this.list = new ConversationList();
     this.side = new Side(this.list.element);
-    this.panel = new PassagePanel();
+    this.document = new DocumentPanel();
+    this.panel = new PassagePanel((source, id) => this.document.open(source, id));
     this.inside = new Inside();
     this.composer = new Composer((question) => this.ask(question), () => this.thread?.stop());
     this.banner = new Banner(() => this.handleBack());
@@ -34,7 +36,7 @@ class Page {
       failed: (error) => this.report(error),
     });
     const middle = make("div", { class: "middle" }, this.header.element, this.banner.element, this.main, this.composer.element);
-    document.body.append(this.side.element, middle, this.panel.element, this.side.drawer, this.inside.element);
+    document.body.append(this.side.element, middle, this.panel.element, this.side.drawer, this.inside.element, this.document.element);
     document.querySelector(".skip").addEventListener("click", (event) => {
       event.preventDefault(); // the address says which conversation is shown
       this.main.focus();
@@ -76,7 +78,7 @@ class Page {
 
   makeThread(conversations) {
     return new Thread(conversations, {
-      openPassage: (source, record) => this.panel.open(source, record),
+      openPassage: (source, record, id) => this.panel.open(source, record, id),
       openInside: (record, earlier) => this.inside.open(record, earlier),
       ask: (question) => this.ask(question),
       onChange: (thread) => this.handleChange(thread),

@@ -14,6 +14,7 @@ const PATHS = {
   again: "M20 12a8 8 0 1 1-2.4-5.7M20 4v4h-4",
   copy: "M9 9h11v11H9zM5 15H4V4h11v1",
   inside: "M4 5h16v14H4zM14 5v14",
+  document: "M6 3h8l5 5v13H6zM14 3v5h5M9 13h7M9 17h7",
   alert: "M12 4l9 16H3zM12 10v4M12 17h.01",
 };
 

@@ -2,12 +2,16 @@
 
 import { listStatements, markSpans } from "../view/answer.js";
 import { make, makeLink } from "../view/dom.js";
+import { getPlace } from "../view/names.js";
 import { findSupport } from "../view/sentences.js";
+import { button } from "./controls.js";
 import { Sheet } from "./sheet.js";
 import { nameSource } from "./sources.js";
 
 export class PassagePanel {
-  constructor() {
+  /** @param {(source: import("./sources.js").Source, conversationId: string) => void} openDocument */
+  constructor(openDocument) {
+    this.openDocument = openDocument;
     this.sheet = new Sheet("Passage");
     this.element = this.sheet.dialog;
   }
@@ -15,14 +19,16 @@ export class PassagePanel {
   /**
    * @param {import("./sources.js").Source} source
    * @param {Object} record of the turn whose answer cites it
+   * @param {string} [conversationId] in which the server keeps the turn; none while it is in progress
    */
-  open(source, record) {
+  open(source, record, conversationId) {
     const statements = [...new Set(listStatements(record.agent_response ?? "").get(source.number))];
     const spans = statements.flatMap((statement) => findSupport(statement, source.text));
     const title = make("h2", { tabindex: "-1" }, make("span", { class: "number" }, String(source.number)), nameSource(source));
     const parts = markSpans(source.text, 0, source.text.length, spans, { class: "cited" });
     const text = make("div", { class: "passage-text" }, ...parts);
-    this.sheet.open(title, ...describe(source), text, ...showStatements(source, statements, spans), ...showSeen(source));
+    const whole = conversationId && getPlace(source) && button("Open the document", () => this.openDocument(source, conversationId), { icon: "document" });
+    this.sheet.open(title, ...describe(source), text, whole, ...showStatements(source, statements, spans), ...showSeen(source));
     text.querySelector("mark")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -32,9 +38,9 @@ export class PassagePanel {
 }
 
 function describe(source) {
-  const place = source.rank ? `rank ${source.rank}, score ${source.score.toPrecision(3)}` : "found in an earlier turn";
+  const found = source.rank ? `rank ${source.rank}, score ${source.score.toPrecision(3)}` : "found in an earlier turn";
   const link = source.url && make("p", { class: "passage-url" }, makeLink(source.url));
-  return [make("p", { class: "hint" }, `${source.id} · ${place}`), link];
+  return [make("p", { class: "hint" }, [getPlace(source) ? source.title : source.id, found].filter(Boolean).join(" · ")), link];
 }
 
 function showStatements(source, statements, spans) {

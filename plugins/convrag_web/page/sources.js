@@ -1,5 +1,6 @@
 /** The passages that an answer can cite. */
 
+import { getName } from "../view/names.js";
 import { numberPassages } from "../view/numbering.js";
 
 /**
@@ -9,6 +10,7 @@ import { numberPassages } from "../view/numbering.js";
  * @property {string} title
  * @property {string} text
  * @property {string} url
+ * @property {Object|undefined} metadata
  * @property {boolean} cited whether the answer cites it
  * @property {boolean} hint whether the model saw only a pointer to an earlier message
  * @property {string|undefined} shown the text as the model saw it, where it is another
@@ -31,10 +33,10 @@ export function listSources(record, earlier) {
   const shown = new Map((record.evidence ?? []).map((item) => [item.id, item]));
   const ids = (record.contexts ?? []).map((hit) => hit.id);
   const sources = [...numberPassages(record)].filter(([, id]) => texts.has(id)).map(([number, id]) => {
-    const { title, text, url } = texts.get(id);
+    const { title, text, url, metadata } = texts.get(id);
     const rank = ids.indexOf(id);
     return {
-      number, id, title, text, url,
+      number, id, title, text, url, metadata,
       cited: (record.citations ?? []).includes(id),
       hint: shown.get(id)?.hint ?? false,
       shown: shown.get(id)?.shown,
@@ -45,9 +47,9 @@ export function listSources(record, earlier) {
   return sources.sort((a, b) => a.number - b.number);
 }
 
-/** A passage's title, or its first words. */
+/** A passage's place in its document, else its title, else its first words. */
 export function nameSource(source) {
-  if (source.title) return source.title;
+  if (getName(source)) return getName(source);
   const words = source.text.trim().split(/\s+/);
   return words.slice(0, 8).join(" ") + (words.length > 8 ? " …" : "");
 }

@@ -15,6 +15,7 @@ ConversationId = Annotated[str, Path(description="the conversation's id")]
 TurnNumber = Annotated[int, Path(ge=1, description="of the turn, counted from 1")]
 ListLimit = Annotated[int, Query(ge=1, le=1000, description="conversations at most")]
 ListOffset = Annotated[int, Query(ge=0, le=2**31, description="of the first one")]
+PassageId = Annotated[str, Query(min_length=1, description="of a passage that a turn of the conversation has found")]
 ExportFormat = Annotated[Literal["markdown", "json"], Query(description="of the file")]
 
 
@@ -82,3 +83,46 @@ class Suggestions(BaseModel):
     """Questions to ask next."""
 
     questions: list[str]
+
+
+class ShownHeading(BaseModel):
+    """A heading: the character at which its line begins in the text that is sent, its level from 1, and its text."""
+
+    start: int
+    level: int
+    text: str
+
+
+class ShownPage(BaseModel):
+    """A page: the character at which it begins in the text that is sent, and its number from 1."""
+
+    start: int
+    number: int
+
+
+class Span(BaseModel):
+    """A part of the text that is sent: its first character, and the one after its last."""
+
+    start: int
+    end: int
+
+
+class ShownDocument(BaseModel):
+    """A document with the place of a passage in it; characters are counted as Unicode's code points.
+
+    Of a very long document, the text around the passage is sent: the characters from `first` to `last` of `length`.
+    `passage` is null where the document has changed and the passage is no longer in it. `page_name` is what `pages`
+    are called, such as "slide".
+    """
+
+    id: str
+    title: str
+    url: str
+    text: str
+    first: int
+    last: int
+    length: int
+    headings: list[ShownHeading]
+    pages: list[ShownPage]
+    page_name: str
+    passage: Span | None

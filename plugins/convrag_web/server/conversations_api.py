@@ -16,6 +16,7 @@ from convrag.turn.session import Session
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
+from convrag_web.server.documents import find_passage, get_document_id, show_document
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
@@ -28,7 +29,7 @@ from convrag_web.server.turn_runner import RunningTurn, StageFinished
 class ConversationIdConvertor(StringConvertor):
     """An id in a path, with slashes: task=chat takes any name. What follows it is none of its end."""
 
-    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|suggestions|reset|export)$).)+"
+    regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|suggestions|reset|export|document)$).)+"
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
@@ -109,6 +110,14 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     def export(conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown") -> Response:
         """Download a conversation as Markdown or as JSON."""
         return format_export(_show(turns.find(conversation_id)), conversations.records(conversation_id), format)
+
+    @router.get(_ONE + "/document", response_model=schemas.ShownDocument)
+    def open_document(conversation_id: schemas.ConversationId, passage: schemas.PassageId) -> Response:
+        """Show the document that a passage of the conversation was cut from, with the passage's place in it."""
+        session = turns.find(conversation_id)
+        domain, found = find_passage(conversations.records(conversation_id), passage)
+        document = turns.find_model(session).find_document(domain, get_document_id(found))
+        return JsonReply(show_document(document, found))
 
     @router.get(_ONE, response_model=schemas.WholeConversation)
     def show_conversation(conversation_id: schemas.ConversationId) -> Response:

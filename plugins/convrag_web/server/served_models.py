@@ -15,6 +15,7 @@ from convrag import (
     Conversations,
     ConvragError,
     Dataset,
+    Document,
     Pipeline,
     PromptTemplate,
     Question,
@@ -105,6 +106,13 @@ class ServedModel:
         except Exception as error:  # of any plugin: a corpus alone has no questions
             log.info("model %s has no examples: %s", self.name, redact(str(error)))
             return []
+
+    def find_document(self, domain: str, document_id: str) -> Document:
+        """Return a document of the data set. Raises RequestError where it is there no longer."""
+        found = self._dataset.document(domain, document_id) if domain in self._dataset.domains() else None
+        if found is None:
+            raise RequestError(404, "the document is no longer in the data set", param="passage", code="no_document")
+        return found
 
     def suggest(self, record: TurnRecord) -> list[str]:
         """Suggest questions to ask after a turn; none where the llm fails, as llm=extractive does."""

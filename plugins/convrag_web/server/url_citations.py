@@ -40,4 +40,4 @@ def find_url(passage: Passage) -> str:
 
 
 def _describe(passage: Passage) -> dict[str, Any]:
-    return {"title": passage.title or passage.id, "url": find_url(passage)}
+    return {"title": passage.name, "url": find_url(passage)}

@@ -1,5 +1,7 @@
 /** What changed between the records of one turn in two runs. */
 
+import { getName } from "./names.js";
+
 const MOST_WORDS = 1500; // of both answers; longer ones are compared as bags of words
 
 /**
@@ -7,7 +9,7 @@ const MOST_WORDS = 1500; // of both answers; longer ones are compared as bags of
  * Returns { entered, left, moved: passages as [{ id, title, from, to }], changes: [one, other] for renderTurn, sameAnswer }.
  */
 export function compareRecords(one, other) {
-  const ranks = [one, other].map((record) => new Map((record.contexts ?? []).map((hit, index) => [hit.id, { title: hit.title, rank: index + 1 }])));
+  const ranks = [one, other].map((record) => new Map((record.contexts ?? []).map((hit, index) => [hit.id, { title: getName(hit), rank: index + 1 }])));
   const list = (mine, its, keep) => [...mine].filter(([id, { rank }]) => keep(rank, its.get(id)?.rank)).map(([id, { title }]) =>
     ({ id, title: title || id, from: ranks[0].get(id)?.rank, to: ranks[1].get(id)?.rank }));
   const left = list(ranks[0], ranks[1], (_, rank) => rank === undefined);

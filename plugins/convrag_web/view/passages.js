@@ -4,6 +4,7 @@ import { listStatements, markSpans } from "./answer.js";
 import { renderData } from "./data.js";
 import { make, makeLink } from "./dom.js";
 import { countOf, formatScore } from "./format.js";
+import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
 import { findSupport } from "./sentences.js";
 
@@ -62,7 +63,7 @@ function renderPassage(passage, { rank, grade, evidence, number, statements, cha
   return make("details", { class: `passage${grade > 0 ? " gold" : ""}` },
     make("summary", {},
       make("span", { class: "rank" }, rank ? String(rank) : "\u2013"),
-      make("span", { class: "title" }, passage.title || passage.id),
+      make("span", { class: "title" }, getName(passage) || passage.id),
       make("span", { class: "score-of" }, formatScore(passage.score)),
       make("span", { class: "chips" },
         grade > 0 && chip(rank ? "gold" : "missed", rank ? "\u2713 relevant" : "missed", `grade ${grade}`, grade > 1 && String(grade)),

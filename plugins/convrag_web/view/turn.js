@@ -5,6 +5,7 @@ import { renderCosts, sumTimes, sumUsage } from "./costs.js";
 import { formatPlain, formatKey, renderData } from "./data.js";
 import { make, makeFold } from "./dom.js";
 import { countOf, formatCost, formatSeconds } from "./format.js";
+import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
 import { renderPassages } from "./passages.js";
 import { renderQueries, renderWhy } from "./queries.js";
@@ -37,7 +38,7 @@ export function renderTurn(record, options = {}) {
   };
   const answer = renderAnswer(record.agent_response ?? "", {
     known: new Set(numbered.keys()),
-    titles: new Map([...numbered].map(([number, id]) => [number, titles.get(id)?.title])),
+    titles: new Map([...numbered].map(([number, id]) => [number, getName(titles.get(id) ?? {})])),
     onCite: cite,
     changed: changes.answer,
   });

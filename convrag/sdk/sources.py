@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from convrag import Passage, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Passage
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,14 @@ def find_source(records: Sequence[TurnRecord], number: int) -> tuple[int, Source
     return None
 
 
+def name_passage(passage: Passage) -> str:
+    """Return the place of a passage in its document, else its title, else its first words."""
+    if passage.place or passage.title:
+        return passage.place or passage.title
+    words = passage.text.split(maxsplit=10)
+    return " ".join(words[:10]) + (" ..." if len(words) > 10 else "")
+
+
 def describe_passage(passage: Passage) -> str:
-    """A passage in a line: its title or first words, and its URL or id."""
-    words = passage.text.split()
-    name = passage.title or " ".join(words[:10]) + (" ..." if len(words) > 10 else "")
-    return f"{name} - {passage.url or passage.id}"
+    """Describe a passage in a line: its name, and its URL; its id where it has no URL and no place in a document."""
+    return " - ".join(filter(None, [name_passage(passage), passage.url or ("" if passage.place else passage.id)]))

@@ -1,27 +1,28 @@
-"""A conversation as Markdown: the questions, the answers, and what they cite."""
+"""A conversation as Markdown: the questions, the answers, and what they cite. task=chat and task=serve write it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from convrag import Passage, TurnRecord
+from convrag.api.records import TurnRecord
+from convrag.api.types import Passage
 from convrag.sdk.markdown import format_line, format_text
-from convrag_tasks.chat.sources import Source, list_sources
+from convrag.sdk.sources import Source, list_sources, name_passage
 
-_LONGEST_TITLE = 100  # characters
+_LONGEST_NAME = 200  # characters
 
 
-def format_transcript(conversation_id: str, records: Sequence[TurnRecord]) -> str:
-    """A conversation as Markdown: questions as headings, answers, and the sources of each with their addresses.
+def format_transcript(title: str, records: Sequence[TurnRecord]) -> str:
+    """Format a conversation: questions as headings, answers, and the sources of each with their places or addresses.
 
-    Sources that an answer cites stand first; the others that it was generated from follow in a line.
+    The sources that an answer cites stand first; the others that it was generated from follow in a line.
 
     Args:
-        conversation_id: its title.
+        title: of the conversation.
         records: its turns.
     """
-    blocks = [f"# {format_line(conversation_id)}"]
+    blocks = [f"# {format_line(title)}"]
     for number, record in enumerate(records, start=1):
         sources = list_sources(records[:number])
         blocks += [
@@ -52,11 +53,12 @@ def _format_uncited(sources: Sequence[Source]) -> str:
 
 
 def _format_link(passage: Passage) -> str:
-    """The title, as a link where the passage has an address of the web; any other address stands behind it."""
-    title = _escape(format_line(passage.title or passage.text)[:_LONGEST_TITLE])
+    """Its name, as a link where the passage has an address of the web; any other address stands behind it."""
+    name = _escape(format_line(name_passage(passage))[:_LONGEST_NAME])
     if passage.url.lower().startswith(("http://", "https://")):
-        return f"[{title}](<{quote(passage.url, safe=':/?#[]@!$&()*+,;=%~-._')}>)"
-    return f"{title} ({_escape(format_line(passage.url))})" if passage.url else title
+        address = quote(passage.url, safe=":/?#[]@!$&()*+,;=%~-._", errors="replace")
+        return f"[{name}](<{address}>)"
+    return f"{name} ({_escape(format_line(passage.url))})" if passage.url else name
 
 
 def _escape(text: str) -> str:

@@ -1,0 +1,51 @@
+/** Shows a whole document, scrolled to a passage of it, which is marked. */
+
+import { make, makeLink } from "../view/dom.js";
+import { readDocument } from "./api.js";
+import { button, fill } from "./controls.js";
+import { renderDocumentText } from "./document_text.js";
+import { makeNotice } from "./notices.js";
+
+export class DocumentPanel {
+  constructor() {
+    const close = button("Close", () => this.element.close(), { icon: "close", iconOnly: true, class: "button close" });
+    this.body = make("div", { class: "document-body" });
+    this.element = make("dialog", { class: "inside document", "aria-label": "Document" }, close, this.body);
+    this.element.addEventListener("close", () => fill(this.body));
+  }
+
+  /**
+   * @param {import("./sources.js").Source} source a passage
+   * @param {string} conversationId in which it was found
+   */
+  async open(source, conversationId) {
+    const wanted = make("p", { class: "hint", role: "status" }, "Loading …");
+    fill(this.body, wanted);
+    this.element.showModal();
+    let parts;
+    try {
+      parts = renderDocument(await readDocument(conversationId, source.id));
+    } catch (error) {
+      parts = [make("h2", {}, "The document cannot be shown"), makeNotice(error.message)];
+    }
+    if (!wanted.isConnected) return; // it was closed, or another one is wanted
+    fill(this.body, ...parts);
+    const mark = this.body.querySelector("mark");
+    if (mark) mark.tabIndex = -1;
+    (mark ?? this.element).focus({ preventScroll: true });
+    if (mark) mark.scrollIntoView({ block: "start" });
+    else this.element.scrollTop = 0;
+  }
+}
+
+function renderDocument(shown) {
+  const { id, title, url, first, last, length, passage } = shown;
+  const cut = last - first < length && `Characters ${first.toLocaleString()} to ${last.toLocaleString()} of ${length.toLocaleString()} are shown.`;
+  return [
+    make("h2", {}, title || id.split("/").at(-1)),
+    make("p", { class: "hint" }, id, url && [" · ", makeLink(url, url)]),
+    !passage && makeNotice("The passage is not marked: the document has changed since it was found."),
+    cut && makeNotice(cut),
+    make("div", { class: "document-text" }, ...renderDocumentText(shown)),
+  ];
+}

@@ -1,0 +1,79 @@
+/** The text of a document as elements: its headings, the beginnings of its pages, and a passage that is marked. */
+
+import { markSpans } from "../view/answer.js";
+import { make } from "../view/dom.js";
+
+const TOP = 3; // the level of the highest headings on the page: the document's title has 2
+const LOWEST = 6;
+
+/**
+ * @param {{text: string, headings: {start: number, level: number}[], pages: {start: number, number: number}[],
+ *     page_name: string, passage: {start: number, end: number}|null}} shown as the server sends it; places are counted
+ *     in code points
+ * @returns {HTMLElement[]}
+ */
+export function renderDocumentText({ text, headings, pages, page_name: pageName, passage }) {
+  const find = makeFinder(text);
+  const spans = passage ? [[find(passage.start), find(passage.end)]] : [];
+  const mark = (start, end) => markSpans(text, start, end, spans, { class: "cited" });
+  const cuts = [
+    ...pages.map(({ start, number }) => ({ start, make: () => make("p", { class: "page-start" }, `${pageName} ${number}`) })),
+    ...headings.map(({ start, level }) => ({ start, level })),
+  ].sort((one, other) => one.start - other.start); // stable: a page begins before its heading
+  const parts = [];
+  const above = []; // the levels of the headings that the place stands under
+  let place = 0;
+  const addText = (end) => {
+    const [from, to] = trim(text, place, end);
+    if (from < to) parts.push(make("div", { class: "block" }, ...mark(from, to)));
+    place = Math.max(place, end);
+  };
+  for (const cut of cuts) {
+    const start = find(cut.start);
+    addText(start);
+    if (cut.make) {
+      parts.push(cut.make());
+      continue;
+    }
+    const end = findLineEnd(text, start);
+    while (above.at(-1) >= cut.level) above.pop();
+    above.push(cut.level);
+    if (start < place || start === end) continue; // two headings at one place
+    parts.push(make(`h${Math.min(TOP - 1 + above.length, LOWEST)}`, {}, ...mark(start, end)));
+    place = end;
+  }
+  addText(text.length);
+  return parts;
+}
+
+/** Makes a function that finds the index of a code point in a text. */
+function makeFinder(text) {
+  if (!/[\ud800-\udbff][\udc00-\udfff]/.test(text)) return (place) => place;
+  const step = 4096;
+  const known = [0]; // the index of every 4096th code point
+  let index = 0;
+  for (let place = 1; index < text.length; place += 1) {
+    index += text.codePointAt(index) > 0xffff ? 2 : 1;
+    if (place % step === 0) known.push(index);
+  }
+  return (place) => {
+    let found = known[Math.floor(place / step)] ?? text.length;
+    for (let left = place % step; left > 0 && found < text.length; left -= 1) {
+      found += text.codePointAt(found) > 0xffff ? 2 : 1;
+    }
+    return found;
+  };
+}
+
+function findLineEnd(text, start) {
+  const end = text.indexOf("\n", start);
+  return end < 0 ? text.length : end;
+}
+
+/** The span without the line breaks around it; the spaces before its first line stay. */
+function trim(text, start, end) {
+  let [from, to] = [start, Math.max(start, end)];
+  while (from < to && /[\r\n]/.test(text[from])) from += 1;
+  while (to > from && /\s/.test(text[to - 1])) to -= 1;
+  return [from, to];
+}

@@ -1,0 +1,11 @@
+/** What people know a passage by. */
+
+/** The place of a passage in its document, such as "leave.md, 'Sick leave', page 3"; empty where it is in none. */
+export function getPlace({ metadata }) {
+  return typeof metadata?.place === "string" && typeof metadata.document === "string" ? metadata.place : "";
+}
+
+/** The place of a passage, else its title; empty where it has neither. */
+export function getName(passage) {
+  return getPlace(passage) || passage.title || "";
+}

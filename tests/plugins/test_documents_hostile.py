@@ -1,0 +1,301 @@
+"""Files that are damaged, or made to do harm: each is refused with its reason, and the others are read."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import random
+import struct
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from convrag.store.store import Store
+from convrag_chunkers.whole import NoChunker
+from convrag_documents import file_content
+from convrag_documents.dataset import DocumentsDataset
+from convrag_documents.find_files import FoundFile
+from convrag_documents.readers import archive, find_reader, text_builder, xml_tree
+from convrag_documents.unreadable import Unreadable
+from document_files import (
+    make_docx,
+    make_epub,
+    make_paragraph,
+    make_pdf,
+    make_pptx,
+    make_shape,
+    make_xlsx,
+    make_zip,
+)
+
+SOUND = {
+    "a.txt": "Größe: weekly.\n".encode("latin-1") * 3,
+    "a.md": b"---\ntitle: T\n---\n# Leave\n\nIt lasts.\n\nMore\n====\n\n```\n# x\n```\n- a\n  b\n",
+    "a.html": b"<title>T</title><h1>Leave</h1><p>It <b>lasts</b>.<table><tr><td>a<td>b</table><ul><li>x</ul>",
+    "a.pdf": make_pdf([["Leave", "It lasts."], ["Sick leave"]], [("Leave", 0), ("Sick", 1)], "Leave"),
+    "a.docx": make_docx(make_paragraph("Leave", "berschrift1") + make_paragraph("It lasts.", "", "<w:numPr/>")),
+    "a.pptx": make_pptx([make_shape("Safety", "title") + make_shape("Boots.")], "Hello"),
+    "a.xlsx": make_xlsx({"Prices": [["item", "price"], ["laptop", 1200.0]]}),
+    "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
+    "a.csv": b'item;price\n"a ""b""";1\nc;2\n',
+    "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
+    "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "b"]}, {"source": "x"}]}',
+}
+
+
+ODD = [b"", b"\0", b"\xff\xfe", b"<", b"9" * 5000, b"(", b"[" * 99, b"\\ud800", b"\x8d\x02\xa9\xfe\x00"]
+
+
+def read(name: str, content: bytes) -> list:
+    reader = find_reader(FoundFile(name, name))
+    assert reader is not None
+    return list(reader.read(content))
+
+
+def read_what_there_is(name: str, content: bytes) -> list:
+    documents = []
+    with contextlib.suppress(Exception):
+        for document in find_reader(FoundFile(name, name)).read(content):
+            documents.append(document)  # noqa: PERF402 - those before an error
+    return documents
+
+
+def refusal(name: str, content: bytes) -> str:
+    with pytest.raises(Unreadable) as caught:
+        read(name, content)
+    return caught.value.reason
+
+
+def make(folder: Path, store: Path, **parameters) -> DocumentsDataset:
+    return DocumentsDataset(path=folder, chunker=NoChunker(), store=Store(store), **parameters)
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_sound_files_are_read(name):
+    assert read(name, SOUND[name])[0].text
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", SOUND)
+def test_damaged_files_end_well(name):
+    """Whatever a reader raises becomes the reason; what it yields is sound; and it neither hangs nor crashes."""
+    chance = random.Random(name)
+    content = SOUND[name]
+    for _ in range(150):
+        data = bytearray(content)
+        for _ in range(chance.randint(1, 4)):
+            start = chance.randrange(len(data) + 1)
+            piece = chance.choice(ODD)
+            data[start : start + chance.choice([0, 1, 4, 60])] = piece
+        if chance.random() < 0.2:
+            del data[chance.randrange(len(data) + 1) :]
+        for document in read_what_there_is(name, bytes(data)):
+            starts = [heading.start for heading in document.headings]
+            assert starts == sorted(starts)
+            assert all(0 <= start <= len(document.text) for start in [*starts, *document.pages])
+            assert list(document.pages) == sorted(document.pages)
+            assert document.pages[:1] in ((), (0,))
+
+
+class TestPdf:
+    def encrypt(self, password: str, algorithm: str) -> bytes:
+        from pypdf import PdfReader, PdfWriter
+
+        writer = PdfWriter(clone_from=PdfReader(io.BytesIO(SOUND["a.pdf"])))
+        writer.encrypt(password, "owner", algorithm=algorithm)
+        buffer = io.BytesIO()
+        writer.write(buffer)
+        return buffer.getvalue()
+
+    def test_a_password(self):
+        assert refusal("a.pdf", self.encrypt("secret", "AES-256")) == "it is encrypted, and needs a password"
+
+    @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+    def test_an_encrypted_file_that_anybody_may_read(self, algorithm):
+        assert read("a.pdf", self.encrypt("", algorithm))[0].text.startswith("Leave")
+
+    def test_without_the_extra(self, monkeypatch):
+        from pypdf import PdfReader
+        from pypdf.errors import DependencyError
+
+        def refuse(self, password):
+            raise DependencyError("cryptography>=3.1 is required")
+
+        content = self.encrypt("", "AES-256")
+        monkeypatch.setattr(PdfReader, "decrypt", refuse)
+        assert "pip install 'convrag[documents]'" in refusal("a.pdf", content)
+
+    def test_truncated_and_random(self, tmp_path):
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "cut.pdf").write_bytes(SOUND["a.pdf"][:300])
+        (folder / "random.pdf").write_bytes(random.Random(1).randbytes(3000))
+        (folder / "sound.pdf").write_bytes(SOUND["a.pdf"])
+        dataset = make(folder, tmp_path / "store")
+        assert list(dataset.check()) == []
+        assert [passage.id for passage in dataset.corpus("default")] == ["sound.pdf#1"]
+        assert "2 of 3 files could not be read" in dataset.note()
+        assert "cut.pdf (this is no PDF, or damaged: " in dataset.note()
+
+    def test_one_page_of_many_that_cannot_be_read(self, monkeypatch):
+        from pypdf import PageObject
+
+        extract = PageObject.extract_text
+
+        def fail(page):
+            text = extract(page)
+            if "Sick" in text:
+                raise KeyError("/Font")
+            return text
+
+        monkeypatch.setattr(PageObject, "extract_text", fail)
+        found = find_reader(FoundFile("a.pdf", "a.pdf")).read(SOUND["a.pdf"])
+        assert next(found).text == "Leave\nIt lasts."
+        with pytest.raises(Unreadable, match="1 of its 2 pages cannot be read, page 2: KeyError"):
+            next(found)
+
+    def test_text_without_end(self, monkeypatch):
+        monkeypatch.setattr(text_builder, "LONGEST", 20)
+        assert refusal("a.pdf", SOUND["a.pdf"]) == "it has more than 20 characters of text"
+
+
+class TestArchives:
+    def test_a_bomb(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MOST", 1_000_000)
+        for name in ("a.docx", "a.xlsx"):
+            members = {"word/document.xml": b"<a>" + b" " * 5_000_000, "xl/worksheets/sheet1.xml": b" " * 5_000_000}
+            assert refusal(name, make_zip(members)) == "it grows beyond 1 MB when it is unpacked"
+
+    def test_a_bomb_that_says_it_is_small(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MOST", 1_000_000)
+        content = make_zip({"word/document.xml": b" " * 50_000_000})
+        content = content.replace(struct.pack("<L", 50_000_000), struct.pack("<L", 100))
+        tracemalloc.start()
+        try:
+            assert "it is damaged: word/document.xml: " in refusal("a.docx", content)
+            assert tracemalloc.get_traced_memory()[1] < 5_000_000
+        finally:
+            tracemalloc.stop()
+
+    def test_many_members(self, monkeypatch):
+        monkeypatch.setattr(archive, "_MOST_MEMBERS", 10)
+        content = make_zip({f"m{number}": "" for number in range(20)})
+        assert refusal("a.epub", content) == "it is an archive of more than 10 files"
+
+    @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.xlsx", "a.epub"])
+    def test_no_archive(self, name):
+        assert refusal(name, b"PK\x03\x04 nothing").startswith("it is damaged: ")
+        protected = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+        assert refusal(name, protected) == "it is protected by a password, or of Office 97 to 2003"
+
+    @pytest.mark.parametrize("name", ["a.docx", "a.pptx", "a.epub"])
+    def test_another_kind_of_archive(self, name):
+        assert "is missing in it" in refusal(name, make_zip({"readme.txt": "hello"}))
+
+    def test_members_outside_of_the_archive(self):
+        members = {
+            "META-INF/container.xml": '<c><rootfile full-path="../../../etc/passwd"/></c>',
+        }
+        assert refusal("a.epub", make_zip(members)) == "it is damaged: ../../../etc/passwd is missing in it"
+
+    def test_an_encrypted_member(self):
+        content = bytearray(SOUND["a.docx"])
+        with zipfile.ZipFile(io.BytesIO(content)) as opened:
+            for info in opened.infolist():
+                content[info.header_offset + 6] |= 1
+        position = 0
+        while (position := content.find(b"PK\x01\x02", position)) >= 0:
+            content[position + 8] |= 1
+            position += 4
+        assert "encrypted" in refusal("a.docx", bytes(content))
+
+    def test_a_cell_far_away(self):
+        """The library makes room for all cells in between, and ends the process where there is not enough."""
+        stray = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+        reason = refusal("a.xlsx", make_xlsx({"A": [["item", "price"]]}, stray))
+        assert reason.endswith("lie 1,048,576 rows and 16,384 columns apart; delete the stray ones")
+
+
+class TestXml:
+    def test_entities(self):
+        laughs = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'
+        members = {"word/document.xml": f'{laughs}<w:document xmlns:w="w"><w:body>&b;</w:body></w:document>'}
+        assert "declares entities" in refusal("a.docx", make_docx("", members))
+        outside = '<!DOCTYPE l [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+        members = {"META-INF/container.xml": f"{outside}<c>&a;</c>"}
+        assert "declares entities" in refusal("a.epub", make_zip(members))
+
+    def test_deep_and_many(self, monkeypatch):
+        assert "elements" in refusal("a.docx", make_docx("<w:tbl>" * 1000 + "</w:tbl>" * 1000))
+        monkeypatch.setattr(xml_tree, "_MOST_ELEMENTS", 100)
+        assert "more than 100 elements" in refusal("a.docx", make_docx("<w:p/>" * 1000))
+
+
+class TestNesting:
+    def test_html(self):
+        assert refusal("a.html", b"<div>" * 100_000 + b"deep") == "its elements stand within each other 100,000 deep"
+        assert read("a.html", b"<b><i>" * 20_000 + b"deep")[0].text == "deep"
+        assert read("a.html", b"<div>" * 2_000 + b"deep")[0].text == "deep"
+        assert read("a.html", b"<div><p>x</div>" * 10_000)[0].text.count("x") == 10_000
+
+    def test_json(self):
+        assert "nested too deeply" in refusal("a.ipynb", b"[" * 200_000)
+        assert "nested too deeply" in refusal("a.jsonl", b'{"a":' * 200_000)
+
+
+class TestFiles:
+    def test_a_log_that_is_too_large(self, tmp_path):
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "a.md").write_text("# A\n\nText.")
+        with (folder / "server.log").open("wb") as file:
+            file.truncate(500_000_000)
+        dataset = make(folder, tmp_path / "store")
+        assert "server.log (500 MB is more than dataset.max_megabytes=50)" in dataset.note()
+        assert len(list(dataset.corpus("default"))) == 1
+
+    def test_a_file_that_was_read_before_the_limit_was_lowered(self, tmp_path):
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "a.md").write_text("# A\n\nText.")
+        (folder / "b.md").write_text("long " * 1000)
+        os.utime(folder / "b.md", (1, 1))
+        assert make(folder, tmp_path / "store").note() == ""
+        assert "b.md (0.0 MB is more than" in make(folder, tmp_path / "store", max_megabytes=0.001).note()
+
+    @pytest.mark.parametrize(
+        ("error", "reason"),
+        [
+            (PermissionError(13, "Permission denied"), "you have no right to read it"),
+            (FileNotFoundError(2, "No such file"), "it was deleted meanwhile"),
+            (OSError(5, "Input/output error"), "Input/output error"),
+        ],
+    )
+    def test_a_file_that_the_system_refuses(self, tmp_path, monkeypatch, error, reason):
+        folder = tmp_path / "docs"
+        folder.mkdir()
+        (folder / "a.md").write_text("# A\n\nText.")
+        (folder / "b.md").write_text("# B\n\nText.")
+        opened = os.open
+
+        def refuse(path, flags, *rest):
+            if str(path).endswith("b.md"):
+                raise error
+            return opened(path, flags, *rest)
+
+        monkeypatch.setattr(file_content.os, "open", refuse)
+        dataset = make(folder, tmp_path / "store")
+        assert f"b.md ({reason})" in dataset.note()
+        assert len(list(dataset.corpus("default"))) == 1
+
+    def test_a_file_that_becomes_a_pipe_or_a_link_after_it_was_found(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "secret").write_text("secret")
+        (tmp_path / "link").symlink_to(tmp_path / "secret")
+        with pytest.raises(Unreadable, match="it is a pipe"):
+            file_content.read_bytes(tmp_path / "pipe", 100)
+        with pytest.raises(Unreadable, match="it is a symbolic link"):
+            file_content.read_bytes(tmp_path / "link", 100)

@@ -1,0 +1,95 @@
+"""The document of a passage, opened in the chat page at the passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from web.browser import Server, find_violations, open_page, serve
+from web.chat_page import ChatPage
+from web.handbook import QUESTION, write_handbook
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture(scope="module")
+def documents(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
+    """A server with the handbook, and the handbook's folder."""
+    folder = tmp_path_factory.mktemp("documents")
+    handbook = write_handbook(folder)
+    with serve(folder, "dataset=documents", f"dataset.path={handbook}", "rewriter=none", "llm=extractive") as server:
+        yield server, handbook
+
+
+def open_passage(chat: ChatPage, place: str) -> Locator:
+    """Open the passage with a place, and return the control that opens its document."""
+    if not chat.last.locator(".cited-sources .source", has_text=place).count():
+        chat.last.locator(".uncited summary").click()
+    chat.last.locator(".source", has_text=place).first.click()
+    return chat.panel.get_by_role("button", name="Open the document")
+
+
+def is_in_view(part: Locator) -> bool:
+    """Whether the top of a part of the page is in the window."""
+    return bool(
+        part.evaluate("part => { const { top } = part.getBoundingClientRect(); return top >= 0 && top < innerHeight; }")
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_document_opens_at_the_passage_that_is_marked(
+    browser: Browser, documents: tuple[Server, Path], width: int
+) -> None:
+    with open_page(browser, documents[0].address, width=width) as page:
+        chat = ChatPage(page)
+        chat.ask("What is rule number 51 about?")
+        opener = open_passage(chat, "rules 規則.md, 'Rules'")
+        opener.focus()
+        page.keyboard.press("Enter")
+        shown = page.get_by_role("dialog", name="Document")
+        mark = shown.locator("mark").first
+        mark.wait_for()
+        assert "Rule number 51" in "".join(shown.locator("mark").all_inner_texts())
+        assert is_in_view(mark)
+        assert mark.evaluate("mark => document.activeElement === mark")
+        assert shown.get_by_role("heading", level=3).all_inner_texts() == ["# Rules"]
+        assert shown.get_by_role("heading", level=4).count() == 60
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert shown.evaluate("each => each.scrollWidth <= each.clientWidth")
+        assert find_violations(page) == []
+        page.keyboard.press("Escape")
+        shown.wait_for(state="hidden")
+        assert opener.evaluate("button => document.activeElement === button")
+
+
+def test_the_text_of_a_document_is_text(browser: Browser, documents: tuple[Server, Path]) -> None:
+    with open_page(browser, documents[0].address) as page:
+        chat = ChatPage(page)
+        chat.ask(QUESTION)
+        open_passage(chat, "policies/leave.md, 'Parental leave'").click()
+        shown = page.get_by_role("dialog", name="Document")
+        shown.locator("mark").first.wait_for()
+        marked = "".join(shown.locator("mark").all_inner_texts())
+        assert marked.startswith("## Parental leave")
+        assert marked.rstrip().endswith("two months before.")
+        assert "<b>Both</b> parents" in marked
+        assert shown.locator("b, a").count() == 0
+        assert "🙂 and 👩‍👩‍👧 as well." in shown.inner_text()
+
+
+def test_what_cannot_be_opened_is_said(browser: Browser, documents: tuple[Server, Path]) -> None:
+    with open_page(browser, documents[0].address) as page:
+        chat = ChatPage(page)
+        chat.ask("Where is the printer?")
+        opener = open_passage(chat, "notes.txt")
+        chat.call("DELETE", f"/api/conversations/{chat.ids[0]}")
+        opener.click()
+        shown = page.get_by_role("dialog", name="Document")
+        shown.get_by_role("heading", name="The document cannot be shown").wait_for()
+        assert "there is no such conversation" in shown.inner_text()
