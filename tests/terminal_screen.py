@@ -97,7 +97,8 @@ class ChatTerminal:
         self.process.send(keys)
 
     def ask(self, line: str) -> None:
-        """Type a line, wait until it is answered and the prompt is there again."""
+        """Type a line at the prompt, wait until it is answered and the prompt is there again."""
+        self.wait_for_prompt()
         prompts = self._count_prompts()
         self.type(f"{line}\r")
         self.wait_until(lambda: self._count_prompts() > prompts and self.last_line == ">")

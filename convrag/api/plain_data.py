@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import fields, is_dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,10 @@ def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
 
 
 def convert_object(value: Any) -> Any:
-    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to text."""
+    """Convert an object that JSON does not know: to a list, a dictionary or a number, or else to text.
+
+    What it holds stays as it is.
+    """
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -47,7 +50,7 @@ def convert_object(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(value, key=str)
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return {field.name: getattr(value, field.name) for field in fields(value)}
     return str(value)
 
 

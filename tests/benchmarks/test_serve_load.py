@@ -6,7 +6,9 @@ The server and the LLM are processes of their own; the clients of this one.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import socket
 import statistics
 import sys
@@ -61,26 +63,53 @@ def resident_megabytes(process: int) -> float:
     return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
-async def talk(client: httpx.AsyncClient, rounds: int, *, kept: bool) -> None:
+class Connection:
+    """A connection to the server that costs this process next to nothing: what is measured is the server."""
+
+    @classmethod
+    async def open(cls, address: str) -> Connection:
+        host, port = address.removeprefix("http://").split(":")
+        connection = cls()
+        connection._host = host
+        connection._reader, connection._writer = await asyncio.open_connection(host, int(port), limit=1 << 24)
+        return connection
+
+    async def post(self, path: str, body: object) -> tuple[int, bytes]:
+        """The status and the body of the reply, with the sizes of its chunks where it has chunks."""
+        content = json.dumps(body).encode()
+        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
+        self._writer.write(f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content)
+        headers = await self._reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"(?i)content-length: (\d+)", headers)
+        read = self._reader.readexactly(int(length[1])) if length else self._reader.readuntil(b"\r\n0\r\n\r\n")
+        return int(headers.split()[1]), await read
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+async def talk(connection: Connection, rounds: int, *, kept: bool) -> None:
     """A conversation of so many questions, over the API that keeps it or over OpenAI's protocol."""
-    id = (await client.post("/api/conversations", json={})).json()["id"] if kept else ""
+    id = json.loads((await connection.post("/api/conversations", {}))[1])["id"] if kept else ""
     for _ in range(rounds):
         text = f"What is crater {next(numbers)} of the Moon?"
         if kept:
-            reply = await client.post(f"/api/conversations/{id}/turns", json={"question": text})
-            assert "event: record" in reply.text
+            status, reply = await connection.post(f"/api/conversations/{id}/turns", {"question": text})
+            assert b"event: record" in reply
         else:
-            body = {"messages": [{"role": "user", "content": text}]}
-            reply = await client.post("/v1/chat/completions", json=body)
-        assert reply.status_code == 200, reply.text
+            message = {"role": "user", "content": text}
+            status, reply = await connection.post("/v1/chat/completions", {"messages": [message]})
+        assert status == 200, reply
 
 
 async def talk_at_once(address: str, rounds: int, *, kept: bool) -> float:
-    limits = httpx.Limits(max_connections=AT_ONCE, max_keepalive_connections=AT_ONCE)
-    async with httpx.AsyncClient(base_url=address, timeout=120, limits=limits) as client:
-        started = time.perf_counter()
-        await asyncio.gather(*(talk(client, rounds, kept=kept) for _ in range(AT_ONCE)))
-        return time.perf_counter() - started
+    connections = [await Connection.open(address) for _ in range(AT_ONCE)]
+    started = time.perf_counter()
+    await asyncio.gather(*(talk(connection, rounds, kept=kept) for connection in connections))
+    seconds = time.perf_counter() - started
+    for connection in connections:
+        connection.close()
+    return seconds
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["openai", "conversations"])

@@ -54,10 +54,13 @@ def test_a_turn_tells_its_stages_its_pieces_and_its_record(server: RunningServer
     id = begin(server)
     told = ask(server, id)
     stages = [data["stage"] for name, data in told if name == "stage"]
-    assert stages == ["rewriter", "retriever", "reranker", "context", "generator"]
-    first = next(data["record"] for name, data in told if name == "stage")
-    assert first["rewritten_query"] == QUESTION
-    assert first["contexts"] == []
+    assert stages == ["rewriter", "retriever", "reranker", "context"]
+    changes = [data["record"] for name, data in told if name == "stage"]
+    assert changes[0]["rewritten_query"] == QUESTION
+    assert changes[0]["contexts"] == []
+    assert changes[1].keys() == {"contexts", "timings", "usage"}
+    assert changes[2].keys() == {"timings", "usage"}
+    assert "evidence" in changes[3]
     name, record = told[-1]
     assert name == "record"
     assert "".join(data["text"] for kind, data in told if kind == "piece") == record["agent_response"]

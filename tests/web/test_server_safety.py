@@ -6,6 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,17 @@ def test_slow_bodies_and_headers_are_given_up(tmp_path: Path, monkeypatch: pytes
                 replies.append(received)
         assert replies[:2] == [b"", b""]
         assert b" 408 " in replies[2]
+
+
+def test_headers_without_end_are_refused(server: RunningServer) -> None:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n")
+        with suppress(OSError):  # it is closed while more is sent
+            for number in range(1000):
+                connection.sendall(f"X-{number}: {'x' * 1000}\r\n".encode())
+        with suppress(ConnectionResetError):
+            assert connection.recv(65536).startswith(b"HTTP/1.1 400 ")
+    assert server.http.get("/healthz").status_code == 200
 
 
 def test_an_idle_connection_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -124,10 +124,10 @@ export class AnswerView {
     if (event === "busy") {
       this.status.showBusy(data);
     } else if (event === "stage") {
-      this.progress = data.record;
-      this.queryLine.show(data.record, this.earlier);
+      this.progress = { ...this.progress, ...data.record };
+      this.queryLine.show(this.progress, this.earlier);
       this.queryLine.setEditable(true);
-      this.status.showNext(data.stage, data.record);
+      this.status.showNext(data.stage, this.progress);
     } else if (event === "piece") {
       this.written += data.text;
       this.renderSoon();

@@ -14,12 +14,15 @@ from convrag import Conversations, OtherConfiguration, TurnRecord
 from convrag.store.cancellation import Cancellation
 from convrag.turn.configuration import find_differences
 from convrag.turn.session import Session
+from convrag.turn.turn import Stages
 from convrag_web.server.errors import RequestError
 from convrag_web.server.served_models import ServedModel, ServedModels
 from convrag_web.server.turn_runner import Emit, RunningTurn, StageFinished, TurnRunner
 
 BUSY_SECONDS = 10.0
 """How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""
+
+LAST_STAGE = Stages._fields[-1]
 
 SUGGESTIONS_AT_ONCE = 16
 """How many requests may ask for suggestions at a time; others wait."""
@@ -129,4 +132,8 @@ class ConversationTurns:
 
 
 def _watch_with(emit: Emit) -> Callable[[str, TurnRecord], None]:
-    return lambda stage, record: emit(StageFinished(stage, record))
+    def watch(stage: str, record: TurnRecord) -> None:
+        if stage != LAST_STAGE:  # the whole record follows
+            emit(StageFinished(stage, record))
+
+    return watch

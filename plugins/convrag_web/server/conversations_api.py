@@ -70,7 +70,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
 
     @router.post(_ONE + "/turns", **EVENTS)
     async def ask(conversation_id: schemas.ConversationId, request: schemas.TurnRequest) -> Response:
-        """Answer a question. The events are `stage` after each stage, `piece` of the answer, at the end `record`."""
+        """Answer a question. Events: `stage` with what it has changed, `piece` of the answer, at the end `record`."""
         for name, text in (("question", request.question), ("query", request.query or "")):
             check_length(text, name, max_characters)
         return await _stream(await turns.ask(conversation_id, request.question, request.query))
@@ -154,13 +154,17 @@ async def _stream(turn: RunningTurn) -> TurnStream:
 
 
 async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
+    told: dict[str, Any] = {}
     async for event in turn.events():
         if event is None:
             yield PING
         elif isinstance(event, str):
             yield format_event({"text": event}, "piece")
         elif isinstance(event, StageFinished):
-            yield format_event({"stage": event.stage, "record": event.record.to_dict()}, "stage")
+            fields = event.record.to_dict()
+            changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
+            yield format_event({"stage": event.stage, "record": changed}, "stage")
+            told = fields
         elif isinstance(event, TurnRecord):
             yield format_event(event.to_dict(), "record")
 

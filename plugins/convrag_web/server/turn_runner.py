@@ -12,9 +12,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from convrag import RunStopped, TurnRecord
 from convrag.store.cancellation import Cancellation, Cancelled
@@ -23,6 +24,10 @@ from convrag_web.server.server_metrics import Outcome, ServerMetrics
 
 SILENCE_SECONDS = 15.0
 """After so many seconds without an event, `RunningTurn.events` yields None: a proxy may close a silent connection."""
+
+
+PIECES_PER_SECOND = 500
+"""How many pieces of answers are sent, over all turns: each costs the server the same, whether it is short or long."""
 
 
 class StageFinished(NamedTuple):
@@ -47,37 +52,69 @@ class RunningTurn:
         work: takes the turn.
         seconds: that the turn may take.
         on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
+        pace: tells how many seconds to wait from one piece of the answer to the next.
     """
 
-    def __init__(self, work: Work, seconds: float, on_end: Callable[[Outcome, TurnRecord | None], None]) -> None:
+    def __init__(
+        self,
+        work: Work,
+        seconds: float,
+        on_end: Callable[[Outcome, TurnRecord | None], None],
+        pace: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         self._work = work
         self._on_end = on_end
+        self._pace = pace
+        self._next_piece = 0.0
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[str | StageFinished | TurnRecord | BaseException] = asyncio.Queue()
+        self._events: deque[str | StageFinished | TurnRecord | BaseException] = deque()
+        self._has_events = asyncio.Event()
+        self._told = False
         self._deadline = time.monotonic() + seconds
         self._timed_out = False
         self._cancellation = Cancellation()
         threading.Thread(target=self._run, name="turn", daemon=True).start()
 
     async def events(self) -> AsyncIterator[Event]:
-        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow."""
+        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow.
+
+        Pieces that come before the next may be sent are joined.
+        """
         while True:
-            left = self._deadline - time.monotonic()
-            try:
-                async with asyncio.timeout(min(SILENCE_SECONDS, left)):
-                    event = await self._events.get()
-            except TimeoutError:
-                if left > SILENCE_SECONDS:
-                    yield None
-                    continue
-                self._timed_out = True
-                self.cancel()
-                raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout") from None
+            if not self._is_due() and not await self._wait():
+                yield None
+                continue
+            event = self._events.popleft()
+            if isinstance(event, str):
+                pieces = [event]
+                while self._events and isinstance(self._events[0], str):
+                    pieces.append(cast(str, self._events.popleft()))
+                event = "".join(pieces)
+                if pause := self._pace():
+                    self._next_piece = time.monotonic() + pause
+                    self._loop.call_later(pause, self._has_events.set)
             if isinstance(event, BaseException):
                 raise event
             yield event
             if isinstance(event, TurnRecord):
                 return
+
+    async def _wait(self) -> bool:
+        """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
+        left = self._deadline - time.monotonic()
+        self._has_events.clear()
+        try:
+            async with asyncio.timeout(min(SILENCE_SECONDS, left)):
+                while not self._is_due():
+                    await self._has_events.wait()
+                    self._has_events.clear()
+        except TimeoutError:
+            if left > SILENCE_SECONDS:
+                return False
+            self._timed_out = True
+            self.cancel()
+            raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout") from None
+        return True
 
     async def finish(self) -> tuple[str, TurnRecord]:
         """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `events` does."""
@@ -115,7 +152,19 @@ class RunningTurn:
         self._put(event)
 
     def _put(self, event: str | StageFinished | TurnRecord | BaseException) -> None:
-        self._call_in_loop(lambda: self._events.put_nowait(event))
+        self._events.append(event)
+        if not self._told and self._is_due():  # else the loop is about to look, or will when the next piece is due
+            self._told = True
+            self._call_in_loop(self._notice)
+
+    def _is_due(self) -> bool:
+        """Whether an event may be sent now. A piece may have to wait, but nothing that is not text waits behind it."""
+        only_text = bool(self._events) and isinstance(self._events[-1], str)
+        return bool(self._events) and not (only_text and time.monotonic() < self._next_piece)
+
+    def _notice(self) -> None:
+        self._told = False
+        self._has_events.set()
 
     def _call_in_loop(self, call: Callable[[], None]) -> None:
         with suppress(RuntimeError):  # the loop is closed: the server has ended
@@ -138,6 +187,7 @@ class TurnRunner:
         self._seconds = seconds
         self._metrics = metrics
         self._waiting = 0
+        self._running = 0
 
     async def start(self, model: str, work: Work, on_end: Callable[[], None] = lambda: None) -> RunningTurn:
         """Start a turn as soon as there is room for it.
@@ -156,15 +206,20 @@ class TurnRunner:
             on_end()
             raise
         started = time.monotonic()
-        self._metrics.in_progress.inc()
+        self._running += 1
+        self._metrics.in_progress.set(self._running)
 
         def finish(outcome: Outcome, record: TurnRecord | None) -> None:
             self._slots.release()
-            self._metrics.in_progress.dec()
+            self._running -= 1
+            self._metrics.in_progress.set(self._running)
             self._metrics.count_turn(model, outcome, time.monotonic() - started, record)
             on_end()
 
-        return RunningTurn(work, self._seconds, finish)
+        return RunningTurn(work, self._seconds, finish, self._compute_pace)
+
+    def _compute_pace(self) -> float:
+        return self._running / PIECES_PER_SECOND if self._running > 1 else 0.0
 
     async def _wait_for_slot(self, model: str) -> None:
         if self._slots.locked() and self._waiting >= self._queue:

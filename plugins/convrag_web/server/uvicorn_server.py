@@ -10,14 +10,16 @@ from contextlib import contextmanager
 from threading import current_thread, main_thread
 from types import FrameType
 
-import h11
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import HANDLED_SIGNALS
 
 HEADER_SECONDS = 20.0
 """From the first byte of a request, or from the connection, until its headers must be complete."""
+
+MAX_HEADER_BYTES = 65536
+"""Of a request's line and headers together."""
 
 KEEP_ALIVE_SECONDS = 65
 """That an idle connection is kept; more than the minute of most proxies."""
@@ -26,10 +28,11 @@ SECOND_SIGNAL_SECONDS = 0.3
 """Signals that come closer together are one: a terminal and a wrapper such as make both send Ctrl-C."""
 
 
-class PatientProtocol(H11Protocol):
-    """Uvicorn's protocol, which closes a connection whose headers do not come."""
+class PatientProtocol(HttpToolsProtocol):
+    """Uvicorn's protocol, which closes a connection whose headers do not come, or do not end."""
 
     _headers_due: asyncio.TimerHandle | None = None
+    _header_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Begin to wait for the first headers."""
@@ -37,12 +40,23 @@ class PatientProtocol(H11Protocol):
         self._expect_headers()
 
     def data_received(self, data: bytes) -> None:
-        """Take what has come; where it is only a part of the headers, wait for the rest."""
+        """Take what has come."""
+        if self._headers_due is not None:
+            self._header_bytes += len(data)
         super().data_received(data)
-        if self.conn.their_state is not h11.IDLE:
-            self._stop_expecting()
-        elif self._headers_due is None and not self.transport.is_closing():
+        if self._headers_due is not None and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("The headers of the request are too long.")
+
+    def on_message_begin(self) -> None:
+        """Wait for the headers of another request."""
+        super().on_message_begin()
+        if self._headers_due is None:
             self._expect_headers()
+
+    def on_headers_complete(self) -> None:
+        """Wait no longer."""
+        self._stop_expecting()
+        super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -50,6 +64,7 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _expect_headers(self) -> None:
+        self._header_bytes = 0
         self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
 
     def _stop_expecting(self) -> None:
