@@ -43,7 +43,7 @@ october november december spring summer autumn winter day week month year mornin
 
 def _read_verbs() -> dict[str, tuple[str, str]]:
     """A verb as it stands in a sentence -> the auxiliary and the base that a question has in its place."""
-    forms = {}
+    forms: dict[str, tuple[str, str]] = {}
     for base, third, *past in (entry.split() for entry in _VERBS.split("|")):
         forms |= {base: ("do", base), third: ("does", base), **{form: ("did", base) for form in past if form != base}}
     return forms

@@ -109,7 +109,8 @@ _NEIGHBOURS = 500  # passages of a document that are searched for the same sente
 
 def plan_kinds(turns: int) -> list[Kind]:
     """The kinds of a conversation's questions: with four or more, it changes its topic in the middle."""
-    kinds: list[Kind] = ["opening", *["follow_up"] * (turns - 1)]
+    follow_ups: list[Kind] = ["follow_up"] * (turns - 1)
+    kinds: list[Kind] = ["opening", *follow_ups]
     if turns >= 4:
         kinds[turns // 2] = "topic_shift"
     return kinds

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 
 from convrag import Passage
@@ -71,8 +72,7 @@ def plan_conversations(outlines: Mapping[str, Outline], seed: int) -> Iterator[P
         seed: of the order, and of the passages that conversations begin with.
     """
     orders = {
-        domain: sorted(outline.documents, key=lambda name, domain=domain: draw(str(seed), domain, name))
-        for domain, outline in outlines.items()
+        domain: sorted(outline.documents, key=partial(draw, str(seed), domain)) for domain, outline in outlines.items()
     }
     used: set[tuple[str, str, int]] = set()
     number = 0

@@ -12,9 +12,9 @@ from convrag.config.command import place_of
 from convrag.score.endings import count
 from convrag_questions.conversation import WrittenConversation
 from convrag_questions.plan import name_document
-from convrag_questions.question import Counts
+from convrag_questions.question import Counts, Kind
 
-_KINDS = {"opening": "opening question", "follow_up": "follow-up", "topic_shift": "topic shift"}
+_KINDS: dict[Kind, str] = {"opening": "opening question", "follow_up": "follow-up", "topic_shift": "topic shift"}
 
 RULES = (
     "Rules wrote these questions, in English, from the sentences of the passages: they share their words, so that "

@@ -77,9 +77,8 @@ class QuestionsTask(Task):
             "compare": compare_prompt,
             "alone": alone_prompt,
         }
-        self.prompt_templates = tuple(
-            PromptTemplate(name, package=__package__, path=file) for name, file in files.items()
-        )
+        self.templates = [PromptTemplate(name, package=__package__, path=file) for name, file in files.items()]
+        self.prompt_templates = self.templates
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the files and say what is in them; 3 where there are fewer conversations than wanted, 1 without any."""
@@ -131,7 +130,7 @@ class QuestionsTask(Task):
     def _check_tasks(self, wiring: Wiring) -> None:
         """Raise ConfigError where the llm goes by rules, and has none for these prompts."""
         known = wiring.get("llm").tasks
-        names = [template.task for template in self.prompt_templates]
+        names = [template.task for template in self.templates]
         if known is not None and not set(names) <= set(known):
             raise ConfigError(
                 f"{wiring.describe_choice('llm')} cannot write questions: choose llm=extractive, or a language model "
@@ -155,7 +154,7 @@ class QuestionsTask(Task):
         from convrag_questions.conversation import ConversationWriter
         from convrag_questions.question import Prompts, QuestionWriter
 
-        prompts: Prompts = Prompts(*self.prompt_templates)
+        prompts: Prompts = Prompts(*self.templates)
         writer = QuestionWriter(wiring.get("llm"), prompts, {"temperature": self.temperature})
         return ConversationWriter(writer, wiring.get("retriever"), outlines, self.turns)
 
