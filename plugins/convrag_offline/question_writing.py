@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from convrag.sdk.sentences import split_sentences
 from convrag_offline.document_frequencies import DocumentFrequencies
-from convrag_offline.question_words import MODALS, PLURAL_VERBS, POSSESSIVES, PRONOUN_PATTERNS
+from convrag_offline.question_words import BREAKS, MODALS, PLURAL_VERBS, POSSESSIVES, PRONOUN_PATTERNS
 from convrag_offline.rewriting import Exchange
 from convrag_offline.sentence_questions import LONGEST_SUBJECT, ParsedSentence, ask, parse_sentence
 from convrag_offline.tokens import stem_content_words
@@ -24,6 +24,7 @@ _LONGEST, _SHORTEST = 40, 5  # words of a sentence
 _ELLIPSIS, _TITLE = 20, 30  # ranks of questions that say less than others
 _ITEM = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
 _AFTER_HEAD = re.compile(r" (?:of|for|in|on|with|to|from|at) ")  # "requests for leave" are several
+_PLAIN = re.compile(r"[^\W_][\w .'’-]*")
 _NO_PROSE = frozenset("|#<>{}[]?:")
 
 
@@ -91,7 +92,7 @@ def find_prose(passage: str) -> list[str]:
 def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exchange]) -> Iterator[_Candidate]:
     sentences = find_prose(passage)
     parts = [part.strip() for part in title.split(" > ") if part.strip()]
-    topic = parts[-1] if parts else ""
+    topic = parts[-1] if parts and _is_topic(parts[-1]) else ""
     known = stem_content_words(" ".join(f"{each['user']} {each['assistant']}" for each in history[-1:]))
     subject = topic
     for text in sentences:
@@ -103,9 +104,15 @@ def _find_candidates(kind: str, title: str, passage: str, history: Sequence[Exch
             pronoun = _choose_pronoun(parsed, name, passage)
             yield from _vary(kind, parsed, _Subject(name, topic, pronoun), known)
         subject = name
-    if sentences and len(parts) > 1 and len(topic.split()) <= LONGEST_SUBJECT and kind != "follow_up":
+    if sentences and topic and len(parts) > 1 and _is_topic(parts[-2]) and kind != "follow_up":
         question = f"What should I know about {topic} in {parts[-2]}?"
         yield _Candidate(_TITLE, question, question, sentences[0])
+
+
+def _is_topic(heading: str) -> bool:
+    """Whether a heading names something, in words: "Opening hours", and not "What is left" or "f(x)"."""
+    words = heading.split()
+    return bool(_PLAIN.fullmatch(heading)) and len(words) <= LONGEST_SUBJECT and words[0].lower() not in BREAKS
 
 
 def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str]) -> Iterator[_Candidate]:

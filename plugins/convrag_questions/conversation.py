@@ -59,7 +59,7 @@ class ConversationWriter:
             turn = self._shift_topic(made) if kind == "topic_shift" else None
             turn = turn or self._write_turn("follow_up" if made.turns else "opening", ahead, made)
             if turn is None and made.turns and kind != "topic_shift":  # the document gives no more
-                turn = self._shift_topic(made)
+                turn = None if made.counts.failed else self._shift_topic(made)
             if turn is None:
                 break
             made.turns.append(turn)
@@ -74,8 +74,11 @@ class ConversationWriter:
     def _write_turn(self, kind: Kind, passages: Sequence[Passage], made: WrittenConversation) -> WrittenTurn | None:
         history = [{"user": turn.question, "assistant": turn.answer} for turn in made.turns]
         style = STYLES[draw(made.id, str(len(history))) % len(STYLES)]
-        found = (self.writer.write(kind, style, passage, history, made.counts) for passage in passages[:_PASSAGES])
-        return next((turn for turn in found if turn), None)
+        for passage in passages[:_PASSAGES]:
+            turn = self.writer.write(kind, style, passage, history, made.counts)
+            if turn or made.counts.failed:  # a model that does not answer is not asked about the next passage
+                return turn
+        return None
 
     def _shift_topic(self, made: WrittenConversation) -> WrittenTurn | None:
         return self._write_turn("topic_shift", self._find_related(made), made)

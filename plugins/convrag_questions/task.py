@@ -163,16 +163,19 @@ class QuestionsTask(Task):
     ) -> Iterator[WrittenConversation]:
         """Yield conversations, those without turns among them, until there are as many as wanted, or no more plans.
 
-        Plans are taken in their order, whatever is reused, so that the same command writes the same conversations.
+        It ends early where the language model brings nothing that can be used. Plans are taken in their order, whatever
+        is reused, so that the same command writes the same conversations.
         """
         from convrag.sdk.parallel import map_parallel
         from convrag_questions.plan import plan_conversations
 
         plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
-        missing = self.conversations
-        while missing and (batch := list(islice(plans, missing))):
+        missing, useful = self.conversations, True
+        while missing and useful and (batch := list(islice(plans, missing))):
+            useful = False
             for each in map_parallel(writer.write, batch, "conversations", total=len(batch), workers=workers):
                 missing -= bool(each.turns)
+                useful = useful or bool(each.counts.accepted or each.counts.refused)
                 yield each
 
     def _tell_shortfall(

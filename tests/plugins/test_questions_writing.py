@@ -145,8 +145,9 @@ def test_unreadable_replies_and_failed_calls_are_counted(tmp_path: Path) -> None
     def fail(inputs: Any) -> Any:
         raise LLMError("the server is down")
 
-    made = write(tmp_path, QuestionLLM(solve=fail), turns=1, white=1)
+    made = write(tmp_path, QuestionLLM(solve=fail), turns=4, red=3, green=3)
     assert (made.counts.failed, made.counts.first_failure) == (1, "the server is down")
+    assert made.turns == []
 
 
 def test_a_cost_limit_stops_the_writing(tmp_path: Path) -> None:

@@ -159,5 +159,6 @@ class TestWithServer:
         server.plan_replies(make_reply("Sure! Which question would you like?"))
         assert QuestionsTask(conversations=1, turns=1).execute(self.compose(here, server), here) == 1
         said = capsys.readouterr().out
-        assert "3 times the model's replies could not be read." in said
+        assert "1 time the model's replies could not be read." in said
+        assert len(server.requests) == 2, "the question, and that its reply cannot be read; no other passage is tried"
         assert "0 of 1 conversation written: some calls brought no reply that could be used" in said
