@@ -35,9 +35,11 @@ built held made founded written sent paid given taken known born sold kept found
 brought lost left led grown thrown chosen broken driven
 """
 _NUMBERS = "one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty forty fifty hundred"
-_DATES = """
-monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
-october november december spring summer autumn winter day week month year morning evening
+_UNITS = "second minute hour day week month year o'clock"
+_MONTHS = "january february march april may june july august september october november december"
+_DATES = f"""
+{_MONTHS} monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter day week month year morning
+evening
 """
 
 
@@ -69,9 +71,15 @@ COUNTED = re.compile(
     rf"^(?:(?:about|around|approximately|nearly|almost|at least|at most|up to|over|some|only|a total of) )*{NUMBER}"
     r" (?P<unit>[a-z]+s)\b"
 )
+_POINTS = (
+    rf"{NUMBER} (?:{'|'.join(_UNITS.split())})",
+    r"\d{4}",
+    rf"\d{{1,2}}(?:st|nd|rd|th)?(?: of)? (?:{'|'.join(_MONTHS.split())})",
+    *_DATES.split(),
+)
 TIME = re.compile(
-    rf"\b(?:within|before|after|until|by|since|every|from|on|in|at) (?:the )?(?:[a-z]+ of )?"
-    rf"(?:{NUMBER}|{'|'.join(_DATES.split())})s?\b",
+    r"\b(?:within|before|after|until|by|since|every|from|on|in|at) (?:the )?(?:[a-z]+ of )?"
+    rf"(?:{'|'.join(_POINTS)})s?\b",
     re.IGNORECASE,
 )
 MEANS = re.compile(r"\b(?:through|via|using|by (?:means of|[a-z]+ing|e-?mail|post|phone|telephone))\b")

@@ -17,6 +17,7 @@ from convrag_offline.question_words import (
     NUMBER_START,
     PARTICIPLE,
     PLACE,
+    PLURAL_VERBS,
     PREPOSITIONS,
     PRONOUNS,
     REASON,
@@ -61,7 +62,7 @@ def parse_sentence(text: str, passage: str) -> ParsedSentence | None:
     for index, word in enumerate(words[: LONGEST_SUBJECT + 1]):
         if index and word in _VERB_WORDS and index + 1 < len(words):
             rest = _EDGE.sub("", " ".join(words[index + 1 :]))
-            return ParsedSentence(text, _lower_first(words[:index], passage), word, rest) if rest else None
+            return ParsedSentence(text, _lower_first(words[:index], word, passage), word, rest) if rest else None
         if (
             word.lower() in BREAKS
             or (index and word in PRONOUNS)
@@ -84,13 +85,14 @@ def ask(parsed: ParsedSentence) -> Iterator[str]:
         yield from _ask_with_verb(*VERBS[parsed.verb], rest, words)
 
 
-def _lower_first(subject: Sequence[str], passage: str) -> str:
+def _lower_first(subject: Sequence[str], verb: str, passage: str) -> str:
     """A subject without the capital letter of its sentence, unless that belongs to a name."""
     first, *others = subject
     common = first.lower() in ARTICLES | DETERMINERS | PRONOUNS
     is_name = bool(re.search(rf"[a-z,;] {re.escape(first)}\b", passage)) or not first[1:].islower()
     before_name = bool(others) and others[0][0].isupper()
-    alone = not others and not first.endswith("s") and not re.search(rf"\b{re.escape(first.lower())}\b", passage)
+    plural = first.endswith("s") and (verb in PLURAL_VERBS | MODALS or VERBS.get(verb, ("", ""))[0] == "do")
+    alone = not others and not plural and not re.search(rf"\b{re.escape(first.lower())}\b", passage)
     keeps = not common and (is_name or before_name or alone)
     return " ".join([first if keeps else first.lower(), *others])
 

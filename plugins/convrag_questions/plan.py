@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from hashlib import blake2b
 
 from convrag import Passage
 from convrag.sdk.corpus import Corpus
+from convrag.sdk.progress import track
 
 MIN_WORDS = 20
 """A passage with fewer words says too little to be asked about."""
@@ -17,7 +17,6 @@ MIN_WORDS = 20
 AHEAD = 12
 """Passages of a document that a conversation may go on with."""
 
-_LETTERS = re.compile(r"[^\W\d_]")
 _ROUNDS = 20  # conversations about one document, at most
 
 
@@ -44,7 +43,7 @@ class Outline:
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
         self.documents: dict[str, list[int]] = {}
-        for position, passage in enumerate(corpus):
+        for position, passage in enumerate(track(corpus, f"Reading documents of {corpus.domain}", len(corpus))):
             if is_prose(passage.text):
                 self.documents.setdefault(name_document(passage), []).append(position)
 
@@ -95,8 +94,8 @@ def name_document(passage: Passage) -> str:
 
 def is_prose(text: str) -> bool:
     """Whether a text has enough words, and mostly letters: no table of numbers, no list of links."""
-    letters = len(_LETTERS.findall(text))
-    visible = sum(not sign.isspace() for sign in text)
+    letters = sum(map(str.isalpha, text))
+    visible = len(text) - sum(map(str.isspace, text))
     enough = len(text.split()) >= MIN_WORDS or (letters >= 5 * MIN_WORDS and " " not in text.strip())
     return enough and letters >= 0.6 * visible
 

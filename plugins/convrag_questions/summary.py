@@ -57,16 +57,17 @@ def list_example(conversation: WrittenConversation) -> Iterator[str]:
         yield f"  Answer: {turn.answer} [{turn.passage.id}]"
 
 
-def format_command(overrides: Sequence[str], path: Path) -> str:
+def format_command(overrides: Sequence[str], path: Path, dataset: str) -> str:
     """The command that compares rewriters on the questions.
 
     Args:
         overrides: of this command, from which the data set and how it is cut are taken.
         path: the folder of the questions.
+        dataset: the option of the data set, for a command that chooses it by a preset or not at all.
     """
     chosen = [each.lstrip("+") for each in overrides if place_of(each).partition(".")[0] in ("dataset", "chunker")]
     data = [f"dataset.corpus{each.removeprefix('dataset')}" if each.startswith("dataset") else each for each in chosen]
     if not any(each.startswith("dataset.corpus=") for each in data):
-        data.insert(0, "dataset.corpus=sample")
+        data.insert(0, f"dataset.corpus={dataset}")
     words = ["rewriter=none,last_n,mmr", "dataset=questions", f"dataset.path={path}", *data]
     return f"python -m convrag -m {' '.join(map(shlex.quote, words))}"

@@ -124,7 +124,8 @@ class QuestionsTask(Task):
             say(RULES)
         if made:
             say(f"Written: {self.path}. To compare rewriters on these questions:")
-            say(f"  {format_command(wiring.command.overrides, self.path)}")
+            dataset = wiring.describe_choice("dataset").partition("=")[2]
+            say(f"  {format_command(wiring.command.overrides, self.path, dataset)}")
         return self._tell_shortfall(len(made), counts, stopped, say)
 
     def _check_tasks(self, wiring: Wiring) -> None:
