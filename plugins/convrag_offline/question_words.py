@@ -38,8 +38,8 @@ _NUMBERS = "one two three four five six seven eight nine ten eleven twelve fifte
 _UNITS = "second minute hour day week month year o'clock"
 _MONTHS = "january february march april may june july august september october november december"
 _DATES = f"""
-{_MONTHS} monday tuesday wednesday thursday friday saturday sunday spring summer autumn winter day week month year morning
-evening
+{_MONTHS} monday tuesday wednesday thursday friday saturday sunday
+spring summer autumn winter day week month year morning evening
 """
 
 

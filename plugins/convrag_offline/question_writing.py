@@ -129,24 +129,25 @@ def _vary(kind: str, parsed: ParsedSentence, subject: _Subject, known: set[str])
     for rank, question in enumerate(ask(parsed)):
         if subject.pronoun in ("he", "she"):
             question = re.sub(r"^What (?=(?:is|was) \{\}\?)", "Who ", question)
-        full = _name_topic(question.format(subject.name), subject)
+        full = question.format(subject.name)
         if kind != "follow_up":
-            yield _Candidate(rank + 10 * parsed.has_pronoun, full, full, parsed.text)
+            opening = full if _says_enough(subject.name) else _add_topic(full, subject)
+            yield _Candidate(rank + 10 * parsed.has_pronoun, opening, opening, parsed.text)
         elif is_known:
-            yield _Candidate(rank, question.format(subject.pronoun), full, parsed.text)
+            yield _Candidate(rank, question.format(subject.pronoun), _add_topic(full, subject), parsed.text)
     if kind == "follow_up" and not parsed.has_pronoun and not is_known:
-        full = _name_topic(f"What should I know about {subject.name}?", subject)
+        full = _add_topic(f"What should I know about {subject.name}?", subject)
         yield _Candidate(_ELLIPSIS, f"What about {subject.name}?", full, parsed.text)
 
 
-def _name_topic(question: str, subject: _Subject) -> str:
-    """A question with the topic before it, where its subject alone says little: "About the Mary Rose: what did ...".
+def _says_enough(name: str) -> bool:
+    """Whether a subject can be understood without its passage: a name can, or two words, but not "the project"."""
+    return any(word[0].isupper() for word in name.split()) or len(stem_content_words(name)) > 1
 
-    "the project" and "prices" say nothing to somebody who does not know the passage; a name does, and so do two words.
-    """
-    stems = stem_content_words(subject.name)
-    named = any(word[0].isupper() for word in subject.name.split())
-    if named or len(stems) > 1 or not subject.topic or stem_content_words(subject.topic) <= stems:
+
+def _add_topic(question: str, subject: _Subject) -> str:
+    """A question with the topic before it, unless its subject names it: "About the Mary Rose: what ..."."""
+    if not subject.topic or stem_content_words(subject.topic) <= stem_content_words(subject.name):
         return question
     return f"About {subject.topic}: {question[0].lower()}{question[1:]}"
 

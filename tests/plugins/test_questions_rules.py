@@ -85,6 +85,7 @@ def test_a_new_subject_is_asked_about_by_ellipsis() -> None:
     history = [{"user": "How much does full membership cost?", "assistant": "It costs 32 euros."}]
     found = propose("follow_up", "Daytime membership costs 18 euros a month.", "Fees", history=history)
     assert found["question"] == "What about daytime membership?"
+    assert found["standalone"] == "About Fees: what should I know about daytime membership?"
 
 
 def test_a_refused_question_is_not_proposed_again_until_there_is_none() -> None:
