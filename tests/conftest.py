@@ -31,8 +31,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what would cost money, unless it is asked for."""
-    if not os.environ.get("CONVRAG_LIVE"):
-        for item in items:
-            if item.get_closest_marker("live"):
-                item.add_marker(pytest.mark.skip(reason="CONVRAG_LIVE=1 asks providers and clusters"))
+    """Leave out what would cost money or much time, unless it is asked for."""
+    reasons = {"live": "CONVRAG_LIVE=1 asks providers and clusters", "thorough": "CONVRAG_THOROUGH=1 runs all variants"}
+    for marker, reason in reasons.items():
+        if not os.environ.get(reason.partition("=")[0]):
+            for item in items:
+                if item.get_closest_marker(marker):
+                    item.add_marker(pytest.mark.skip(reason=reason))

@@ -161,7 +161,7 @@ def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
     assert len(run_folders(tmp_path)) == 3
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [pytest.param(signal.SIGINT, marks=pytest.mark.thorough), signal.SIGKILL])
 def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tmp_path: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))

@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it"),
 ]
 
+thorough = pytest.mark.thorough
 joblib = pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher"), reason="needs the joblib launcher")
 SECONDS = 10
 """What a stop may take on a machine that is busy with other tests; alone it is two at most."""
@@ -174,7 +175,7 @@ def check_resumed(start: Start, server: Server, arguments: list[str], expected: 
     assert len(server.requests) == expected
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=thorough)])
 def test_a_server_that_never_answers(sent: signal.Signals, server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "tracker=none")
     server.plan_replies(make_reply(), make_reply(), NEVER)
@@ -184,7 +185,10 @@ def test_a_server_that_never_answers(sent: signal.Signals, server: Server, start
     check_resumed(start, server, arguments, TURNS - 2)
 
 
-@pytest.mark.parametrize("step", [LATER, DRIP], ids=["retry after 90 s", "a byte in 10 s"])
+@pytest.mark.parametrize(
+    "step",
+    [pytest.param(LATER, id="retry after 90 s"), pytest.param(DRIP, id="a byte in 10 s", marks=thorough)],
+)
 def test_a_server_that_puts_off(step: Step, server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "tracker=none")
     server.plan_replies(make_reply(), step)
@@ -241,11 +245,11 @@ def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_pat
     ("mode", "sent"),
     [
         ("run", signal.SIGINT),
-        ("run", signal.SIGTERM),
-        ("grid", signal.SIGINT),
+        pytest.param("run", signal.SIGTERM, marks=thorough),
+        pytest.param("grid", signal.SIGINT, marks=thorough),
         ("grid", signal.SIGHUP),
         pytest.param("joblib", signal.SIGINT, marks=joblib),
-        pytest.param("joblib", signal.SIGTERM, marks=joblib),
+        pytest.param("joblib", signal.SIGTERM, marks=[joblib, thorough]),
     ],
 )
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")

@@ -83,7 +83,9 @@ def calm(tmp_path_factory: pytest.TempPathFactory) -> Grid:
     return grid
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.0, marks=pytest.mark.thorough), 0.3, pytest.param(0.8, marks=pytest.mark.thorough)]
+)
 def test_a_killed_grid_goes_on(share: float, calm: Grid, tmp_path: Path) -> None:
     """Killed in the middle of a call, when such a share of them was made: no reply that was stored is asked for again,
     and the leaderboard is that of the undisturbed grid.

@@ -29,11 +29,15 @@ pytest.importorskip("litellm")
 from delayed_llm import delayed_llm
 from served import ServeCommand, serve_command
 
-pytestmark = pytest.mark.integration
+pytestmark = [
+    pytest.mark.integration,
+    pytest.mark.filterwarnings("ignore:Item 'summary' on TypedDict:UserWarning"),  # litellm's own
+    pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated"),  # litellm's own
+]
 
 AT_ONCE = 64
 SECONDS = 1.0
-ROUNDS = 5
+ROUNDS = 10
 IDLE = 500
 
 numbers = count()

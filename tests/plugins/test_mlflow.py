@@ -121,7 +121,7 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
     assert not [name for name in parent["files"] if name.endswith(".lock")]
 
 
-@pytest.mark.parametrize("mode", [(), ("-m",)])
+@pytest.mark.parametrize("mode", [pytest.param((), marks=pytest.mark.thorough), ("-m",)])
 def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
     (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))

@@ -48,7 +48,7 @@ def test_it_serves_the_sample_with_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.thorough)])
 def test_a_signal_lets_turns_finish(tmp_path: Path, number: signal.Signals) -> None:
     pytest.importorskip("litellm")
     llm = Server()
@@ -73,7 +73,7 @@ def test_a_signal_lets_turns_finish(tmp_path: Path, number: signal.Signals) -> N
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it")
-@pytest.mark.parametrize(("grace", "signals"), [(0.5, 1), (60, 2)])
+@pytest.mark.parametrize(("grace", "signals"), [(0.5, 1), pytest.param(60, 2, marks=pytest.mark.thorough)])
 def test_turns_have_only_so_long_to_finish(tmp_path: Path, grace: float, signals: int) -> None:
     pytest.importorskip("litellm")
     llm = Server()
