@@ -188,6 +188,14 @@ class TestPdf:
         assert [(each.level, each.text) for each in document.headings] == [(1, "Sick LEAVE"), (1, "End")]
         assert document.text[document.headings[0].start :].startswith("Sick leave")
 
+    def test_a_full_line_goes_on_before_a_capital(self):
+        lines = [
+            "Die Elternzeit dauert achtzehn Wochen und steht beiden ganzen",
+            "Eltern zu, auch nacheinander.",
+            "Reisen",
+        ]
+        assert read("a.pdf", make_pdf([lines])).text == f"{lines[0]} {lines[1]}\nReisen"
+
     def test_the_title_counts_where_it_stands_in_the_text(self):
         assert (
             read("a.pdf", make_pdf([["Leave at Acme", "It lasts."]], title="Leave  at acme")).title == "Leave at acme"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pypdf import PdfReader
 
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_FULL_LINE = 60  # characters of a line that reaches the margin, also in small columns
 _MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 20_000
 
@@ -67,7 +68,8 @@ def _decrypt(reader: PdfReader) -> None:
 def _mend_lines(text: str) -> str:
     """Join words and sentences that were broken at the ends of lines."""
     text = text.replace("\0", "").replace("\r\n", "\n").replace("\r", "\n")
-    return join_wrapped_lines("\n".join(map(str.rstrip, _HYPHEN.sub(_join_word, text).split("\n"))))
+    lines = map(str.rstrip, _HYPHEN.sub(_join_word, text).split("\n"))
+    return join_wrapped_lines("\n".join(lines), full=_FULL_LINE)
 
 
 def _join_word(found: re.Match[str]) -> str:

@@ -46,22 +46,32 @@ def decode(content: bytes) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def join_wrapped_lines(text: str) -> str:
-    """Replace line breaks within sentences by spaces: after a full line without a period, before a small letter.
+def join_wrapped_lines(text: str, *, full: int | None = None) -> str:
+    """Replace line breaks within sentences by spaces: after a line of words without a period, before a small letter.
 
     Every character keeps its place.
+
+    Args:
+        text: the text.
+        full: characters of a line that goes on in the next one even before a capital, if it ends with a small letter;
+            None where lines may be entries of a list or a log.
     """
     lines = text.split("\n")
     joined = [lines[0]]
     for last, line in pairwise(lines):
-        joined.append(" " if _is_wrapped(last, line) else "\n")
+        goes_on = _is_wrapped(last, line) or (full is not None and len(last) >= full and _may_go_on(last, line))
+        joined.append(" " if goes_on else "\n")
         joined.append(line)
     return "".join(joined)
 
 
 def _is_wrapped(line: str, following: str) -> bool:
-    full = len(line) >= _WRAPPED and not line.endswith((".", "!", "?", ":", ";", "…", "|"))
-    return full and following[:1].islower()
+    ends = len(line) < _WRAPPED or line.endswith((".", "!", "?", ":", ";", "…", "|"))
+    return not ends and following[:1].islower()
+
+
+def _may_go_on(line: str, following: str) -> bool:
+    return (line[-1:].islower() or line.endswith(",")) and (following[:1].isupper() or following.startswith("("))
 
 
 def _decode(content: bytes) -> str:
