@@ -23,7 +23,8 @@ arrive arrives arrived | win wins won | weigh weighs weighed | become becomes be
 _BREAKS = """
 that which who whom whose if when where while because as than although though whether and or but not there then thus
 however here so also this these those what how why said says up nobody anyone everyone everybody no nothing none neither
-either every only even both such i we you
+either every only even both such i we you suggest suggests indicate indicates show shows believe believes argue argues
+claim claims think thinks speculated
 """
 _PREPOSITIONS = (
     "about above according after among at before below between by during for from in of on over since to under"
