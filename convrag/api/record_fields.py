@@ -49,6 +49,8 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
         "attempt": record.attempt,
     }
+    if record.profile:
+        fields["profile"] = list(record.profile)
     if replies:
         fields["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
     return fields
@@ -86,6 +88,7 @@ def parse_record(row: Any) -> TurnRecord:
         gold=checked.gold,
         prompt=tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
         attempt=checked.attempt,
+        profile=checked.profile,
         replies=tuple(_parse_reply(*reply) for reply in checked.replies),
     )
 

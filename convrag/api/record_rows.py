@@ -83,6 +83,7 @@ class RecordRow:
     gold: dict[str, int] = field(default_factory=dict)
     prompt: tuple[MessageRow, ...] = ()
     attempt: int = 0
+    profile: tuple[str, ...] = ()
     replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
 
 

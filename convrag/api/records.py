@@ -53,7 +53,8 @@ class TurnRecord:
 
     A turn that failed has an `error`, and the results of the stages before it. `labels`, the `reference` answer and the
     relevant passages `gold` (passage id -> grade) come from the data set. `prompt` holds the messages of the last call
-    that the generator made. `attempt` counts from 0: a turn that was answered again has another number.
+    that the generator made. `attempt` counts from 0: a turn that was answered again has another number. `profile` are
+    the personal statements of the user that the stages saw.
     `replies` are the prompts that stages sent to language models, with their replies; only
     task=record writes them to a file.
     """
@@ -78,6 +79,7 @@ class TurnRecord:
     gold: Mapping[str, int] = field(default_factory=dict)
     prompt: tuple[Message, ...] = field(default=(), repr=False)
     attempt: int = 0
+    profile: tuple[str, ...] = ()
 
     @property
     def rewritten_query(self) -> str:

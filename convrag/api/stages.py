@@ -54,8 +54,19 @@ class Dataset(Stage):
         """Return the document that a passage was cut from (`metadata["document"]`); None where there is none."""
         return None
 
+    def explain_missing_corpus(self, domain: str) -> str:
+        """Say why a domain has no passages and where to get them ("They are licensed: ..."). By default, nothing."""
+        return ""
+
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Return turn id -> passage id -> grade of relevance. Turns without judgements are absent."""
+        return {}
+
+    def rewrites(self) -> Mapping[str, Mapping[str, str]]:
+        """Return the rewrites that were published: kind ("manual") -> turn id -> rewritten question. Raises DataError.
+
+        `rewriter=replay rewriter.kind=manual` takes them from here.
+        """
         return {}
 
 

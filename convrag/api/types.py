@@ -61,11 +61,17 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The turns of one conversation in order; `domain` names the corpus that it is about."""
+    """The turns of one conversation in order; `domain` names the corpus that it is about.
+
+    `profile` are personal statements of the user ("I'm vegetarian."), which hold in every turn. `history` are exchanges
+    before the first of the turns: they are given, with their answers, and nobody asks them again.
+    """
 
     id: str
     turns: tuple[Turn, ...]
     domain: str = "default"
+    profile: tuple[str, ...] = ()
+    history: tuple[Turn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Question:
 
     `history` holds the turns before this one, oldest first; it is empty with the setting history=none. `number` counts
     the conversation's turns from 1 in any case. `standalone` is the rewritten question, for stages after the rewriter.
+    `profile` are personal statements of the user ("I'm vegetarian."), as far as they are known.
     """
 
     text: str
@@ -83,6 +90,7 @@ class Question:
     number: int = 1
     history: tuple[Turn, ...] = ()
     standalone: str = ""
+    profile: tuple[str, ...] = ()
     stage_state: dict[object, dict[str, Any]] = field(
         default_factory=dict, repr=False, compare=False, metadata={"identity": False}
     )

@@ -56,7 +56,9 @@ def _omega_type(annotation: Any) -> Any:
     wanted = distinct[0]
     for member in distinct[1:]:
         wanted = wanted | member
-    return wanted | None if type(None) in union_members(annotation) else wanted
+    if type(None) not in union_members(annotation):
+        return wanted
+    return Any if get_origin(wanted) is dict else wanted | None  # OmegaConf cannot merge a dictionary into None
 
 
 def _member_type(annotation: Any) -> Any:

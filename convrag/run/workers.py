@@ -50,7 +50,9 @@ class ConversationWorkers:
 
     def _run_conversation(self, conversation: Conversation, advance: Callable[[], None]) -> list[TurnRecord]:
         """Ask the questions of one conversation in order, each with the history that the settings say."""
-        session = Session(conversation.id, conversation.domain)
+        session = Session(conversation.id, conversation.domain, profile=conversation.profile)
+        for turn in conversation.history:
+            session.add_turn(turn)
         records: list[TurnRecord] = []
         for turn in conversation.turns:
             if self._stop.is_set():

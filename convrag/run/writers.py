@@ -129,12 +129,17 @@ def format_beir_line(record: TurnRecord) -> str:
     return format_json(line)
 
 
-def format_trec_lines(record: TurnRecord) -> list[str]:
-    """Format a ranking as lines of a TREC run, which have six columns. White space in ids becomes underscores."""
+def format_trec_lines(record: TurnRecord, tag: str = "convrag") -> list[str]:
+    """Format a ranking as lines of a TREC run, which have six columns. White space in ids becomes underscores.
+
+    Args:
+        record: of the turn.
+        tag: the name of the run, which is the last column.
+    """
     turn = "_".join(record.turn_id.split())
     ranked = zip(record.hits, break_ties(record.hits), strict=True)
     return [
-        f"{turn} Q0 {'_'.join(hit.passage.id.split())} {rank} {score!r} convrag"
+        f"{turn} Q0 {'_'.join(hit.passage.id.split())} {rank} {score!r} {tag}"
         for rank, (hit, score) in enumerate(ranked, 1)
     ]
 

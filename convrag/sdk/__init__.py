@@ -1,6 +1,7 @@
 """Functions and classes that many plugins need.
 
 * `prompts`: prompt templates in Jinja.
+* `profiles`: personal statements of the user in a prompt.
 * `llm_rewriter`: the base of rewriters that ask an LLM once.
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.

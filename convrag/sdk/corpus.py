@@ -110,7 +110,8 @@ def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
     finally:
         connection.close()
     if count < 1:
-        raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it")
+        why = dataset.explain_missing_corpus(domain)
+        raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it. {why}".rstrip(". "))
 
 
 def _write_passage(passage: Passage, domain: str) -> bytes:

@@ -17,8 +17,9 @@ from zipfile import BadZipFile, ZipFile
 from convrag.api.errors import DataError
 from convrag.store.strict_json import parse_json
 
-# zipfile raises RuntimeError for an encrypted archive and its NotImplementedError for an unknown compression
-_UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
+# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for
+# an unknown compression
+UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", int: "a number", float: "a number"}
@@ -67,14 +68,14 @@ def read_lines(path: Path) -> Iterator[Line]:
     check_is_file(path)
     number = 0
     try:
-        with _open_unpacked(path) as file:
+        with open_unpacked(path) as file:
             for number, raw in enumerate(file, 1):
                 text = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 if text.strip():
                     yield Line(path, number, text)
     except UnicodeDecodeError as error:
         raise DataError(f"this is not UTF-8 ({error.reason} at byte {error.start})", path=path, line=number) from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path, line=number + 1 if number else None) from error
 
 
@@ -110,8 +111,11 @@ def data_suffix(path: Path) -> str:
 
 
 @contextmanager
-def _open_unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file for reading; .zip and .gz files are unpacked."""
+def open_unpacked(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file for reading; .zip and .gz files are unpacked.
+
+    Raises DataError for an archive of several files, and one of UNREADABLE for what cannot be opened or unpacked.
+    """
     kind = path.suffix.lower()
     if kind == ".zip":
         with ZipFile(path) as archive, archive.open(_find_data_file(archive, path)) as file:

@@ -9,6 +9,7 @@ from typing import Any
 from convrag.api.errors import LLMError
 from convrag.api.models import LLM
 from convrag.api.types import Question, Rewrite, Turn
+from convrag.sdk.profiles import add_profile
 from convrag.sdk.prompts import PromptTemplate
 
 _LABEL = re.compile(
@@ -40,7 +41,7 @@ class LLMRewriter:
         self.sampling = sampling
 
     def rewrite(self, question: Question, trace: Mapping[str, Any], **inputs: Any) -> Rewrite:
-        """Ask the LLM for a rewrite.
+        """Ask the LLM for a rewrite. The prompt mentions the question's profile where it has one.
 
         Args:
             question: the question to rewrite.
@@ -48,7 +49,7 @@ class LLMRewriter:
             inputs: the inputs of the template besides `question`, which llm=extractive reads, too; `history` comes from
                 `format_exchanges`.
         """
-        prompt = self.template.render(self.sampling, question=question.text, **inputs)
+        prompt = add_profile(self.template.render(self.sampling, question=question.text, **inputs), question.profile)
         trace = {**trace, "prompt": self.template.hash}
         try:
             completion = self.llm.complete(prompt)

@@ -90,6 +90,8 @@ class PromptTemplate:
                 raise DataError(
                     f"this is no template: {error.message}", path=self.path, line=line + error.lineno
                 ) from error
+            except ValueError as error:  # a number of 5,000 digits
+                raise DataError(f"this is no template: {error}", path=self.path, line=line) from error
             except (RecursionError, MemoryError, SyntaxError) as error:  # of the Python code that Jinja makes of it
                 raise DataError("this is no template: it is nested too deeply", path=self.path, line=line) from error
             line += 1 + text.count("\n")

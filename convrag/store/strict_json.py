@@ -16,11 +16,14 @@ from convrag.api.plain_data import MOST_DIGITS, convert_object, make_plain
 def parse_json(text: str | bytes) -> Any:
     """Parse JSON. Raises ValueError; also for NaN, infinities, numbers beyond a float, and texts nested too deeply."""
     try:
-        return json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_parse_finite_float, parse_int=_parse_short_integer
-        )
+        return json.loads(text, **_RULES)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def make_decoder() -> json.JSONDecoder:
+    """Make a decoder that refuses what `parse_json` does; it raises RecursionError for what is nested too deeply."""
+    return json.JSONDecoder(**_RULES)
 
 
 def format_json(value: Any, *, indent: int | None = None) -> str:
@@ -52,3 +55,10 @@ def _parse_short_integer(text: str) -> int:
 
 def _shorten(text: str) -> str:
     return text if len(text) <= 20 else f"{text[:10]}... ({len(text)} characters)"
+
+
+_RULES: dict[str, Any] = {
+    "parse_constant": _refuse_constant,
+    "parse_float": _parse_finite_float,
+    "parse_int": _parse_short_integer,
+}

@@ -14,6 +14,7 @@ from typing import Any
 from convrag.api.errors import DataError
 from convrag.api.sweeps import Cell, Sweep
 from convrag.store.atomic import write_atomically
+from convrag.store.strict_json import parse_json
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"
 
@@ -110,7 +111,7 @@ def this_process() -> dict[str, Any]:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file; empty where the file is missing or damaged."""
     try:
-        row = json.loads(path.read_text(encoding="utf-8"))
+        row = parse_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return row if isinstance(row, dict) else {}

@@ -60,6 +60,13 @@ class DatasetContract(CallContract):
         assert {conversation.domain for conversation in conversations} <= set(stage.domains())
         assert set(stage.qrels()) <= {turn.id for conversation in conversations for turn in conversation.turns}
 
+    def test_rewrites_are_of_turns_that_are_asked(self) -> None:
+        stage = self.make()
+        asked = {turn.id for conversation in stage.conversations() for turn in conversation.turns}
+        for kind, texts in stage.rewrites().items():
+            assert set(texts) <= asked, f"{kind}: a rewrite is of a turn that nobody asks"
+            assert all(text.strip() for text in texts.values()), f"{kind}: a rewrite is empty"
+
     def test_passages_have_ids_of_their_own(self) -> None:
         stage = self.make()
         for domain in stage.domains():

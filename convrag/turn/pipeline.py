@@ -126,6 +126,7 @@ class Pipeline:
         query: str | None = None,
         top_k: int | None = None,
         generate: bool = True,
+        profile: Sequence[str] = (),
         listener: Listener | None = None,
         watch: Watcher | None = None,
     ) -> TurnRecord:
@@ -141,6 +142,7 @@ class Pipeline:
             query: a search query to use instead of a rewrite of `text`.
             top_k: the number of passages to retrieve and to show in this turn; by default as in the settings.
             generate: whether to generate an answer; if not, the turn ends with its evidence.
+            profile: personal statements of the user ("I'm vegetarian."), which the stages see in this turn.
             listener: is called with each piece of the answer as soon as it is there.
             watch: is called after each stage with its group ("rewriter", "retriever", ...) and the record so far.
 
@@ -154,7 +156,7 @@ class Pipeline:
         _check_question(text)
         options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
         with hold_conversation(self, conversation_id, domain) as conversation:
-            record = self.answer(self._make_question(conversation, text), options)
+            record = self.answer(self._make_question(conversation, text, profile), options)
             check_cancelled()
             self.conversations.append(conversation, record)
         return record
@@ -165,6 +167,7 @@ class Pipeline:
         *,
         query: str | None = None,
         top_k: int | None = None,
+        profile: Sequence[str] = (),
         listener: Listener | None = None,
         watch: Watcher | None = None,
     ) -> TurnRecord:
@@ -177,6 +180,7 @@ class Pipeline:
             conversation_id: of a conversation that has a turn.
             query: a search query to use instead of a rewrite of the question.
             top_k: as in `turn`.
+            profile: as in `turn`.
             listener: as in `turn`.
             watch: as in `turn`.
 
@@ -191,6 +195,7 @@ class Pipeline:
             if not conversation.history:
                 raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
+            question = replace(question, profile=_check_profile(profile))
             record = self.answer(question, replace(options, attempt=conversation.attempt + 1))
             check_cancelled()
             if not record.error:
@@ -215,14 +220,16 @@ class Pipeline:
             pass  # its pieces go to options["listener"], if anywhere
         return stream.record
 
-    def rewrite(self, conversation_id: str, text: str, *, domain: str | None = None) -> Rewrite:
+    def rewrite(
+        self, conversation_id: str, text: str, *, domain: str | None = None, profile: Sequence[str] = ()
+    ) -> Rewrite:
         """Rewrite a question as the next turn of a conversation would. The conversation does not change.
 
         Raises as `turn` does.
         """
         _check_question(text)
         with hold_conversation(self, conversation_id, domain) as conversation:
-            return self._start_turn(self._make_question(conversation, text), TurnOptions()).rewrite()
+            return self._start_turn(self._make_question(conversation, text, profile), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
         """Remove the turns of a conversation, which begins anew; an unknown id has no effect."""
@@ -240,11 +247,19 @@ class Pipeline:
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
         return TurnInProgress(question, self.stages, self.settings, self._failures, options)
 
-    def _make_question(self, conversation: Session, text: str) -> Question:
-        return conversation.make_question(text, hide_history=self.settings.history == "none")
+    def _make_question(self, conversation: Session, text: str, profile: Sequence[str]) -> Question:
+        question = conversation.make_question(text, hide_history=self.settings.history == "none")
+        return replace(question, profile=_check_profile(profile))
 
 
 def _check_question(text: str) -> None:
     """Raise ConfigError for a question without any text."""
     if not isinstance(text, str) or not text.strip():
         raise ConfigError(f"the question is {text!r}: it must be a text that is not empty")
+
+
+def _check_profile(profile: Sequence[str]) -> tuple[str, ...]:
+    """Return the statements. Raises ConfigError where they are no texts, or one text in place of a list of texts."""
+    if isinstance(profile, str) or not all(isinstance(statement, str) for statement in profile):
+        raise ConfigError(f"the profile is {profile!r}: it must be a list of statements, each a text")
+    return tuple(profile)

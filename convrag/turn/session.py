@@ -33,7 +33,8 @@ class Session:
     """A conversation in progress. Hold `lock` from `make_question` to `add_turn`, since turns must not overlap.
 
     `configuration` is that of the pipeline that it was begun with (`Pipeline.configuration`), `model` the name that a
-    server gives to it. `attempt` counts how often the last question was answered again.
+    server gives to it. `attempt` counts how often the last question was answered again. `profile` are personal
+    statements of the user, which each question gets; a database does not keep them.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Session:
     model: str = ""
     configuration: Mapping[str, Any] = field(default_factory=dict)
     attempt: int = 0
+    profile: tuple[str, ...] = ()
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
     updated: datetime = field(default_factory=lambda: datetime.now(UTC))
     number: int | None = field(default=None, repr=False, compare=False)
@@ -63,6 +65,7 @@ class Session:
             domain=self.domain,
             number=number,
             history=() if hide_history else tuple(self.history),
+            profile=self.profile,
             stage_state=self.stage_state,
         )
 
@@ -76,6 +79,7 @@ class Session:
             domain=self.domain,
             number=len(self.history),
             history=() if hide_history else tuple(self.history[:-1]),
+            profile=self.profile,
         )
 
     def add_turn(self, turn: Turn) -> None:

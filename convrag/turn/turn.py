@@ -169,6 +169,7 @@ class TurnInProgress:
             replies=tuple(self.meter.replies),
             prompt=self.prompt,
             attempt=self.options.attempt,
+            profile=question.profile,
         )
 
     def _make_rewrite(self) -> Rewrite:

@@ -61,8 +61,10 @@ class ThresholdRewriter(Rewriter):
         self.prompt_templates = (template,)
 
     def rewrite(self, question: Question) -> Rewrite:
-        """One call of the LLM, and embeddings of the texts not embedded before; neither for a first turn."""
+        """One call of the LLM, and embeddings of new texts; neither for a first turn, unless the user has a profile."""
         if not question.history:
+            if question.profile:
+                return self.llm_rewriter.rewrite(question, {"selected": [], "similarities": {}}, history=[])
             return Rewrite.of(question.text)
         query = self.embedder.embed([question.text], query=True)[0]
         similarities = [float(value) for value in self._embed_history(question) @ query]

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from convrag import LLM, Answer, Evidence, Generator, PromptTemplate, Question
 from convrag.sdk.citations import check_citations
+from convrag.sdk.profiles import add_profile
 
 
 class DirectGenerator(Generator):
     """Give the LLM the conversation, the numbered passages and the question, and check what it cites.
 
-    Without evidence the prompt says that no passage was found. The trace counts the citations that were removed because
-    no passage has their number (`citations_removed`).
+    Without evidence the prompt says that no passage was found; it mentions the user's profile where there is one. The
+    trace counts the citations that were removed because no passage has their number (`citations_removed`).
 
     Args:
         llm: the language model that answers.
@@ -47,7 +48,7 @@ class DirectGenerator(Generator):
                 for item in evidence.items
             ],
         )
-        completion = self.llm.complete(prompt)
+        completion = self.llm.complete(add_profile(prompt, question.profile))
         checked = check_citations(completion.text, {item.number: item.passage.id for item in evidence.items})
         trace = {"prompt": self.template.hash, "model": completion.model, "citations_removed": checked.removed}
         return Answer(checked.text, checked.citations, trace)

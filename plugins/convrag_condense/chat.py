@@ -111,12 +111,14 @@ class ChatGenerator(Generator):
         sent = history.select_exchanges(question.text)
         newest = history.render_newest(question.text, evidence.items)
         self._log_turn(question, history, newest)
-        inputs = {
+        inputs: dict[str, Any] = {
             "question": question.text,
             "history": format_exchanges(exchange.turn for exchange in sent),
             "evidence": newest.evidence if newest.evidence or not sent or self.every_turn else sent[0].evidence,
             "earlier_evidence": [item for exchange in sent for item in exchange.evidence],
         }
+        if question.profile:
+            inputs["profile"] = list(question.profile)
         prompt = Prompt("answer", (*_list_messages(history, sent), newest.message), inputs, self.sampling)
         completion, meta_responses = self._complete(prompt)
         checked = check_citations(completion.text, newest.passages)
@@ -136,13 +138,14 @@ class ChatGenerator(Generator):
         """The conversation's history; read anew where it is not the one read before, continued."""
         memory = question.state(self)
         history: ChatHistory | None = memory.get("history")
-        if history is None or not history.update(question.history):
+        if history is None or history.profile != question.profile or not history.update(question.history):
             history = memory["history"] = ChatHistory(
                 self.template,
                 self.llm.count_tokens,
                 every_turn=self.every_turn,
                 max_tokens=self.max_prompt_tokens,
                 max_exchanges=self.max_exchanges,
+                profile=question.profile,
             )
             history.update(question.history)
         return history

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from convrag import EvidenceItem, Message, PromptTemplate, Turn
+from convrag.sdk.profiles import add_profile
 from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, format_item
 
 
@@ -41,6 +42,7 @@ class ChatHistory:
         every_turn: whether follow-ups show evidence too, and not only the first question.
         max_tokens: for the system message, the question and the exchanges that are sent.
         max_exchanges: the most exchanges that are sent.
+        profile: personal statements of the user, which stand in the system message.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class ChatHistory:
         every_turn: bool,
         max_tokens: int,
         max_exchanges: int,
+        profile: tuple[str, ...] = (),
     ) -> None:
         self.template = template
         self.count_tokens = count_tokens
         self.every_turn = every_turn
         self.max_tokens = max_tokens
         self.max_exchanges = max_exchanges
+        self.profile = profile
         self.exchanges: list[Exchange] = []
         self.numbers: dict[str, int] = {}
         self.passages: dict[int, str] = {}
@@ -82,7 +86,8 @@ class ChatHistory:
     @cached_property
     def system_message(self) -> Message:
         """The first message of the chat."""
-        return self.template.render(question="", evidence=[], first=True).messages[0]
+        prompt = self.template.render(question="", evidence=[], first=True)
+        return add_profile(prompt, self.profile).messages[0]
 
     def render_newest(self, question: str, items: Iterable[EvidenceItem]) -> NewestQuestion:
         """The next question and its evidence, in one message: many models refuse two of one role in a row."""

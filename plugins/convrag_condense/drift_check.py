@@ -18,13 +18,15 @@ def replace_drifted_rewrite(rewrite: Rewrite, question: Question, min_share: flo
 
     Args:
         rewrite: what the LLM made of the question.
-        question: with the whole history.
+        question: with the whole history, and the user's profile, which counts as said.
         min_share: the least share of known content words, from 0 to 1; a rewrite with less has drifted.
         memory: the rewriter's of this conversation, which keeps the stems of the history.
     """
     if rewrite.fallback or normalise_question(rewrite.text) == normalise_question(question.text):
         return Rewrite.of(question.text, fallback=rewrite.fallback, **rewrite.trace)
-    share = compute_known_share(rewrite.text, question.text, read_stems(question.history, memory))
+    said = read_stems(question.history, memory)
+    known = said.union(*map(stem_content_words, question.profile)) if question.profile else said
+    share = compute_known_share(rewrite.text, question.text, known)
     trace = {**rewrite.trace, "known_share": round(share, 4)}
     if share < min_share:
         reason = f"the guard rejected the rewrite: {share:.0%} of its content words were said before"

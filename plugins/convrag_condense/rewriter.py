@@ -118,7 +118,7 @@ class CondenseRewriter(Rewriter):
     def _decide(self, question: Question) -> tuple[bool, list[str]]:
         """Whether to condense, and the reason codes."""
         if not question.history:
-            return False, ["first_turn"]
+            return bool(question.profile), ["profile" if question.profile else "first_turn"]
         if self.gate == "embedding":
             return self._compare_embeddings(question)
         if self.gate != "heuristic":

@@ -1,8 +1,8 @@
-"""Corpora: BEIR's corpus.jsonl, one passage a line, and their fingerprints."""
+"""Corpora: files of passages, as BEIR's corpus.jsonl or in another format of rows, and their fingerprints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -10,22 +10,35 @@ from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
 from convrag.sdk.jsonl import check_is_file
 from convrag.store.fingerprint import digest, file_hash
-from convrag_datasets.json_rows import JsonRow, UniqueIds, read_json_rows
+from convrag_datasets import json_rows, json_stream, row_files, tables
+from convrag_datasets.json_rows import JsonRow, UniqueIds
+from convrag_datasets.row_files import Columns, read_rows
 
 _FIELDS = ("text", "title", "url", "metadata")
-_CODE = [Path(__file__), Path(__file__).with_name("json_rows.py"), Path(user_files.__file__)]
+_CODE = [Path(__file__)] + [
+    Path(str(module.__file__)) for module in (json_rows, json_stream, row_files, tables, user_files)
+]
 
 
-def read_passages(path: Path) -> Iterator[Passage]:
+def read_passages(path: Path, columns: Columns | None = None) -> Iterator[Passage]:
     """Stream the passages of a file; only their ids are kept in memory.
 
     A passage may have an empty text, since published corpora have some (BEIR's FiQA) and their ids count.
 
+    Args:
+        path: JSONL, a JSON array, CSV, TSV or Parquet.
+        columns: those of `id`, `text`, `title` and `url` that have other names.
+
     Raises:
         DataError: the file cannot be read, a line is no passage, an id occurs twice, or there is no passage.
     """
+    return make_passages(read_rows(path, columns), path)
+
+
+def make_passages(rows: Iterable[JsonRow], path: Path) -> Iterator[Passage]:
+    """Stream the passages of rows, which are those of a file or a folder. Raises DataError as `read_passages` does."""
     ids = UniqueIds("passage")
-    for row in read_json_rows(path):
+    for row in rows:
         passage = _read_passage(row)
         ids.add(passage.id, row)
         yield passage
@@ -33,19 +46,19 @@ def read_passages(path: Path) -> Iterator[Passage]:
         raise DataError("this corpus holds no passages", path=path)
 
 
-def check_first_passage(path: Path) -> None:
+def check_first_passage(path: Path, columns: Columns | None = None) -> None:
     """Raise DataError where not even the first passage can be read."""
-    next(read_passages(path))
+    next(read_passages(path, columns))
 
 
-def fingerprint_corpus(path: Path) -> str:
+def fingerprint_corpus(path: Path, columns: Columns | None = None) -> str:
     """A hash of a corpus file and of the code that reads it, for indexes. Raises DataError where it cannot be read."""
     check_is_file(path)
     try:
         content = _hash_current(path)
     except OSError as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
-    return digest([content, *map(file_hash, _CODE)])
+    return digest([content, *map(file_hash, _CODE), *sorted((columns or {}).items())])
 
 
 def hash_content(path: Path) -> str:
@@ -72,7 +85,7 @@ def _read_passage(row: JsonRow) -> Passage:
     given = row.data.get("metadata")
     metadata = given if isinstance(given, dict) else {} if given is None else {"metadata": given}
     return Passage(
-        id=row.require_text("_id", "id"),
+        id=row.require_id("_id", "id"),
         text=row.require_text("text", blank=True),
         title=row.optional_text("title"),
         url=row.optional_text("url"),

@@ -1,28 +1,41 @@
-"""JSONL files of data sets: rows whose fields are checked when they are read, with file and line in each error."""
+"""Rows of data sets' files: their fields are checked when they are read, with file and line in each error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from convrag import DataError
 from convrag.sdk.jsonl import json_type, read_lines
+from convrag_datasets.json_stream import is_json_list, read_values
 
 
 @dataclass(frozen=True, slots=True)
 class JsonRow:
-    """A JSON object and its place in a file; `prefix` tells the objects within one line apart ("turn 2: ")."""
+    """A JSON object or a row of a table, and its place in a file.
+
+    `line` counts from 1, and is 0 in a file without lines. `prefix` tells apart the objects within one line
+    ("turn 2: "), and names the row in a file without lines ("row 7: "). `columns` says for fields which column of the
+    file they are from, where that has another name.
+    """
 
     data: Mapping[str, Any]
     path: Path
     line: int
     prefix: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Where the row is in its file: "line 3", "line 1, item 2" or "row 7"."""
+        line = f"line {self.line}" if self.line else ""
+        return ", ".join(filter(None, [line, self.prefix.rstrip(": ")]))
 
     def error(self, message: str) -> DataError:
         """A DataError that names file, line and object."""
-        return DataError(f"{self.prefix}{message}", path=self.path, line=self.line)
+        return DataError(f"{self.prefix}{message}", path=self.path, line=self.line or None)
 
     def require_text(self, *names: str, blank: bool = False) -> str:
         """The string of the first of these fields that is there. Raises DataError if it is blank, unless allowed."""
@@ -32,7 +45,15 @@ class JsonRow:
                 if not blank and not value.strip():
                     raise self.error(f"{name!r} is empty")
                 return value
-        raise self.error(f"there is no {' or '.join(map(repr, names))}")
+        raise self.error(f"there is no {' or '.join(repr(self.columns.get(name, name)) for name in names)}")
+
+    def require_id(self, *names: str) -> str:
+        """The id in the first of these fields that is there: a string or an integer. Raises DataError."""
+        name = next((name for name in names if name in self.data), "")
+        value = self.data.get(name)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        return self.require_text(*names)
 
     def optional_text(self, *names: str) -> str:
         """The string of the first of these fields that has a value; empty where none has. Raises DataError."""
@@ -71,7 +92,7 @@ class JsonRow:
 
 
 class UniqueIds:
-    """The ids of a file read so far, with the line of each.
+    """The ids of a file read so far, with the place of each.
 
     Args:
         kind: what they are the ids of, for errors.
@@ -79,19 +100,27 @@ class UniqueIds:
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
-        self._lines: dict[str, int] = {}
+        self._places: dict[str, int | str] = {}  # the line alone where that is the place: corpora are large
 
     def __len__(self) -> int:
-        return len(self._lines)
+        return len(self._places)
 
     def add(self, name: str, row: JsonRow) -> None:
         """Add the id of a row. Raises DataError where another row has it."""
-        if name in self._lines:
-            raise row.error(f"the {self.kind} id {name!r} occurs twice (first in line {self._lines[name]})")
-        self._lines[name] = row.line
+        if first := self._places.get(name):
+            place = f"line {first}" if isinstance(first, int) else first
+            raise row.error(f"the {self.kind} id {name!r} occurs twice (first in {place})")
+        self._places[name] = row.place if row.prefix else row.line
 
 
 def read_json_rows(path: Path) -> Iterator[JsonRow]:
-    """Stream the JSON objects of a file, one a line. Raises DataError."""
-    for line in read_lines(path):
-        yield JsonRow(line.json(), line.path, line.number)
+    """Stream the JSON objects of a file, one a line or the items of one array. Raises DataError."""
+    if not is_json_list(path):
+        for line in read_lines(path):
+            yield JsonRow(line.json(), path, line.number)
+        return
+    for number, (_, value, first_line) in enumerate(read_values(path, 1), 1):
+        row = JsonRow(value, path, first_line, f"item {number}: ")
+        if not isinstance(value, dict):
+            raise row.error(f"this must be a JSON object, not {json_type(value)}")
+        yield row

@@ -16,19 +16,23 @@ from convrag_datasets.queries import read_queries
 
 
 class JsonlDataset(Dataset):
-    """Your own files: conversations as JSONL, or a corpus, queries and qrels as BEIR has them.
+    """Your own files: conversations, or queries and qrels as BEIR has them, and a corpus.
 
-    A line of `conversations` is {"id": "c1", "turns": [{"question": "...", "answer": "..."}]} or
-    {"id": "c1", "messages": [{"role": "user", "content": "..."}]}; a turn's id is "c1<::>1" unless it has its own, and
-    any other key of a turn is a label. A line of `queries` is {"_id": "c1<::>1", "text": "..."}. A line of `corpus` is
-    {"_id": "p1", "text": "...", "title": "...", "url": "..."}. Files may be packed as .gz or .zip.
+    Each file is JSONL, a JSON array, CSV or TSV with a heading, or Parquet; its suffix says which. A row of
+    `conversations` is {"id": "c1", "turns": [{"question": "...", "answer": "..."}]}, or {"id": "c1", "messages":
+    [{"role": "user", "content": "..."}]}; in tables a row is a turn (conversation_id, question, maybe turn, answer) or
+    a message (conversation_id, role, content). A turn's id is "c1<::>1" unless it has its own, and any other key of a
+    turn is a label. A row of `queries` is {"_id": "c1<::>1", "text": "..."}. A row of `corpus` is {"_id": "p1", "text":
+    "...", "title": "...", "url": "..."}. Files but Parquet may be packed as .gz or .zip.
 
     Args:
-        conversations: JSONL file of conversations; either this or `queries`. A corpus alone needs neither.
-        queries: JSONL file of BEIR queries; ids `conversation<::>turn` make up conversations, others stand alone.
-        corpus: JSONL file of the passages to search; without it there is no retrieval.
+        conversations: file of conversations; either this or `queries`. A corpus alone needs neither.
+        queries: file of BEIR queries; ids `conversation<::>turn` make up conversations, others stand alone.
+        corpus: file of the passages to search; without it there is no retrieval.
         qrels: relevance judgements: query-id, corpus-id and score between tabs, or TREC's four columns.
         domain: the name of the corpus in outputs.
+        columns: fields of `conversations` or `queries` whose columns have other names, as {question: prompt}.
+        corpus_columns: fields of `corpus` whose columns have other names, as {id: key, text: body}.
 
     Raises:
         ConfigError: both `conversations` and `queries` are given, or no file at all.
@@ -42,6 +46,8 @@ class JsonlDataset(Dataset):
         corpus: Path | None = None,
         qrels: Path | None = None,
         domain: str = "default",
+        columns: dict[str, str] | None = None,
+        corpus_columns: dict[str, str] | None = None,
     ) -> None:
         if conversations is not None and queries is not None:
             raise ConfigError("dataset=jsonl takes either dataset.conversations=FILE or dataset.queries=FILE, not both")
@@ -50,19 +56,20 @@ class JsonlDataset(Dataset):
             raise ConfigError(f"dataset=jsonl needs {files}: none is given")
         self._conversations: Lazy[tuple[Conversation, ...]]
         if conversations is not None:
-            self._conversations = Lazy(partial(read_conversations, conversations, domain))
+            self._conversations = Lazy(partial(read_conversations, conversations, domain, columns))
         elif queries is not None:
-            self._conversations = Lazy(partial(read_queries, queries, domain))
+            self._conversations = Lazy(partial(read_queries, queries, domain, columns))
         else:
             self._conversations = Lazy(tuple)
         self._files = {"conversations": conversations, "queries": queries, "corpus": corpus, "qrels": qrels}
         self._domain = domain
+        self._corpus_columns = corpus_columns
         self._qrels = Lazy(self._read_qrels)
 
     def check(self) -> Iterable[str]:
         """The errors of the conversations, the qrels and the beginning of the corpus."""
         path = self._files["corpus"]
-        corpus = [partial(check_first_passage, path)] if path else []
+        corpus = [partial(check_first_passage, path, self._corpus_columns)] if path else []
         return collect_problems(self._conversations, self._qrels, *corpus)
 
     def content_hash(self) -> str:
@@ -80,12 +87,12 @@ class JsonlDataset(Dataset):
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Stream the passages; none where no corpus was given. Raises DataError."""
         path = self._corpus_file(domain)
-        return read_passages(path) if path else iter(())
+        return read_passages(path, self._corpus_columns) if path else iter(())
 
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of the corpus file. Raises DataError where it is missing."""
         path = self._corpus_file(domain)
-        return fingerprint_corpus(path) if path else digest([])
+        return fingerprint_corpus(path, self._corpus_columns) if path else digest([])
 
     def qrels(self) -> Mapping[str, Mapping[str, int]]:
         """Turn id -> passage id -> grade of relevance. Raises DataError."""

@@ -1,4 +1,4 @@
-"""dataset=mtrag: the MTRAG benchmark."""
+"""dataset=mtrag: the benchmarks MTRAG and MTRAG-UN."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 from convrag import Conversation, ConvragError, Dataset, Passage, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
@@ -18,19 +19,21 @@ from convrag_datasets.queries import read_queries
 
 
 class MtragDataset(Dataset):
-    """The MTRAG benchmark, from a clone of github.com/IBM/mt-rag-benchmark.
+    """The MTRAG benchmarks, from a clone of github.com/IBM/mt-rag-benchmark.
 
-    Conversations, reference answers and relevant passages come from mtrag-human/generation_tasks/reference.jsonl; a
-    clone without it gives the questions alone. All turns are asked, those with qrels are scored. Source: Katsis et al.,
-    MTRAG, TACL 2025.
+    Conversations, reference answers and relevant passages come from the part's generation tasks; a clone whose human
+    part lacks them gives the questions alone. All turns are asked, those with qrels are scored. Of MTRAG-UN, the
+    benchmark of SemEval-2026 task 8, one turn of each conversation is asked, and what was said before it is given. The
+    synthetic part has no qrels. Sources: Katsis et al., MTRAG, TACL 2025; Rosenthal et al., MTRAG-UN, 2026.
 
     Args:
-        path: the folder of the clone, with corpora/ and mtrag-human/ in it.
+        path: the folder of the clone, with corpora/ and the folder of the part in it.
         domain: clapnq, cloud, fiqa or govt, several joined with "+", or "all" that are there.
+        part: human (mtrag-human/), un (mtragun-human/) or synthetic (mtrag-synthetic/).
     """
 
-    def __init__(self, *, path: Path, domain: str = "all") -> None:
-        self._files = MtragFiles(path)
+    def __init__(self, *, path: Path, domain: str = "all", part: Literal["human", "un", "synthetic"] = "human") -> None:
+        self._files = MtragFiles(path, part)
         self._wanted = domain
         self._conversations = Lazy(self._read_conversations)
         self._qrels = Lazy(self._read_qrels)
@@ -52,7 +55,9 @@ class MtragDataset(Dataset):
         return digest([hash_content(path) for path in files])
 
     def note(self) -> str:
-        """Says where there are no reference answers."""
+        """Says where there are no reference answers or no qrels."""
+        if not self._files.has_qrels:
+            return "The synthetic part of MTRAG has no qrels: no ranking is scored."
         if self._files.reference.is_file():
             return ""
         return "MTRAG was read without its generation tasks: the conversations hold questions, and no answers."
@@ -88,14 +93,16 @@ class MtragDataset(Dataset):
         check_first_passage(self._files.corpus(domain))
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
-        if self._files.reference.is_file():
-            return read_reference(self._files.reference, self._files.domains(), self.domains())
-        domains = [(self._files.questions(domain), domain) for domain in self.domains()]
-        return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in domains))
+        files = [(path, domain) for domain in self.domains() if (path := self._files.questions(domain))]
+        if self._files.reference.is_file() or not files:
+            given = self._files.part == "un"
+            return read_reference(self._files.reference, self._files.domains(), self.domains(), give_history=given)
+        return tuple(chain.from_iterable(read_queries(path, domain, with_history=True) for path, domain in files))
 
     def _read_qrels(self) -> Mapping[str, Mapping[str, int]]:
         # read before the conversations, so that check() reports the errors of both
-        by_domain = [Qrels(self._files.qrels(domain)) for domain in self.domains()]
+        domains = self.domains() if self._files.has_qrels else ()
+        by_domain = [Qrels(self._files.qrels(domain)) for domain in domains]
         known = {turn.id for conversation in self.conversations() for turn in conversation.turns}
         grades: dict[str, dict[str, int]] = {}
         for qrels in by_domain:

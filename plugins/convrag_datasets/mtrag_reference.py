@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,33 @@ from convrag_datasets.turns import TurnRow, group_turns, pair_messages, split_tu
 _LABELS = {"answerability": "Answerability", "question_type": "Question Type", "multi_turn": "Multi-Turn"}
 
 
-def read_reference(path: Path, domains: Collection[str], chosen: Collection[str]) -> tuple[Conversation, ...]:
+def read_reference(
+    path: Path, domains: Collection[str], chosen: Collection[str], *, give_history: bool = False
+) -> tuple[Conversation, ...]:
     """The conversations of the chosen domains, with reference answers, passages and labels.
 
     Args:
         path: reference.jsonl.
         domains: all domains of the benchmark, of which each task names one.
         chosen: those that are wanted.
+        give_history: whether turns before a conversation's first task are given as its history, and not asked.
 
     Raises:
         DataError: a line is no task, a turn occurs twice, or there is no conversation.
     """
-    conversations = group_turns(_read_tasks(path, domains, chosen))
+    rows = list(_read_tasks(path, domains, chosen))
+    conversations = group_turns(rows)
     if not conversations:
         raise DataError(f"this file holds no conversations about {', '.join(chosen)}", path=path)
-    return conversations
+    if not give_history:
+        return conversations
+    tasks = {row.turn.id for row in rows}
+    return tuple(_give_history(conversation, tasks) for conversation in conversations)
+
+
+def _give_history(conversation: Conversation, tasks: Collection[str]) -> Conversation:
+    first = next(number for number, turn in enumerate(conversation.turns) if turn.id in tasks)
+    return replace(conversation, turns=conversation.turns[first:], history=conversation.turns[:first])
 
 
 def find_domain(collection: str, domains: Collection[str]) -> str:
@@ -69,7 +82,9 @@ def _read_passages(row: JsonRow) -> Iterator[Passage]:
 def _read_labels(row: JsonRow) -> dict[str, Any]:
     """Labels by convrag's names: a string, or a list of strings where there are several."""
     labels: dict[str, Any] = {}
-    for label, name in _LABELS.items():
+    given = {name.casefold().replace("_", " "): name for name in row.data}  # MTRAG-UN writes "answerability"
+    for label, published in _LABELS.items():
+        name = given.get(published.casefold(), published)
         value = row.data.get(name)
         values = [value] if isinstance(value, str) else value or []
         if not isinstance(values, list) or not all(isinstance(each, str) for each in values):

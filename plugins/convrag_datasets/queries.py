@@ -1,37 +1,41 @@
-"""Files of queries: BEIR's queries.jsonl, one turn a line."""
+"""Files of queries: BEIR's queries.jsonl or another format of rows, one turn a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from convrag import Conversation, DataError, Turn
 from convrag.sdk.utterances import split_utterances
-from convrag_datasets.json_rows import read_json_rows
+from convrag_datasets.json_rows import JsonRow
+from convrag_datasets.row_files import Columns, read_rows
 from convrag_datasets.turns import TurnRow, group_turns, split_turn_id
 
 
-def read_queries(path: Path, domain: str, *, with_history: bool = False) -> tuple[Conversation, ...]:
+def read_queries(
+    path: Path, domain: str, columns: Columns | None = None, *, with_history: bool = False
+) -> tuple[Conversation, ...]:
     """The conversations of a file of queries: those with ids `conversation<::>turn` are grouped, others stand alone.
 
     Args:
         path: the file; of a text with several `|user|: ` lines, the last is the question.
         domain: that of all conversations.
+        columns: those of `id` and `text` that have other names.
         with_history: whether the other lines are the conversation's earlier questions, and become turns where the file
             has no query of its own for them.
 
     Raises:
         DataError: a line has no id or question, an id occurs twice, or there is no query.
     """
-    conversations = group_turns(_read_turns(path, domain, with_history))
+    conversations = group_turns(_read_turns(read_rows(path, columns), domain, with_history))
     if not conversations:
         raise DataError("this file holds no queries", path=path)
     return conversations
 
 
-def _read_turns(path: Path, domain: str, with_history: bool) -> Iterator[TurnRow]:
-    for row in read_json_rows(path):
-        turn_id = row.require_text("_id")
+def _read_turns(rows: Iterable[JsonRow], domain: str, with_history: bool) -> Iterator[TurnRow]:
+    for row in rows:
+        turn_id = row.require_id("_id", "id")
         *earlier, question = split_utterances(row.require_text("text"))
         if not question.strip():
             raise row.error("the question is empty")

@@ -11,7 +11,8 @@ from convrag_datasets.json_rows import JsonRow
 
 SEPARATOR = "<::>"
 
-_ASSISTANT = {"assistant", "agent"}
+_USERS = {"user", "human"}
+_ASSISTANTS = {"assistant", "agent", "gpt"}
 _NOT_SPOKEN = {"system", "developer", "tool"}  # messages that are instructions or data, and no part of the conversation
 _MAX_DIGITS = 18  # of a turn's number: longer ones are no numbers, and Python refuses to read very long ones
 
@@ -44,7 +45,10 @@ def split_turn_id(turn_id: str) -> tuple[str, int] | None:
 
 
 def pair_messages(messages: Sequence[JsonRow]) -> list[Exchange]:
-    """Pair the questions and answers of chat messages (`role`, `content`; in MTRAG `speaker`, `text`).
+    """Pair the questions and answers of chat messages.
+
+    A message is {"role": "user", "content": "..."}, in MTRAG {"speaker": "user", "text": "..."}, in ShareGPT
+    {"from": "human", "value": "..."}.
 
     Every message of the user opens a turn, whose answer is what the assistant says until the next one. What an
     assistant says before the first question is left out.
@@ -55,15 +59,15 @@ def pair_messages(messages: Sequence[JsonRow]) -> list[Exchange]:
     questions: list[str] = []
     answers: list[list[str]] = []
     for message in messages:
-        role = message.require_text("role", "speaker")
-        if role == "user":
-            question = message.require_text("content", "text").removeprefix(USER)
+        role = message.require_text("role", "speaker", "from")
+        if role in _USERS:
+            question = message.require_text("content", "text", "value").removeprefix(USER)
             if not question.strip():
                 raise message.error("the question is empty")
             questions.append(question)
             answers.append([])
-        elif role in _ASSISTANT:
-            if answers and (answer := message.optional_text("content", "text")):
+        elif role in _ASSISTANTS:
+            if answers and (answer := message.optional_text("content", "text", "value")):
                 answers[-1].append(answer)
         elif role not in _NOT_SPOKEN:
             raise message.error(f"the role must be user or assistant, not {role!r}")
@@ -82,7 +86,7 @@ def group_turns(rows: Iterable[TurnRow]) -> tuple[Conversation, ...]:
     for each in rows:
         group = groups.setdefault(each.conversation_id, {})
         if first := group.get(each.number):
-            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in line {first.row.line})")
+            raise each.row.error(f"the turn {each.turn.id!r} occurs twice (first in {first.row.place})")
         group[each.number] = each
     return tuple(_make_conversation([group[number] for number in sorted(group)]) for group in groups.values())
 

@@ -20,6 +20,7 @@ from convrag import (
     Question,
 )
 from convrag.sdk.citations import check_citations
+from convrag.sdk.profiles import add_profile
 from convrag.sdk.sentences import get_first_sentence
 from convrag_ginger.length_limit import LengthLimit, count_words
 
@@ -85,6 +86,7 @@ class BaselineGenerator(Generator):
             sentences=self.limit.sentences,
             words=self.limit.words,
         )
+        prompt = add_profile(prompt, question.profile)
         completion = self.llm.complete(prompt)
         reply = self._extract_answer(completion.text)
         text = self.limit.truncate_answer(reply)

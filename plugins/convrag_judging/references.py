@@ -51,7 +51,8 @@ class References:
         conversation, index = place
         turn = conversation.turns[index]
         passages = turn.passages or self._relevant_passages(qrels.get(turn.id, {}), conversation.domain)
-        return ReferenceTurn(turn.question, conversation.turns[:index], turn.answer, passages)
+        history = (*conversation.history, *conversation.turns[:index])
+        return ReferenceTurn(turn.question, history, turn.answer, passages)
 
     def has_passages(self) -> bool:
         """Whether any turn has passages of its own, or there are qrels and a corpus."""

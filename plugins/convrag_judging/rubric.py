@@ -73,7 +73,7 @@ def _load_yaml(path: Path) -> dict[Any, Any]:
 
     try:
         data = OmegaConf.to_container(OmegaConf.load(path))
-    except (OSError, UnicodeDecodeError, YAMLError, OmegaConfBaseException) as error:
+    except (OSError, ValueError, YAMLError, OmegaConfBaseException) as error:  # ValueError: a number of 5,000 digits
         raise DataError(f"this rubric cannot be read ({' '.join(str(error).split())})", path=path) from error
     if not isinstance(data, dict):
         raise DataError("a rubric has lowest, highest and criteria", path=path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf, isfinite
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from convrag import DataError, Passage, Query
@@ -57,7 +58,7 @@ class RecordedRankings:
         try:
             self._add(turn_id, passage_id, float(score), int(rank), line)
         except ValueError as error:
-            raise line.error(f"rank {rank!r} and score {score!r} must be numbers") from error
+            raise line.error(f"rank {brief(rank)} and score {brief(score)} must be numbers") from error
 
     def _add_record(self, line: Line) -> None:
         row = line.json()

@@ -73,10 +73,16 @@ class RunRetriever(Retriever):
         return {passage.id: passage for passage in found} | {id_: recorded[id_] for id_ in ids if id_ in recorded}
 
     def _is_any_in_corpora(self, ids: frozenset[str]) -> bool:
-        """Whether one of the passages is in the data set; True where no ids are given."""
-        return not ids or any(
-            passage.id in ids for domain in self.dataset.domains() for passage in self.dataset.corpus(domain)
-        )
+        """Whether one of the passages is in the data set, or may be in a corpus that was not published with it.
+
+        True where no ids are given.
+        """
+        domains = self.dataset.domains()
+        passages = (passage for domain in domains for passage in self.dataset.corpus(domain))
+        if not ids or any(passage.id in ids for passage in passages):
+            return True
+        empty = (domain for domain in domains if next(iter(self.dataset.corpus(domain)), None) is None)
+        return any(map(self.dataset.explain_missing_corpus, empty))
 
     def _open_corpus(self, domain: str) -> Corpus | None:
         """The domain's passages; None where the data set has none, since a run can be scored without their texts."""

@@ -2,42 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from convrag import Question, Rewrite, Rewriter
+from convrag import ConfigError, Dataset, Query, Question, Rewrite, Rewriter, UnknownName
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_replay.recorded_files import REWRITE_SUFFIX, hash_files, read_rewrites
 
 
 class ReplayRewriter(Rewriter):
-    """Recorded rewrites from a BEIR file: compare with what others published, or run again without paying.
+    """Recorded rewrites from a BEIR file or from the data set: compare with what others published, without paying.
 
-    Each line is {"_id": turn id, "text": rewrite}; MTRAG's prefix `|user|: ` is taken off, and of several utterances
-    marked so the last one counts. Lines that a run wrote also hold `queries`, all of its queries with their weights,
-    which are then searched for. A turn without a recorded rewrite keeps its question, and its record says so.
+    Each line of a file is {"_id": turn id, "text": rewrite}; MTRAG's prefix `|user|: ` is taken off, and of several
+    utterances marked so the last one counts. Lines that a run wrote also hold `queries`, all of its queries with their
+    weights, which are then searched for. Without a file, the rewrites are those that were published with the data set:
+    dataset=cast dataset.year=2020 rewriter=replay rewriter.kind=manual. A turn without a recorded rewrite keeps its
+    question, and its record says so.
 
     Args:
-        path: the file, or a folder whose *.jsonl files are read together (say, `datasets/` of an earlier run).
+        dataset: has the rewrites, where no file is given.
+        path: the file, or a folder whose *.jsonl files are read together (say, `datasets/` of an earlier run); without
+            one, the data set's own rewrites.
+        kind: which of the data set's rewrites: manual, automatic, resolved or golden, as it has them; needed where it
+            has several.
+
+    Raises:
+        ConfigError: both a file and a kind are given.
     """
 
-    def __init__(self, *, path: Path) -> None:
+    def __init__(self, *, dataset: Dataset, path: Path | None = None, kind: str | None = None) -> None:
+        if path is not None and kind is not None:
+            raise ConfigError(
+                "rewriter.path is a file of rewrites, rewriter.kind those of the data set: keep one of them"
+            )
         self.path = path
-        self._rewrites = Lazy(partial(read_rewrites, path))
+        self.kind = kind
+        self.dataset = dataset
+        self._rewrites = Lazy(self._read)
 
     def check(self) -> Iterable[str]:
         return collect_problems(self._rewrites)
 
     def content_hash(self) -> str:
-        return hash_files(self.path, REWRITE_SUFFIX)
+        return hash_files(self.path, REWRITE_SUFFIX) if self.path else ""
 
     def note(self) -> str:
-        return f"The rewrites are replayed from {self.path}; this run made none."
+        return f"The rewrites are replayed from {self._source}; this run made none."
 
     def rewrite(self, question: Question) -> Rewrite:
         queries = self._rewrites().get(question.turn_id, ())
         if any(query.text.strip() for query in queries):
             return Rewrite(queries)
         lacking = "is empty" if queries else "is missing"
-        return Rewrite.of(question.text, fallback=f"the rewrite of turn {question.turn_id!r} {lacking} in {self.path}")
+        why = f"the rewrite of turn {question.turn_id!r} {lacking} in {self._source}"
+        return Rewrite.of(question.text, fallback=why)
+
+    @property
+    def _source(self) -> str:
+        return str(self.path) if self.path else f"the data set ({self.kind})" if self.kind else "the data set"
+
+    def _read(self) -> Mapping[str, tuple[Query, ...]]:
+        if self.path:
+            return read_rewrites(self.path)
+        kinds = self.dataset.rewrites()
+        if not kinds:
+            raise ConfigError("this data set has no rewrites: rewriter=replay needs rewriter.path=FILE")
+        if self.kind is None and len(kinds) > 1:
+            raise ConfigError(f"this data set has several rewrites: choose one, rewriter.kind={' or '.join(kinds)}")
+        kind = self.kind or next(iter(kinds))
+        if kind not in kinds:
+            raise UnknownName("rewriter.kind", kind, list(kinds))
+        return {turn_id: (Query(text),) for turn_id, text in kinds[kind].items()}

@@ -53,6 +53,7 @@ def find_empty_domains(dataset: Dataset) -> Iterator[str]:
     for domain in dataset.domains():
         try:
             if next(iter(dataset.corpus(domain)), None) is None:
-                yield f"the data set has no passages to search for the domain {domain!r}."
+                why = dataset.explain_missing_corpus(domain)
+                yield " ".join([f"the data set has no passages to search for the domain {domain!r}.", why]).rstrip()
         except DataError as error:
             yield str(error)

@@ -16,7 +16,7 @@ _SEPARATOR = "<::>"
 
 
 class DatasetTurn(NamedTuple):
-    """A turn, its conversation, and its position in it, from 1."""
+    """A turn, its conversation, and its position in it, from 1; the history that is given counts too."""
 
     conversation: Conversation
     number: int
@@ -28,7 +28,7 @@ def read_dataset_turns(dataset: Dataset, limit: int | None = None) -> dict[str, 
     return {
         turn.id: DatasetTurn(conversation, number, turn)
         for conversation in islice(dataset.conversations(), limit)
-        for number, turn in enumerate(conversation.turns, 1)
+        for number, turn in enumerate(conversation.turns, 1 + len(conversation.history))
     }
 
 

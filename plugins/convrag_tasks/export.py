@@ -1,113 +1,196 @@
-"""`task=export`: writes a finished run in a format that other tools read."""
+"""`task=export`: writes a finished run, or a data set, in a format that other tools read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, DataError, Dataset, Task
+from convrag import ConfigError, Task
 from convrag.store.atomic import open_atomically
 
 if TYPE_CHECKING:
-    from convrag_tasks.dataset_turns import DatasetTurn
+    from convrag_tasks.export_inputs import ExportInputs
+
+Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "huggingface", "trec", "csv"]
+
+_FORMATS: Mapping[str, tuple[Format, ...]] = {
+    "compare": ("inspectorraget",),
+    "measures": ("inspectorraget",),
+    "subtask": ("mtrag",),
+    "tasks": ("mtrag",),
+    "contexts": ("mtrag", "ragas", "deepeval"),
+    "samples": ("ragas", "deepeval"),
+    "queries": ("ragas", "deepeval", "beir"),
+    "table": ("huggingface",),
+    "tag": ("trec",),
+    "escape_formulas": ("csv",),
+}
+"""Parameter -> the formats that it is for."""
 
 
 class ExportTask(Task):
-    """Write a finished run for others to read: MTRAG's predictions, InspectorRAGet's JSON, TREC or CSV.
+    """Write a finished run for others to read: MTRAG, InspectorRAGet, RAGAS, DeepEval, BEIR, Hugging Face, TREC or CSV.
 
     mtrag is the JSONL that MTRAG's evaluation scripts and SemEval 2026 task 8's format checker read; inspectorraget is
-    the JSON of IBM's InspectorRAGet. For both the data set must be that of the run. docs/metrics.md says where the
+    the JSON of IBM's InspectorRAGet. For these, and for references in samples, the data set must be that of the run.
+    beir writes the data set; with task.records, its questions are those of the run. docs/metrics.md says where the
     formats are from.
 
     Args:
         records: the folder of the run.
-        path: the file to write; it appears whole, in place of one that is there.
-        format: mtrag (JSONL), inspectorraget (JSON), trec (a run, six columns) or csv (a row for each turn).
-        contexts: mtrag: the passages that stand for the turn's contexts, at most 10: evidence (what the answer was
-            given; SemEval's tasks B and C) or hits (the ranking; task A).
+        path: the file or folder to write. A file appears whole, in place of one that is there; a folder must be new.
+        format: mtrag, ragas (JSONL), inspectorraget, deepeval (JSON), trec (a run, six columns), csv (a row for each
+            turn), or beir and huggingface (folders).
+        contexts: mtrag, ragas, deepeval: the passages that stand for the turn's contexts: evidence (what the answer was
+            given) or hits (the ranking); in mtrag at most 10.
+        subtask: mtrag: a submission to SemEval 2026 task 8: retrieval (A: the ranking), reference (B: the answer, and
+            the task's own passages) or rag (C: the answer, and what it was given).
+        tasks: mtrag: the benchmark's file of tasks; only these turns are written, with the file's input and Collection.
+        samples: ragas, deepeval: a sample for each of the turns, or of the conversations.
+        queries: ragas, deepeval, beir: rewritten (the query that can be understood by itself) or asked.
+        table: huggingface: the format of the rows.
+        tag: trec: the name of the run, its last column.
+        escape_formulas: csv: write an apostrophe before texts that a spreadsheet would compute (=, +, -, @, tab).
         compare: inspectorraget: folders of further runs over the same turns, which become further models.
         measures: inspectorraget: only these, as numbers, and only the turns that have all of them. By default all,
             those that some turn lacks as text, for InspectorRAGet drops a turn that lacks a number.
 
     Raises:
-        ConfigError: the file's name is none that MTRAG's checker accepts, or a parameter belongs to another format.
+        ConfigError: the file's name is none that MTRAG's checker accepts, a parameter belongs to another format, or the
+            folder exists.
         DataError: a folder holds no finished run, or one of other turns.
     """
 
     def __init__(
         self,
         *,
-        records: Path,
         path: Path,
-        format: Literal["mtrag", "inspectorraget", "csv", "trec"] = "mtrag",
+        records: Path | None = None,
+        format: Format = "mtrag",
         contexts: Literal["evidence", "hits"] = "evidence",
+        subtask: Literal["retrieval", "reference", "rag"] | None = None,
+        tasks: Path | None = None,
+        samples: Literal["turns", "conversations"] = "turns",
+        queries: Literal["rewritten", "asked"] = "rewritten",
+        table: Literal["parquet", "jsonl"] = "parquet",
+        tag: str = "convrag",
+        escape_formulas: bool = False,
         compare: list[Path] | None = None,
         measures: list[str] | None = None,
     ) -> None:
+        given = {
+            "contexts": contexts != "evidence",
+            "subtask": subtask is not None,
+            "tasks": tasks is not None,
+            "samples": samples != "turns",
+            "queries": queries != "rewritten",
+            "table": table != "parquet",
+            "tag": tag != "convrag",
+            "escape_formulas": escape_formulas,
+            "compare": bool(compare),
+            "measures": bool(measures),
+        }
+        for name, is_given in given.items():
+            if is_given and format not in _FORMATS[name]:
+                formats = " or ".join(f"task.format={each}" for each in _FORMATS[name])
+                raise ConfigError(f"task.{name} is for {formats}, not for {format}")
         if format == "mtrag" and path.suffix != ".jsonl":
             raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
-        if (compare or measures) and format != "inspectorraget":
-            raise ConfigError("task.compare and task.measures are for task.format=inspectorraget")
+        if tasks is not None and subtask is None:
+            raise ConfigError("task.tasks needs task.subtask=retrieval, reference or rag")
+        if not tag or tag.split() != [tag]:
+            raise ConfigError(f"task.tag={tag!r}: the name of a TREC run has no blanks")
         self.records = records
         self.path = path
         self.format = format
         self.contexts: Literal["evidence", "hits"] = contexts
+        self.subtask = subtask
+        self.tasks = tasks
+        self.samples = samples
+        self.queries: Literal["rewritten", "asked"] = queries
+        self.table: Literal["parquet", "jsonl"] = table
+        self.tag = tag
+        self.escape_formulas = escape_formulas
         self.compare = list(compare or ())
         self.measures = list(measures or ())
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Write the file and say what is in it."""
+        """Write the file or folder and say what is in it."""
         from convrag.sdk.console import make_console
+        from convrag_tasks.export_inputs import ExportInputs
 
-        lines, remarks = self._format_lines(config)
-        _write_lines(self.path, lines)
+        inputs = ExportInputs(config, self.records)
+        if self.format == "beir":
+            from convrag_tasks.export_beir import write_beir
+
+            write_beir(self.path, inputs, self.queries, with_run=self.records is not None)
+        elif self.format == "huggingface":
+            from convrag_tasks.export_huggingface import write_huggingface
+            from convrag_tasks.run_records import read_run_scores
+
+            name = inputs.folder.resolve().name
+            write_huggingface(self.path, name, inputs.records, read_run_scores(inputs.folder), self.table)
+        else:
+            line_end = "" if self.format == "csv" else "\n"  # the lines of CSV bring theirs
+            _write_lines(self.path, (f"{line}{line_end}" for line in self._format_lines(inputs)))
         console = make_console()
-        for line in [*remarks, f"Written: {self.path}"]:
+        for line in [*inputs.remarks, f"Written: {self.path}"]:
             console.print(line, soft_wrap=True)
         return 0
 
-    def _format_lines(self, config: DictConfig) -> tuple[Iterable[str], list[str]]:
-        from convrag_tasks.run_records import read_run_records
-
-        records = read_run_records(self.records)
-        remarks = [f"{len(records)} turns of {self.records}."]
-        if failed := sum(bool(record.error) for record in records):
-            remarks.append(f"{failed} of them failed, and have no answer: its command, run again, asks for them.")
+    def _format_lines(self, inputs: ExportInputs) -> Iterable[str]:
         if self.format == "trec":
             from convrag.run.writers import format_trec_lines
 
-            return [line for record in records for line in format_trec_lines(record)], remarks
+            return [line for record in inputs.records for line in format_trec_lines(record, self.tag)]
         if self.format == "csv":
             from convrag_tasks.export_csv import format_csv_lines
             from convrag_tasks.run_records import read_run_scores
 
-            return format_csv_lines(records, read_run_scores(self.records)), remarks
-        turns = self._read_turns(config)
-        if unknown := next((record.turn_id for record in records if record.turn_id not in turns), ""):
-            raise DataError(
-                f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
-                "dataset.domain=...)",
-                path=self.records,
-            )
+            scores = read_run_scores(inputs.folder)
+            return format_csv_lines(inputs.records, scores, escape_formulas=self.escape_formulas)
         if self.format == "mtrag":
-            from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, format_mtrag_lines
+            return self._format_mtrag(inputs)
+        if self.format == "inspectorraget":
+            from convrag_tasks.export_inspector import format_inspector_lines
 
-            if cut := sum(exceeds_limit(record, self.contexts) for record in records):
-                remarks.append(f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept.")
-            return format_mtrag_lines(records, turns, self.contexts), remarks
-        from convrag_tasks.export_inspector import format_inspector_lines
+            turns = inputs.turns
+            return format_inspector_lines([inputs.folder, *self.compare], turns, self.measures, inputs.remarks)
+        return self._format_samples(inputs)
 
-        return format_inspector_lines([self.records, *self.compare], turns, self.measures, remarks), remarks
+    def _format_samples(self, inputs: ExportInputs) -> Iterable[str]:
+        from convrag_tasks import export_samples
 
-    def _read_turns(self, config: DictConfig) -> dict[str, DatasetTurn]:
-        from convrag.turn.wiring import Wiring
-        from convrag_tasks.dataset_turns import read_dataset_turns
+        records = inputs.answered
+        if self.samples == "conversations" and self.format == "ragas":
+            return export_samples.format_ragas_conversations(records, inputs.histories)
+        if self.samples == "conversations":
+            return export_samples.format_deepeval_conversations(records, inputs.histories, self.contexts)
+        make = export_samples.format_ragas_turns if self.format == "ragas" else export_samples.format_deepeval_turns
+        return make(records, inputs.find_references(records), self.contexts, self.queries)
 
-        dataset: Dataset = Wiring(config).get("dataset")
-        return read_dataset_turns(dataset)
+    def _format_mtrag(self, inputs: ExportInputs) -> Iterable[str]:
+        from convrag_tasks.export_mtrag import LIMIT, exceeds_limit, format_mtrag_lines
+
+        records = inputs.records
+        contexts: Literal["evidence", "hits"] = "hits" if self.subtask == "retrieval" else self.contexts
+        if self.subtask != "reference" and (cut := sum(exceeds_limit(record, contexts) for record in records)):
+            inputs.remarks.append(
+                f"{cut} turns have more contexts than the checker allows: the first {LIMIT} are kept."
+            )
+        if self.subtask is None:
+            return format_mtrag_lines(records, inputs.turns, contexts)
+        from convrag_tasks.export_semeval import count_other_evidence, format_submission_lines, make_tasks, read_tasks
+
+        tasks = read_tasks(self.tasks) if self.tasks else make_tasks(records, inputs.turns)
+        if self.subtask == "reference" and (others := count_other_evidence(tasks, records)):
+            inputs.remarks.append(
+                f"{others} answers were given passages that are not the task's: B is about its own alone."
+            )
+        return format_submission_lines(self.subtask, tasks, records, inputs.folder)
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
@@ -115,6 +198,6 @@ def _write_lines(path: Path, lines: Iterable[str]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_atomically(path) as file:
-            file.writelines(f"{line}\n" for line in lines)
+            file.writelines(lines)
     except OSError as error:
         raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error

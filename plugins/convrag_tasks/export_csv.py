@@ -10,17 +10,26 @@ from convrag import TurnRecord
 
 _FIRST = ("turn_id", "conversation_id", "domain", "turn", "question", "rewritten_query", "answer")
 _LINE_END = "\r\n"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _LAST = ("citations", "passages", "error")
 
 
-def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
-    """The lines of the file, the heading first; a value that a turn does not have is an empty field.
+def format_csv_lines(
+    records: Sequence[TurnRecord], scores: Mapping[str, Mapping[str, float]], *, escape_formulas: bool = False
+) -> Iterator[str]:
+    """The lines of the file as RFC 4180 has them, with their line ends; the heading first.
 
-    Ids of citations and passages are joined with spaces; line breaks within a field are quoted, as RFC 4180 has them.
+    A value that a turn does not have is an empty field. Ids of citations and passages are joined with spaces. A field
+    with a line break is quoted.
+
+    Args:
+        records: of the run.
+        scores: turn id -> measure -> value.
+        escape_formulas: write an apostrophe before texts that spreadsheets would compute.
     """
     labels = list(dict.fromkeys(name for record in records for name in record.labels))
     measures = list(dict.fromkeys(name for values in scores.values() for name in values))
-    yield _format_csv_line([*_FIRST, *labels, *_LAST, *measures])
+    yield _format_csv_line([*_FIRST, *labels, *_LAST, *measures], escape_formulas)
     for record in records:
         values = scores.get(record.turn_id, {})
         label_values = [_format_label(record.labels.get(name, "")) for name in labels]
@@ -30,7 +39,8 @@ def format_csv_lines(records: Sequence[TurnRecord], scores: Mapping[str, Mapping
                 *label_values,
                 *_list_last_fields(record),
                 *(values.get(name, "") for name in measures),
-            ]
+            ],
+            escape_formulas,
         )
 
 
@@ -48,7 +58,13 @@ def _format_label(value: object) -> object:
     return "+".join(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-def _format_csv_line(fields: Sequence[object]) -> str:
+def _format_csv_line(fields: Sequence[object], escape_formulas: bool) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator=_LINE_END).writerow(fields)  # before 3.13, only its characters are quoted
-    return text.getvalue().removesuffix(_LINE_END)
+    safe = [_escape_formula(field) if escape_formulas else field for field in fields]
+    csv.writer(text, lineterminator=_LINE_END).writerow(safe)  # before 3.13, only its characters are quoted
+    return text.getvalue()
+
+
+def _escape_formula(field: object) -> object:
+    """A text that begins as a formula does, after an apostrophe, as OWASP advises against CSV injection."""
+    return f"'{field}" if isinstance(field, str) and field.startswith(_FORMULA) else field

@@ -1,4 +1,4 @@
-"""MTRAG's prediction format: a line of JSON for each turn."""
+"""MTRAG's prediction format: a line of JSON for each turn. That of SemEval's subtasks is export_semeval's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def format_mtrag_lines(
             "task_type": "rag",
             "turn": str(record.number),
             "Collection": COLLECTIONS.get(record.domain, record.domain),
-            "contexts": _make_contexts(record, contexts),
+            "contexts": format_contexts(shown_hits(record, contexts)),
             "input": list_messages(place),
             "targets": [{"speaker": "agent", "text": place.turn.answer}] if place.turn.answer else [],
             **rename_labels(place.turn.labels),
@@ -61,14 +61,16 @@ def exceeds_limit(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> 
     return len(record.hits if contexts == "hits" else record.evidence.items) > LIMIT
 
 
-def _make_contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[dict[str, Any]]:
-    """Passages whose scores fall strictly, because MTRAG's retrieval script sorts them by score."""
+def shown_hits(record: TurnRecord, contexts: Literal["evidence", "hits"]) -> list[Hit]:
+    """The passages of a turn that its answer was given, with the scores that ranked them, or the whole ranking."""
     if contexts == "hits":
-        shown = list(record.hits)
-    else:
-        scores = {hit.passage.id: hit.score for hit in record.hits}
-        shown = [Hit(item.passage, scores.get(item.passage.id, 0.0)) for item in record.evidence.items]
-    scored = zip(shown[:LIMIT], break_ties(shown), strict=False)
+        return list(record.hits)
+    scores = {hit.passage.id: hit.score for hit in record.hits}
+    return [Hit(item.passage, scores.get(item.passage.id, 0.0)) for item in record.evidence.items]
+
+
+def format_contexts(hits: Sequence[Hit]) -> list[dict[str, Any]]:
+    """At most 10 passages. Their scores fall strictly, because MTRAG's retrieval script sorts them by score."""
     return [
         {
             "document_id": hit.passage.id,
@@ -78,14 +80,15 @@ def _make_contexts(record: TurnRecord, contexts: Literal["evidence", "hits"]) ->
             "title": hit.passage.title,
             "url": hit.passage.url,
         }
-        for hit, score in scored
+        for hit, score in zip(hits[:LIMIT], break_ties(hits), strict=False)
     ]
 
 
 def list_messages(place: DatasetTurn) -> list[dict[str, str]]:
     """The conversation up to the question, with the data set's answers, as MTRAG's tasks have it."""
     messages: list[dict[str, str]] = []
-    for turn in place.conversation.turns[: place.number - 1]:
+    said = (*place.conversation.history, *place.conversation.turns)
+    for turn in said[: place.number - 1]:
         messages += [{"speaker": "user", "text": turn.question}, {"speaker": "agent", "text": turn.answer}]
     return [*messages, {"speaker": "user", "text": place.turn.question}]
 

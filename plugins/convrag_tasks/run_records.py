@@ -45,8 +45,12 @@ def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
         raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
     for line in read_lines(path):
         row = line.json()
-        try:
-            found[row["turn_id"]] = {str(name): float(value) for name, value in row["scores"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise line.error(f"this is no line of scores ({error!r})") from error
+        turn_id, scores = row.get("turn_id"), row.get("scores")
+        if not isinstance(turn_id, str) or not isinstance(scores, dict) or not all(map(_is_number, scores.values())):
+            raise line.error('a line of scores needs "turn_id" (a string) and "scores" (measure -> number)')
+        found[turn_id] = {name: float(value) for name, value in scores.items()}
     return found
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

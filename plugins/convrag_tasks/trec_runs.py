@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 from pathlib import Path
+from reprlib import repr as brief
 
 from convrag import DataError, Hit, Passage
 from convrag.run.writers import round_to_single_precision
@@ -40,7 +41,7 @@ def _parse(line: Line) -> tuple[str, str, float]:
     try:
         score = float(columns[4])
     except ValueError as error:
-        raise line.error(f"the score {columns[4]!r} is no number") from error
+        raise line.error(f"the score {brief(columns[4])} is no number") from error
     if not isfinite(score):
         raise line.error(f"the score of passage {columns[2]!r} is {score}, which has no place in an order")
     return columns[0], columns[2], score

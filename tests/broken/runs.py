@@ -48,6 +48,14 @@ class Misjudged(SoundDataset):
         return {"nobody<::>1": {"tea-1": 1}}
 
 
+@breaks("test_rewrites_are_of_turns_that_are_asked")
+class Misrewritten(SoundDataset):
+    """Has a rewrite of a turn that nobody asks."""
+
+    def rewrites(self) -> Any:
+        return {"manual": {"nobody<::>1": "What is tea?"}}
+
+
 @breaks("test_passages_have_ids_of_their_own")
 class DoubledCorpus(SoundDataset):
     """Has its passages twice."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from collections.abc import Callable
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from convrag.api.records import TurnRecord
+from convrag.api.stages import Dataset
 from convrag.config.compose import compose
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
@@ -19,6 +22,7 @@ from convrag.sweep.sweep_file import read_sweep
 from convrag_compare.run_result import read_scores
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import read_passages
+from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag_reference import read_reference
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
@@ -27,8 +31,10 @@ from convrag_judging.ratings import read_ratings
 from convrag_judging.rubric import read_rubric
 from convrag_metrics.bert_encoder import read_baseline
 from convrag_metrics.rewrites import read_reference_rewrites
-from convrag_replay.recorded_files import read_rewrites
+from convrag_replay.recorded_files import RecordedRankings, read_rewrites
 from convrag_tasks.answer_files import read_answers
+from convrag_tasks.export_semeval import read_tasks
+from convrag_tasks.run_records import read_run_scores
 from convrag_tasks.trec_runs import read_trec_run
 
 Reader = Callable[[Path], Any]
@@ -112,6 +118,32 @@ _REFERENCE = {
     "Answerability": ["ANSWERABLE"],
 }
 
+
+def _read_finite_scores(path: Path) -> Any:
+    """The scores of a run, which are written into other files."""
+    scores = read_run_scores(path.parent)
+    assert all(isfinite(value) for values in scores.values() for value in values.values())
+    return scores
+
+
+def _read_all(dataset: Dataset) -> Any:
+    return list(dataset.conversations()), dataset.qrels(), list(dataset.corpus("default"))
+
+
+def _parquet(*rows: Any) -> list[bytes]:
+    """A Parquet file of these rows; none where pyarrow is not installed."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        return []
+    file = io.BytesIO()
+    parquet.write_table(pyarrow.Table.from_pylist(list(rows)), file)
+    return [file.getvalue()]
+
+
+_TURN_ROW = {"conversation_id": "c", "turn": 1, "question": "How far?", "answer": "Far.", "relevant": ["p1"]}
+
 FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     "corpus": (lambda path: list(read_passages(path)), [_json_lines(_CONTEXT, {"id": "p2", "contents": "a\nb"})]),
     "conversations": (
@@ -124,6 +156,31 @@ FILE_READERS: dict[str, tuple[Reader, list[bytes]]] = {
     ),
     "qrels": (Qrels, [b"query-id\tcorpus-id\tscore\nc<::>1\tp1\t1\n", b"q1 0 p1 2\nq1 0 p2 0\n"]),
     "mtrag_reference": (lambda path: read_reference(path, ["clapnq"], ["clapnq"]), [_json_lines(_REFERENCE)]),
+    "json_array": (
+        lambda path: read_conversations(path, "default"),
+        [json.dumps([{"id": "c", "messages": [{"role": "user", "content": "How far?"}]}, _TURN_ROW][:1]).encode()],
+    ),
+    "csv_turns": (
+        lambda path: read_conversations(path, "default"),
+        [b'conversation_id,turn,question,answer\nc,1,"How ""far"",\nis it?",Far.\nc,2,And Mars?,\n'],
+    ),
+    "csv_messages": (
+        lambda path: read_conversations(path, "default", {"content": "text"}),
+        [b"conversation_id,role,text\nc,user,How far?\nc,assistant,Far.\n"],
+    ),
+    "tsv_corpus": (lambda path: list(read_passages(path)), [b"id\ttext\ttitle\tyear\np1\tThe Moon.\tMoon\t1969\n"]),
+    "parquet": (lambda path: list(read_passages(path)), _parquet({"id": "p1", "text": "The Moon.", "year": 1969})),
+    "huggingface": (
+        lambda path: _read_all(HuggingfaceDataset(name=str(path), columns={"answer": "response"})),
+        [_json_lines(_TURN_ROW | {"response": "Far."}, {"id": 3, "messages": {"role": ["user"], "content": ["Why?"]}})],
+    ),
+    "semeval_tasks": (read_tasks, [_json_lines(_REFERENCE)]),
+    "recorded_trec": (RecordedRankings, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
+    "recorded_records": (RecordedRankings, [_json_lines({"turn_id": "c", "contexts": [{"id": "p", "score": 1.5}]})]),
+    "run_scores": (
+        _read_finite_scores,
+        [_json_lines({"turn_id": "t", "scores": {"nDCG@5": 0.5, "R@5": 1}})],
+    ),
     "trec_run": (read_trec_run, [b"c<::>1 Q0 p1 1 3.5 bm25\nc<::>1 Q0 p2 2 1e-3 bm25\n"]),
     "answers": (
         read_answers,

@@ -31,7 +31,16 @@ def make_folder() -> Path:
     return Path(made.name)
 
 
-_FILE_NAMES = {"sweep": "sweep.json", "preset": "mine.yaml"}
+_FILE_NAMES = {
+    "sweep": "sweep.json",
+    "preset": "mine.yaml",
+    "csv_turns": "mine.csv",
+    "csv_messages": "mine.csv",
+    "tsv_corpus": "mine.tsv",
+    "parquet": "mine.parquet",
+    "recorded_trec": "mine.trec",
+    "run_scores": "scores.jsonl",
+}
 
 
 def _check_file(name: str, read: Reader) -> Callable[[bytes], None]:

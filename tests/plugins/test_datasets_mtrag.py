@@ -81,6 +81,8 @@ def clone(tmp_path) -> Path:
 
 
 class TestContract(DatasetContract):
+    without_results = ("pyarrow",)
+
     @pytest.fixture(autouse=True)
     def _clone(self, clone):
         self.clone = clone

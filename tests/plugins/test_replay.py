@@ -68,7 +68,7 @@ class TestRewriterContract(RewriterContract):
         self.path = write(tmp_path / "rewrites.jsonl", *rows)
 
     def make(self) -> ReplayRewriter:
-        return ReplayRewriter(path=self.path)
+        return ReplayRewriter(dataset=TinyDataset(), path=self.path)
 
 
 class TestRetrieverContract(RetrieverContract):
@@ -84,7 +84,7 @@ class TestRetrieverContract(RetrieverContract):
 
 
 def rewrite_of(path: Path, turn_id: str, text: str = "and then?") -> tuple[str, str]:
-    rewrite = ReplayRewriter(path=path).rewrite(Question(text, turn_id=turn_id))
+    rewrite = ReplayRewriter(dataset=TinyDataset(), path=path).rewrite(Question(text, turn_id=turn_id))
     assert len(rewrite.queries) == 1
     return rewrite.text, rewrite.fallback
 
@@ -106,7 +106,7 @@ def rewrite_of(path: Path, turn_id: str, text: str = "and then?") -> tuple[str, 
 )
 def test_a_recorded_rewrite_without_its_prefix(tmp_path: Path, recorded: str, expected: str) -> None:
     path = write(tmp_path / "r.jsonl", {"_id": "c<::>1", "text": recorded}, "", {"_id": "c<::>2", "text": "other"})
-    assert list(ReplayRewriter(path=path).check()) == []
+    assert list(ReplayRewriter(dataset=TinyDataset(), path=path).check()) == []
     assert rewrite_of(path, "c<::>1") == (expected, "")
 
 
@@ -153,7 +153,7 @@ BROKEN_REWRITES = [
 def test_a_broken_file_of_rewrites_is_found_before_the_run(
     tmp_path: Path, rows: list[Any], place: str, what: str
 ) -> None:
-    rewriter = ReplayRewriter(path=write(tmp_path / "r.jsonl", *rows))
+    rewriter = ReplayRewriter(dataset=TinyDataset(), path=write(tmp_path / "r.jsonl", *rows))
     (message,) = rewriter.check()
     assert place in message
     assert "r.jsonl" in message
@@ -172,7 +172,7 @@ def test_recorded_weights_are_searched_with(tmp_path: Path) -> None:
     several = {"_id": "1", "text": "|user|: two", "queries": queries}
     alone = [{"_id": "2", "text": "|user|: alone", "queries": []}, {"_id": "3", "text": "alone", "queries": None}]
     path = write(tmp_path / "r.jsonl", several, *alone)
-    replay = ReplayRewriter(path=path)
+    replay = ReplayRewriter(dataset=TinyDataset(), path=path)
     found = replay.rewrite(Question("?", turn_id="1")).queries
     assert [(query.text, query.weight) for query in found] == [
         ("two\nlines |user|: x", 1.0), ("asked", 0.25), ("by default", 1.0),
@@ -195,36 +195,36 @@ def test_a_run_is_replayed_from_its_datasets(rewriter: str, here: Path) -> None:
 def test_one_turn_in_two_files_is_an_error_that_names_both(tmp_path: Path) -> None:
     for name in ("a.jsonl", "b.jsonl"):
         write(tmp_path / name, {"_id": "1", "text": "x"})
-    (message,) = ReplayRewriter(path=tmp_path).check()
+    (message,) = ReplayRewriter(dataset=TinyDataset(), path=tmp_path).check()
     assert "b.jsonl, line 1" in message
     assert "a.jsonl" in message
 
 
 def test_missing_and_unreadable_files(tmp_path: Path) -> None:
-    (message,) = ReplayRewriter(path=tmp_path / "absent.jsonl").check()
+    (message,) = ReplayRewriter(dataset=TinyDataset(), path=tmp_path / "absent.jsonl").check()
     assert "absent.jsonl" in message
-    (message,) = ReplayRewriter(path=tmp_path).check()
+    (message,) = ReplayRewriter(dataset=TinyDataset(), path=tmp_path).check()
     assert "*.jsonl" in message
     (tmp_path / "latin.jsonl").write_bytes(b'{"_id": "1", "text": "ok"}\n{"_id": "2", "text": "caf\xe9"}\n')
-    (message,) = ReplayRewriter(path=tmp_path / "latin.jsonl").check()
+    (message,) = ReplayRewriter(dataset=TinyDataset(), path=tmp_path / "latin.jsonl").check()
     assert "line 2" in message
     assert "UTF-8" in message
 
 
 def test_the_identity_of_rewrites_follows_the_content(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"_id": "1", "text": "x"})
-    before = ReplayRewriter(path=path).content_hash()
-    assert before == ReplayRewriter(path=path).content_hash()
+    before = ReplayRewriter(dataset=TinyDataset(), path=path).content_hash()
+    assert before == ReplayRewriter(dataset=TinyDataset(), path=path).content_hash()
     write(path, {"_id": "1", "text": "y"})
-    assert ReplayRewriter(path=path).content_hash() not in ("", before)
-    assert ReplayRewriter(path=tmp_path / "absent").content_hash() == ""
+    assert ReplayRewriter(dataset=TinyDataset(), path=path).content_hash() not in ("", before)
+    assert ReplayRewriter(dataset=TinyDataset(), path=tmp_path / "absent").content_hash() == ""
 
 
 @pytest.mark.parametrize("domain", ["clapnq", "cloud"])
 def test_mtrags_own_rewrites(mtrag_path: Path, domain: str) -> None:
     folder = mtrag_path / "mtrag-human/retrieval_tasks" / domain
-    last_turns = ReplayRewriter(path=folder / f"{domain}_lastturn.jsonl")
-    questions = ReplayRewriter(path=folder / f"{domain}_questions.jsonl")
+    last_turns = ReplayRewriter(dataset=TinyDataset(), path=folder / f"{domain}_lastturn.jsonl")
+    questions = ReplayRewriter(dataset=TinyDataset(), path=folder / f"{domain}_questions.jsonl")
     for line in (folder / f"{domain}_lastturn.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         question = Question("?", turn_id=row["_id"])
@@ -394,3 +394,23 @@ def test_the_plugin_is_light_to_import() -> None:
     code = "import sys, convrag_replay; sys.exit(bool({'numpy', 'pydantic', 'rich'} & sys.modules.keys()))"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+class NoPassages(TinyDataset):
+    """Topics and judgements without a corpus, as TREC publishes them."""
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(())
+
+    def explain_missing_corpus(self, domain: str) -> str:
+        return "They are licensed."
+
+
+def test_a_run_over_a_data_set_without_passages_is_scored(tmp_path):
+    path = write(tmp_path / "run.trec", "tea<::>3 Q0 MARCO_1 1 2.5 tag")
+    retriever = RunRetriever(path=path, dataset=NoPassages(), store=Store(tmp_path / "store"))
+    assert list(retriever.check()) == []
+    hits = retriever.retrieve([Query("Is copper better?", turn_id="tea<::>3")], 5)
+    assert [(hit.passage.id, hit.passage.text) for hit in hits] == [("MARCO_1", "")]
+    (message,) = RunRetriever(path=path, dataset=TinyDataset(), store=Store(tmp_path / "store")).check()
+    assert "none of the passages" in message

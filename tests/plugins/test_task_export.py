@@ -206,5 +206,5 @@ def test_a_field_with_any_sign_is_one_field(text: str) -> None:
     """On Python 3.11, an answer of two lines was two rows: line ends were not quoted."""
     given = TurnRecord("c", "c<::>1", "d", 1, "?", answer=Answer(text), labels={"kind": text})
     lines = format_csv_lines([given, given], {"c<::>1": {"m": 0.5}})
-    rows = list(csv.DictReader(io.StringIO("".join(f"{line}\n" for line in lines), newline="")))
+    rows = list(csv.DictReader(io.StringIO("".join(lines), newline="")))
     assert [(row["answer"], row["kind"], row["m"]) for row in rows] == [(text, text, "0.5")] * 2

@@ -1,0 +1,102 @@
+"""dataset=coral: CORAL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from convrag import Conversation, DataError, Passage, Turn
+from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_objects
+from convrag_datasets.published import (
+    Contents,
+    PublishedDataset,
+    find_file,
+    grade_passages,
+    read_grades,
+    require_file,
+)
+from convrag_datasets.rows_of_turns import format_row_id
+
+_SOURCE = "huggingface.co/datasets/ariya2357/CORAL"
+_CORPUS = "passage_corpus.json"
+
+
+class CoralDataset(PublishedDataset):
+    """CORAL: long answers with citations over Wikipedia, in four kinds of conversation flow.
+
+        python -m convrag dataset=coral dataset.path=CORAL retriever=bm25 rewriter=full_history history=gold limit=50
+
+    `path` is a copy of huggingface.co/datasets/ariya2357/CORAL. Turn ids are those of its qrels, conversation_turn
+    ("Test_a_2_3"). The golden passages of a turn are relevant (grade 1) where the copy has no qrels. The label `flow`
+    is the letter in the conversation's id, its kind of flow. Golden rewrites, where a version has them, are for
+    rewriter=replay. Source: Cheng et al., CORAL, NAACL Findings 2025.
+
+    Args:
+        path: the copy: a folder with passage_corpus.json and the folders test and train.
+        split: test or train.
+    """
+
+    corpus_code = (__name__, "convrag_datasets.json_nodes")
+    no_corpus = f"CORAL's passages are in {_CORPUS}, which this copy lacks"
+
+    def __init__(self, *, path: Path, split: Literal["test", "train"] = "test") -> None:
+        super().__init__(corpus=find_file([path], _CORPUS), domain="default")
+        self._folders = [path / split, path]
+        self._names = [f"new_{split}_conversation.json", f"{split}_conversation.json"]
+        self._qrels = find_file(self._folders, f"new_{split}_qrel.trec", f"{split}_qrel.trec", f"{split}_qrel.tsv")
+
+    def list_files(self) -> Iterable[Path]:
+        """The conversations and the qrels."""
+        return filter(None, [find_file(self._folders, *self._names), self._qrels])
+
+    def read_contents(self) -> Contents:
+        """Read the split. Raises DataError."""
+        path = require_file(self._folders, *self._names, source=_SOURCE)
+        rewrites: dict[str, str] = {}
+        conversations = tuple(_read_conversations(path, rewrites))
+        if not conversations:
+            raise DataError("this file holds no conversations", path=path)
+        grades = read_grades(self._qrels, conversations) if self._qrels else grade_passages(conversations)
+        return Contents(conversations, grades, {"golden": rewrites} if rewrites else {})
+
+    def read_corpus(self, path: Path) -> Iterator[Passage]:
+        """Stream the passages: `ref_id` and `ref_string`. Raises DataError."""
+        names = UniqueNames("passage")
+        for node in read_objects(path):
+            passage_id = node.require_id("ref_id")
+            names.add(passage_id, node)
+            yield Passage(passage_id, node.get("ref_string").read_text())
+        if not names:
+            raise DataError("this corpus holds no passages", path=path)
+
+
+def _read_conversations(path: Path, rewrites: dict[str, str]) -> Iterator[Conversation]:
+    """Yield the conversations, and put their golden rewrites into the dictionary."""
+    names = UniqueNames("conversation")
+    for node in read_objects(path):
+        name = node.require_id("conv_id")
+        names.add(name, node)
+        numbers = UniqueNames("turn")
+        turns: list[Turn] = []
+        for each in node.require_items("turns"):
+            turn_id = format_row_id(name, each.require_number("turn_id"))
+            numbers.add(turn_id, each)
+            turns.append(_read_turn(each, turn_id, name))
+            if rewrite := each.optional_text("golden_rewrite").strip():
+                rewrites[turn_id] = rewrite
+        if not turns:
+            raise node.error(f"the conversation {name!r} has no turns")
+        yield Conversation(name, tuple(turns))
+
+
+def _read_turn(node: JsonNode, turn_id: str, conversation: str) -> Turn:
+    ids = [each.read_id() for each in node.optional_items("golden_docs_pids")]
+    texts = [each.read_text() for each in node.optional_items("golden_docs_text")]
+    if texts and len(texts) != len(ids):
+        raise node.error(f"'golden_docs_pids' has {len(ids)} ids, and 'golden_docs_text' {len(texts)} texts")
+    passages = tuple(Passage(name, text) for name, text in dict(zip(ids, texts, strict=False)).items())
+    _, _, flow = conversation.rpartition("_")[0].rpartition("_")
+    labels = {"flow": flow, "provenance": list(dict.fromkeys(ids))}
+    labels = {name: value for name, value in labels.items() if value}
+    return Turn(turn_id, node.require_text("question"), node.optional_text("response").strip(), passages, labels)

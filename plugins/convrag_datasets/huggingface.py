@@ -1,0 +1,142 @@
+"""dataset=huggingface: a data set of the Hugging Face hub, or a folder of its files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
+from convrag.sdk.lazy import Lazy, collect_problems
+from convrag.store.fingerprint import digest
+from convrag_datasets.conversations import make_conversations
+from convrag_datasets.corpus import hash_content, make_passages
+from convrag_datasets.hub_rows import HubTable
+from convrag_datasets.json_rows import JsonRow
+
+_RELEVANT = "relevant"
+_FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "content", "passages", _RELEVANT)
+
+
+class HuggingfaceDataset(Dataset):
+    """A data set of the Hugging Face hub, or a folder of its Parquet, JSONL or CSV files.
+
+    A row is a conversation (`id` and `messages` or `turns`), a turn (`conversation_id`, `question`, maybe `turn` and
+    `answer`), or a question that stands alone (`question`, maybe `id` and `answer`). `relevant`, a list of passage ids,
+    are the qrels of its question. A row of the corpus has `id`, `text`, and maybe `title` and `url`.
+
+    A folder is read with pyarrow alone. A name of the hub needs `datasets`, which downloads it once.
+
+    Args:
+        name: the name on the hub (BeIR/scifact), or a folder or file.
+        split: which split; the names of a folder's files tell theirs (data/test-00000-of-00001.parquet).
+        subset: a configuration of the hub's data set, or a folder in the folder.
+        columns: fields whose columns have other names, as {question: prompt, answer: response}.
+        labels: columns of turns that are labels, by which scores are broken down.
+        corpus: the name, folder or file of the passages; without it there is no retrieval.
+        corpus_subset: as `subset`, for the corpus.
+        corpus_split: as `split`, for the corpus; by default all of it.
+        corpus_columns: fields of the corpus whose columns have other names, as {id: _id}.
+        revision: the commit or tag of the hub's data set.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        split: str = "test",
+        subset: str = "",
+        columns: dict[str, str] | None = None,
+        labels: Sequence[str] = (),
+        corpus: str = "",
+        corpus_subset: str = "",
+        corpus_split: str = "",
+        corpus_columns: dict[str, str] | None = None,
+        revision: str = "",
+    ) -> None:
+        if not name.strip():
+            raise ConfigError("dataset.name is empty: give a name of the Hugging Face hub, or a folder")
+        self._table = HubTable(name, split, subset, columns or {}, revision)
+        self._passages = (
+            HubTable(corpus, corpus_split, corpus_subset, corpus_columns or {}, revision) if corpus else None
+        )
+        self._fields = {*_FIELDS, *labels}
+        self._read = Lazy(self._read_rows)
+
+    def check(self) -> Iterable[str]:
+        """The errors of the conversations and the beginning of the corpus."""
+        corpus = [partial(self._check_first_passage, self._passages)] if self._passages else []
+        return collect_problems(self._read, *corpus)
+
+    def content_hash(self) -> str:
+        """A hash of all files of folders; empty where a part is the hub's, which its name and revision identify."""
+        tables = [table for table in (self._table, self._passages) if table]
+        if not all(table.is_local for table in tables):
+            return ""
+        return digest([hash_content(path) for table in tables for path in table.list_files_quietly()])
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield the conversations in the order of the rows. Raises DataError."""
+        return iter(self._read()[0])
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Stream the passages; none where no corpus was given. Raises DataError."""
+        if domain not in self.domains():
+            raise UnknownName("the corpus", domain, self.domains())
+        return make_passages(self._passages.rows(), self._passages.path) if self._passages else iter(())
+
+    def qrels(self) -> Mapping[str, Mapping[str, int]]:
+        """Turn id -> passage id -> 1, from the column `relevant`. Raises DataError."""
+        return self._read()[1]
+
+    def domains(self) -> Sequence[str]:
+        """The one domain of all."""
+        return ("default",)
+
+    def _check_first_passage(self, table: HubTable) -> None:
+        next(make_passages(table.rows(), table.path))
+
+    def _read_rows(self) -> tuple[tuple[Conversation, ...], dict[str, dict[str, int]]]:
+        rows = (_prepare_row(row, number, self._fields) for number, row in enumerate(self._table.rows(), 1))
+        conversations, grades = [], {}
+        for conversation in make_conversations(rows, "default", self._table.path):
+            turns = []
+            for turn in conversation.turns:
+                labels = dict(turn.labels)
+                if relevant := labels.pop(_RELEVANT, None):
+                    grades[turn.id] = dict.fromkeys(relevant, 1)
+                turns.append(replace(turn, labels=labels))
+            conversations.append(replace(conversation, turns=tuple(turns)))
+        return tuple(conversations), grades
+
+
+def _prepare_row(row: JsonRow, number: int, fields: Collection[str]) -> JsonRow:
+    """A row as files of conversations have it: with ids, and with these fields alone."""
+    data = dict(row.data)
+    for name in ("turns", "messages"):
+        if name in data:
+            data[name] = _zip_columns(data[name])
+            data.setdefault("id", number)
+            return replace(row, data=data)
+    if "turn_id" in data:
+        data["id"] = data.pop("turn_id")
+    if "conversation_id" not in data:
+        data["conversation_id"] = data.setdefault("id", number)
+    data[_RELEVANT] = _read_relevant(row)
+    return replace(row, data={name: value for name, value in data.items() if name in fields})
+
+
+def _read_relevant(row: JsonRow) -> list[str]:
+    ids = row.data.get(_RELEVANT) or []
+    if not isinstance(ids, list) or not all(isinstance(each, str | int) for each in ids):
+        raise row.error(f"{_RELEVANT!r} must be a list of passage ids")
+    return [str(each) for each in ids]
+
+
+def _zip_columns(value: Any) -> Any:
+    """A list of objects; some files hold it as an object of lists: {"role": ["user"], "content": ["Why?"]}."""
+    if not isinstance(value, Mapping) or not value or not all(isinstance(each, list) for each in value.values()):
+        return value
+    return [dict(zip(value, fields, strict=True)) for fields in zip_longest(*value.values())]

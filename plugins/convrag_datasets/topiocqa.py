@@ -1,0 +1,116 @@
+"""dataset=topiocqa: TopiOCQA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from convrag import Conversation, DataError, Passage, Turn
+from convrag.sdk.jsonl import data_suffix, read_lines
+from convrag_datasets.json_nodes import JsonNode, read_objects
+from convrag_datasets.published import Contents, PublishedDataset, find_file, grade_passages, require_file
+from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
+
+_SOURCE = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
+_NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
+_UNANSWERABLE = "UNANSWERABLE"
+_PREFIX = "wiki:"  # of the passages' ids, where the table of passages has numbers
+_COLUMNS = ["id", "text", "title"]
+
+
+class TopiocqaDataset(PublishedDataset):
+    """TopiOCQA: conversations that go from one Wikipedia page to another.
+
+        python -m convrag task=evaluate task.run=run.trec dataset=topiocqa dataset.path=TopiOCQA
+
+    `path` is a copy of huggingface.co/datasets/McGill-NLP/TopiOCQA. Turn ids are conversation_turn ("7_3"). The gold
+    passage of a turn is the relevant one. Labels: `topic` (the page), `topic_shift` (first, same or shift: whether the
+    page is another one than in the turn before), `answerability`. The 25 million passages are published apart from it.
+    Source: Adlakha et al., TopiOCQA, TACL 2022.
+
+    Args:
+        path: the copy: a folder with topiocqa_valid.jsonl or topiocqa_train.jsonl (or .json lists) in it or in data/.
+        split: dev or train.
+        corpus: full_wiki_segments.tsv (id, text, title), or a JSONL file of passages as dataset=jsonl has them.
+    """
+
+    corpus_code = (__name__,)
+    no_corpus = "TopiOCQA's passages are published apart from it: dataset.corpus=full_wiki_segments.tsv names the file"
+
+    def __init__(self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None) -> None:
+        super().__init__(corpus=corpus, domain="default")
+        self._folders = [path, path / "data"]
+        self._names = [f"{name}{suffix}" for name in _NAMES[split] for suffix in (".jsonl", ".json")]
+
+    def list_files(self) -> Iterable[Path]:
+        """The file of the split."""
+        return filter(None, [find_file(self._folders, *self._names)])
+
+    def read_contents(self) -> Contents:
+        """Read the split. Raises DataError."""
+        path = require_file(self._folders, *self._names, source=_SOURCE)
+        conversations = tuple(map(_label_shifts, group_rows(map(_read_row, read_objects(path)))))
+        if not conversations:
+            raise DataError("this file holds no turns", path=path)
+        return Contents(conversations, grade_passages(conversations))
+
+    def read_corpus(self, path: Path) -> Iterator[Passage]:
+        """Stream the passages of a table or a JSONL file. Raises DataError."""
+        return _read_table(path) if data_suffix(path) == ".tsv" else super().read_corpus(path)
+
+
+def _read_row(node: JsonNode) -> TurnNode:
+    conversation, number = node.require_id("Conversation_no"), node.require_number("Turn_no")
+    answer = node.optional_text("Answer").strip()
+    answerability = _UNANSWERABLE if answer == _UNANSWERABLE else "ANSWERABLE"
+    labels = {"topic": node.optional_text("Topic").strip(), "answerability": answerability}
+    turn_id = format_row_id(conversation, number)
+    turn = Turn(turn_id, node.require_text("Question"), answer, tuple(_read_passage(node)), labels)
+    return TurnNode(conversation, number, turn, node)
+
+
+def _read_passage(node: JsonNode) -> Iterator[Passage]:
+    if node.has("Gold_passage"):
+        gold = node.get("Gold_passage")
+        yield Passage(gold.require_id("id"), gold.optional_text("text"), _format_title(gold.optional_text("title")))
+
+
+def _format_title(title: str) -> str:
+    """Write the page and the section, "Moon [SEP] Orbit", as a path."""
+    return " > ".join(part.strip() for part in title.split("[SEP]") if part.strip())
+
+
+def _label_shifts(conversation: Conversation) -> Conversation:
+    turns, before = [], ""
+    for turn in conversation.turns:
+        topic = turn.labels["topic"]
+        shift = "first" if not before else "same" if topic == before else "shift"
+        turns.append(replace(turn, labels={**turn.labels, "topic_shift": shift} if topic else turn.labels))
+        before = topic or before
+    return replace(conversation, turns=tuple(turns))
+
+
+def _read_table(path: Path) -> Iterator[Passage]:
+    """Stream a table of id, text and title between tabs; texts may stand in double quotes, which are doubled within."""
+    count = 0
+    for line in read_lines(path):
+        columns = [_unquote(column) for column in line.text.split("\t")]
+        if not count and [column.strip().casefold() for column in columns] == _COLUMNS:
+            continue
+        if len(columns) != len(_COLUMNS) or not columns[0].strip():
+            raise line.error(
+                f"there must be three columns (id, text, title) with tabs between them, not {len(columns)}"
+            )
+        name, text, title = columns
+        name = name.strip()
+        yield Passage(f"{_PREFIX}{name}" if name.isdigit() else name, text, _format_title(title))
+        count += 1
+    if not count:
+        raise DataError("this corpus holds no passages", path=path)
+
+
+def _unquote(column: str) -> str:
+    quoted = len(column) > 1 and column[0] == column[-1] == '"'
+    return column[1:-1].replace('""', '"') if quoted else column

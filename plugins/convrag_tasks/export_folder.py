@@ -1,0 +1,44 @@
+"""Folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from convrag import ConfigError
+from convrag.store.abandonment import if_abandoned
+
+
+@contextmanager
+def write_folder(path: Path) -> Iterator[Path]:
+    """Give a new folder beside `path`, which is renamed to `path` at the end of the block, or removed where it fails.
+
+    Raises:
+        ConfigError: the folder exists and is not empty, or cannot be written.
+    """
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise ConfigError(f"task.path={path} exists: name a folder that is new or empty")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
+
+    def discard() -> None:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+    with if_abandoned(discard):
+        try:
+            unfinished.mkdir(parents=True)
+            yield unfinished
+            unfinished.replace(path)
+        except OSError as error:
+            raise ConfigError(f"task.path={path} cannot be written: {error.strerror}") from error
+        finally:
+            discard()
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write a file of lines, with the folders above it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.writelines(f"{line}\n" for line in lines)

@@ -1,0 +1,107 @@
+"""What an export reads: the records of a run and its data set, each when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from convrag import ConfigError, DataError, Dataset, Passage, Turn, TurnRecord
+from convrag_tasks.dataset_turns import DatasetTurn, read_dataset_turns
+from convrag_tasks.run_records import read_run_records
+
+
+class ExportInputs:
+    """The run and the data set of an export.
+
+    Args:
+        config: of the command; it names the data set.
+        folder: of the run; None where none is named.
+
+    Attributes:
+        remarks: what to say at the end, a line each.
+    """
+
+    def __init__(self, config: DictConfig, folder: Path | None) -> None:
+        self._config = config
+        self._folder = folder
+        self.remarks: list[str] = []
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the run. Raises ConfigError where none is named."""
+        if self._folder is None:
+            raise ConfigError("this format is of a run: name its folder, task.records=outputs/...")
+        return self._folder
+
+    @cached_property
+    def records(self) -> list[TurnRecord]:
+        """The records of the run, in its order. Raises DataError."""
+        records = read_run_records(self.folder)
+        self.remarks.append(f"{len(records)} turns of {self.folder}.")
+        if failed := sum(bool(record.error) for record in records):
+            self.remarks.append(f"{failed} of them failed, and have no answer: its command, run again, asks for them.")
+        return records
+
+    @cached_property
+    def answered(self) -> list[TurnRecord]:
+        """The records of turns that did not fail. Raises DataError where there are none."""
+        if answered := [record for record in self.records if not record.error]:
+            return answered
+        raise DataError("every turn of this run failed, so that there is nothing to write", path=self.folder)
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The data set that the command names."""
+        from convrag.turn.wiring import Wiring
+
+        dataset: Dataset = Wiring(self._config).get("dataset")
+        return dataset
+
+    @cached_property
+    def all_turns(self) -> Mapping[str, DatasetTurn]:
+        """The turns of the data set by id."""
+        return read_dataset_turns(self.dataset)
+
+    @cached_property
+    def turns(self) -> Mapping[str, DatasetTurn]:
+        """The turns of the data set, which has all those of the run. Raises DataError where it has not."""
+        if unknown := next((record.turn_id for record in self.records if record.turn_id not in self.all_turns), ""):
+            raise DataError(
+                f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
+                "dataset.domain=...)",
+                path=self.folder,
+            )
+        return self.all_turns
+
+    @property
+    def histories(self) -> Mapping[str, Sequence[Turn]]:
+        """Conversation id -> the turns that the data set gives before the first that is asked."""
+        return {
+            place.conversation.id: place.conversation.history
+            for place in self.all_turns.values()
+            if place.conversation.history
+        }
+
+    def find_references(self, records: Sequence[TurnRecord]) -> Mapping[str, list[Passage]]:
+        """The relevant passages of turns, by turn id: those of the data set's turns, else those of its qrels.
+
+        A turn without any is left out. Raises DataError where the data set is not that of a run with judgements.
+        """
+        judged = [record for record in records if record.gold or record.reference]
+        if not judged:
+            return {}
+        named = {record.turn_id: self.turns[record.turn_id].turn.passages for record in judged}
+        graded = {
+            record.turn_id: [name for name, grade in record.gold.items() if grade > 0]
+            for record in judged
+            if not any(passage.text for passage in named[record.turn_id])
+        }
+        wanted = {name for names in graded.values() for name in names}
+        domains = dict.fromkeys(record.domain for record in judged) if wanted else ()
+        texts = {each.id: each for domain in domains for each in self.dataset.corpus(domain) if each.id in wanted}
+        found = {turn: [texts[name] for name in names if name in texts] for turn, names in graded.items()}
+        found |= {turn: list(passages) for turn, passages in named.items() if turn not in graded}
+        return {turn: passages for turn, passages in found.items() if passages}

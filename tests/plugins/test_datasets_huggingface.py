@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from convrag.api.errors import ConfigError, DataError, MissingExtra, UnknownName
+from convrag.api.types import Passage, Turn
+from convrag.config.compose import compose
+from convrag.testing import DatasetContract
+from convrag.turn.wiring import Wiring
+from convrag_datasets.huggingface import HuggingfaceDataset
+
+pyarrow = pytest.importorskip("pyarrow")
+
+
+def parquet(path: Path, *rows: dict[str, Any]) -> Path:
+    import pyarrow.parquet
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(list(rows)), path)
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Turns in two splits as the hub has them, and a corpus in a folder of its own."""
+    folder = tmp_path / "talks"
+    parquet(
+        folder / "data" / "test-00000-of-00002.parquet",
+        {"conversation_id": 1, "turn": 2, "prompt": "And blue?", "answer": None, "relevant": ["p2"], "kind": "easy"},
+        {"conversation_id": 1, "turn": 1, "prompt": "Red?", "answer": "A rose.", "relevant": [], "kind": "hard"},
+    )
+    parquet(folder / "data" / "test-00001-of-00002.parquet", {"conversation_id": 2, "turn": 1, "prompt": "Tea?"})
+    parquet(folder / "data" / "train-00000-of-00001.parquet", {"conversation_id": 3, "turn": 1, "prompt": "Train?"})
+    (folder / "README.md").write_text("---\n---\n")
+    (folder / "dataset_infos.json").write_text("{}")
+    corpus = [{"_id": f"p{n}", "title": "", "text": f"text {n}"} for n in (1, 2)]
+    parquet(folder / "passages" / "corpus.parquet", *corpus)
+    return folder
+
+
+class TestContract(DatasetContract):
+    without_results = ("datasets", "pyarrow")
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, folder: Path) -> None:
+        self.folder = folder
+
+    def make(self) -> HuggingfaceDataset:
+        given = {"name": str(self.folder), "subset": "data", "columns": {"question": "prompt"}}
+        return HuggingfaceDataset(**given, corpus=str(self.folder / "passages"))
+
+
+def test_a_turn_a_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)  # pyarrow is enough
+    given = [f"dataset.name={folder}", "dataset.subset=data", "dataset.columns={question: prompt}"]
+    given += [f"dataset.corpus={folder}/passages", "dataset.labels=[kind]"]
+    dataset = Wiring(compose("dataset=huggingface", *given)).get("dataset")
+    assert list(dataset.check()) == []
+    first, second = dataset.conversations()
+    assert first.turns == (
+        Turn("1<::>1", "Red?", "A rose.", labels={"kind": "hard"}),
+        Turn("1<::>2", "And blue?", labels={"kind": "easy"}),
+    )
+    assert (second.id, second.turns[0].question) == ("2", "Tea?")
+    assert dataset.qrels() == {"1<::>2": {"p2": 1}}
+    assert list(dataset.corpus("default")) == [Passage("p1", "text 1"), Passage("p2", "text 2")]
+
+
+def test_conversations_and_single_questions(tmp_path: Path) -> None:
+    share = [{"from": "human", "value": "Why?"}, {"from": "gpt", "value": "So."}]
+    talks = parquet(tmp_path / "a.parquet", {"conversations": share})
+    (talk,) = HuggingfaceDataset(name=str(talks), columns={"messages": "conversations"}).conversations()
+    assert (talk.id, talk.turns) == ("1", (Turn("1<::>1", "Why?", "So."),))
+    columns = parquet(tmp_path / "b.parquet", {"id": "x", "messages": {"role": ["user"], "content": ["Why?"]}})
+    (talk,) = HuggingfaceDataset(name=str(columns)).conversations()
+    assert (talk.id, talk.turns) == ("x", (Turn("x<::>1", "Why?"),))
+    (tmp_path / "c.jsonl").write_text('{"question": "a?", "answer": "A"}\n{"question": "b?", "relevant": [3]}\n')
+    dataset = HuggingfaceDataset(name=str(tmp_path / "c.jsonl"))
+    assert [(each.id, each.turns[0].id) for each in dataset.conversations()] == [("1", "1"), ("2", "2")]
+    assert dataset.qrels() == {"2": {"3": 1}}
+
+
+def test_splits(folder: Path, tmp_path: Path) -> None:
+    def ask(split: str, name: Path = folder / "data") -> list[str]:
+        dataset = HuggingfaceDataset(name=str(name), split=split, columns={"question": "prompt"})
+        return [turn.question for each in dataset.conversations() for turn in each.turns]
+
+    assert ask("train") == ["Train?"]
+    with pytest.raises(UnknownName, match=r"dataset\.split 'validation' does not exist\. Choose from: test, train"):
+        ask("validation")
+    parquet(tmp_path / "dev" / "part.parquet", {"conversation_id": 1, "prompt": "Dev?"})
+    assert ask("validation", tmp_path / "dev") == ask("test", tmp_path / "dev" / "part.parquet") == ["Dev?"]
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"dataset\.name is empty"):
+        HuggingfaceDataset(name=" ")
+    with pytest.raises(DataError, match=r"nowhere: there is no such file or folder"):
+        list(HuggingfaceDataset(name=str(tmp_path / "nowhere")).conversations())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match=r"this folder holds no file of rows \(.jsonl, .json, .csv, .tsv, .parquet\)"):
+        list(HuggingfaceDataset(name=str(tmp_path / "empty")).conversations())
+    (tmp_path / "c.jsonl").write_text('{"question": "a?", "relevant": {"x": 1}}\n')
+    with pytest.raises(DataError, match=r"c\.jsonl, line 1: 'relevant' must be a list of passage ids"):
+        list(HuggingfaceDataset(name=str(tmp_path / "c.jsonl")).conversations())
+    with pytest.raises(DataError, match=r"test-00000-of-00002\.parquet: row 1: there is no 'question'"):
+        list(HuggingfaceDataset(name=str(folder / "data")).conversations())
+
+
+def test_the_hub_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    with pytest.raises(
+        MissingExtra, match=r"reading 'BeIR/scifact' from the hub needs datasets.*convrag\[huggingface\]"
+    ):
+        list(HuggingfaceDataset(name="BeIR/scifact").conversations())
+
+
+class _Hub(BaseHTTPRequestHandler):
+    """A hub that has no data set."""
+
+    def do_GET(self) -> None:
+        assert self.path == "/api/datasets/BeIR/scifact"
+        self.send_response(404)
+        self.end_headers()
+
+    def log_message(self, *arguments: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def hub() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), _Hub) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class _Datasets:
+    """In the place of the library, which is not asked: importing it takes seconds."""
+
+
+def test_a_name_of_the_hub_is_refused_quickly(monkeypatch: pytest.MonkeyPatch, hub: str) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", _Datasets)
+    monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
+    for endpoint, message in (
+        (hub, r"'BeIR/scifact' is no data set of the hub that you may read \(HTTP 404\)"),
+        (
+            "http://127.0.0.1:9",
+            r"'BeIR/scifact' is no folder here, and http://127.0.0.1:9 cannot be reached \(.*refused",
+        ),
+    ):
+        monkeypatch.setenv("HF_ENDPOINT", endpoint)
+        start = time.monotonic()
+        (problem,) = HuggingfaceDataset(name="BeIR/scifact").check()
+        assert time.monotonic() - start < 5
+        with pytest.raises(ConfigError, match=message):
+            raise ConfigError(problem)
+
+
+@pytest.mark.integration
+def test_the_real_library_reads_a_folder_as_we_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`datasets` opens a folder of files as it opens a name of the hub."""
+    datasets = pytest.importorskip("datasets")
+    for split in ("test", "train"):
+        rows = [{"conversation_id": n, "prompt": f"{split} {n}?", "relevant": ["p"], "kind": "easy"} for n in (1, 2)]
+        parquet(tmp_path / "talks" / f"{split}-00000-of-00001.parquet", *rows)
+    given = {"columns": {"question": "prompt"}, "labels": ["kind"]}
+    expected = HuggingfaceDataset(name=str(tmp_path / "talks"), **given)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.chdir(tmp_path)
+    read = HuggingfaceDataset(name="talks", **given)
+    read._table.is_local = False
+    assert list(read.conversations()) == list(expected.conversations())
+    assert [turn.question for each in read.conversations() for turn in each.turns] == ["test 1?", "test 2?"]
+    assert read.qrels() == expected.qrels() == {"1<::>1": {"p": 1}, "2<::>1": {"p": 1}}

@@ -1,0 +1,76 @@
+"""One JSON array in the place of lines."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from convrag.api.errors import DataError
+from convrag_datasets.json_rows import read_json_rows
+from convrag_datasets.jsonl import JsonlDataset
+
+ROWS = [{"id": str(n), "text": 'a"]}[{\\,' * (n % 4) + "ü\n", "deep": [{"x": [1, 2]}, "]"]} for n in range(3000)]
+
+
+@pytest.mark.parametrize("form", ["lines", "one line", "indented", "packed"])
+def test_lines_and_arrays_give_the_same_rows(tmp_path: Path, form: str) -> None:
+    path = tmp_path / ("rows.json.gz" if form == "packed" else "rows.json")
+    text = "".join(f"{json.dumps(row)}\n" for row in ROWS)
+    if form != "lines":
+        text = json.dumps(ROWS, indent=2 if form == "indented" else None, ensure_ascii=False)
+    data = b"\xef\xbb\xbf" + text.encode()
+    path.write_bytes(gzip.compress(data) if form == "packed" else data)
+    assert [row.data for row in read_json_rows(path)] == ROWS
+
+
+def test_conversations_and_a_corpus(tmp_path: Path) -> None:
+    talks, passages = tmp_path / "talks.json", tmp_path / "corpus.json"
+    talks.write_text(json.dumps([{"id": "c", "turns": [{"question": "Why?"}]}], indent=1))
+    passages.write_text(json.dumps([{"_id": "p", "text": "x"}, {"_id": "q", "text": "y"}]))
+    dataset = JsonlDataset(conversations=talks, corpus=passages)
+    assert list(dataset.check()) == []
+    assert [conversation.id for conversation in dataset.conversations()] == ["c"]
+    assert [passage.id for passage in dataset.corpus("default")] == ["p", "q"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[\n{"_id": "p", "text": "x"},\n\n{"_id": 1.5, "text": "x"}]', "line 4: item 2: '_id' must be a string"),
+        ('[{"_id": "p", "text": "x"}, {"_id": "p", "text": "x"}]', "occurs twice (first in line 1, item 1)"),
+        ("[1]", "line 1: item 1: this must be a JSON object, not a number"),
+        ("[]", "this corpus holds no passages"),
+        ('[{"_id": "p", "text": "x"}', "this is not JSON"),
+        ('[{"_id": "p", "text": "x"}] []', "there is more behind the end"),
+        ('[{"_id": "p", "text": "x"},]', "this is not JSON"),
+        ('[{"_id": "p", "text": NaN}]', "NaN is no number of JSON"),
+        (f'[{{"_id": {"9" * 5000}, "text": ""}}]', "is too large"),
+        ("[" * 100_000, "this is not JSON"),
+        ('[{"_id": "p", "text": "\\ud800"}]', "half of a surrogate pair"),
+        ('[{"_id": "p\udcff"}]', "this is not UTF-8"),
+    ],
+    ids=range(12),
+)
+def test_what_is_wrong_is_said(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "corpus.json"
+    path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(DataError) as caught:
+        list(JsonlDataset(corpus=path).corpus("default"))
+    assert str(caught.value).startswith(str(path))
+    assert message in str(caught.value)
+
+
+def test_an_array_on_one_line_is_read_by_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([{"text": "x" * 100, "n": n} for n in range(60_000)]))
+    tracemalloc.start()
+    count = sum(1 for _ in read_json_rows(path))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert count == 60_000
+    assert path.stat().st_size > 7_000_000
+    assert peak < 1_000_000
