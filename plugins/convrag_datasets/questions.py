@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from convrag import ConfigError, Conversation, DataError, Dataset, Document, Passage
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, QuestionSet
+from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import hash_content
+from convrag_datasets.json_rows import read_json_rows
 from convrag_datasets.qrels import Qrels
 
 
@@ -60,7 +61,7 @@ class QuestionsDataset(Dataset):
 
     def content_hash(self) -> str:
         """A hash of all files."""
-        return digest({name: hash_content(self.path / name) for name in (CONVERSATIONS, QRELS, MANIFEST)})
+        return digest({name: hash_content(self.path / name) for name in (CONVERSATIONS, QRELS, REWRITES, MANIFEST)})
 
     def note(self) -> str:
         """Says where judged passages have new ids."""
@@ -97,6 +98,19 @@ class QuestionsDataset(Dataset):
             turn: {moved.get(domains[turn], {}).get(name, name): grade for name, grade in grades.items()}
             for turn, grades in self._judgements().items()
         }
+
+    def explain_missing_corpus(self, domain: str) -> str:
+        """What the corpus's data set says."""
+        return self.corpus_dataset.explain_missing_corpus(domain)
+
+    def rewrites(self) -> Mapping[str, Mapping[str, str]]:
+        """The questions as they would be asked without their conversation (kind "standalone"). Raises DataError."""
+        path = self.path / REWRITES
+        if not path.is_file():
+            return {}
+        turns = {turn.id for each in self._conversations() for turn in each.turns}
+        rows = ((row.require_text("_id"), row.require_text("text")) for row in read_json_rows(path))
+        return {"standalone": {turn: text for turn, text in rows if turn in turns}}
 
     def _read_conversations(self) -> tuple[Conversation, ...]:
         domains, known = self._set().conversations, self.corpus_dataset.domains()

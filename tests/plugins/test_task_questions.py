@@ -49,7 +49,7 @@ def test_the_command_that_is_printed_runs_on_the_questions(here: Path, capsys: p
     (command,) = (line for line in said.splitlines() if "python -m convrag" in line)
     _, _, _, _, rewriters, *data = shlex.split(command)
     assert rewriters == "rewriter=none,last_n,mmr"
-    config = compose("rewriter=replay", "rewriter.path=questions/rewrites.jsonl", "tracker=none", *data)
+    config = compose("rewriter=replay", "tracker=none", *data)
     _, summary = run_experiment(config, here / "measured")
     assert summary.state == "ok"
     assert summary.overall["nDCG@5"] > 0.5
