@@ -51,6 +51,12 @@ class Stage(ABC):
     use.
     """
 
+    series: str = ""
+    """The same hash without what is in files; empty for a stage built by hand.
+
+    A data set has the same one before and after its files change: an index of the new passages supersedes the old one.
+    """
+
     requires: ClassVar[Mapping[str, str]] = {}
     """Optional modules that the stage needs -> what to install for them: `{"torch": "convrag[neural]"}`.
 

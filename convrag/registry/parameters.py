@@ -106,7 +106,7 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
         default=parameter.default,
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, parameter.name) if stage else "",
-        injects_store=annotation is Store,
+        injects_store=Store in union_members(annotation),
     )
 
 

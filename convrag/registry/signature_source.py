@@ -44,7 +44,7 @@ class SourceParameter:
     @property
     def injects_store(self) -> bool:
         """Whether the parameter is given the store."""
-        return self.annotation.rpartition(".")[2] == "Store"
+        return "Store" in {member.strip().rpartition(".")[2] for member in self.annotation.split("|")}
 
     @property
     def group(self) -> str:

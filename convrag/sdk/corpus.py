@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,13 @@ class Corpus:
         self.domain = domain
         self.fingerprint = dataset.corpus_fingerprint(domain)
         key = _make_key(self.fingerprint)
-        folder = store.folder(_FOLDER, key, lambda path: _copy_passages(dataset, domain, path))
+        series = digest([dataset.series, domain]) if dataset.series else ""
+        folder = store.folder(_FOLDER, key, lambda path: _copy_passages(dataset, domain, path), series=series)
         self._connection = sqlite3.connect(
             f"file:{folder / 'passages.sqlite'}?mode=ro", uri=True, check_same_thread=False
         )
         self._lock = threading.Lock()
+        self._store = store  # which holds the folder for as long as it lives
 
     @classmethod
     def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> Corpus | None:
@@ -66,6 +69,10 @@ class Corpus:
     def get_by_id(self, ids: Sequence[str]) -> list[Passage]:
         """Return the passages with ids, in the given order; unknown ids are left out."""
         return self._find("id", list(ids))
+
+    def hash_texts(self) -> list[bytes]:
+        """Return a hash of 16 bytes for each passage's title and text (`Passage.content`), by position."""
+        return [hashed for hashed, _ in self._select("SELECT text_hash, 1 FROM passages ORDER BY position")]
 
     def list_missing(self, ids: Iterable[str]) -> list[str]:
         """Return those of the ids that no passage has, sorted."""
@@ -100,11 +107,16 @@ def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
     """Copy the passages of a domain into a database in a folder."""
     connection = sqlite3.connect(folder / "passages.sqlite")
     try:
-        connection.execute("CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, passage BLOB)")
+        connection.execute(
+            "CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, text_hash BLOB, passage BLOB)"
+        )
         passages = track(dataset.corpus(domain), f"Reading passages of {domain}")
         count = connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?)",
-            ((position, passage.id, _write_passage(passage, domain)) for position, passage in enumerate(passages)),
+            "INSERT INTO passages VALUES (?, ?, ?, ?)",
+            (
+                (position, passage.id, hash_text(passage.content), _write_passage(passage, domain))
+                for position, passage in enumerate(passages)
+            ),
         ).rowcount
         connection.commit()
     finally:
@@ -112,6 +124,11 @@ def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
     if count < 1:
         why = dataset.explain_missing_corpus(domain)
         raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it. {why}".rstrip(". "))
+
+
+def hash_text(text: str) -> bytes:
+    """Hash a text: 16 bytes, by which an index knows the texts that it has seen before."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _write_passage(passage: Passage, domain: str) -> bytes:

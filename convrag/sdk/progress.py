@@ -1,4 +1,4 @@
-"""What is being done and how far it is: rows on a terminal, and lines in the log for steps that took a while.
+"""What is being done and how far it is: rows on a terminal, lines now and then elsewhere and in the log.
 
 All rows of a process stand in one display, whichever thread adds them: a bar of a grid's cells, one of the turns, and
 below them a row for each step that takes a while (an index, a model that is fitted).
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from convrag.sdk.progress_lines import StepProgress, tell_progress
 from convrag.sdk.remaining_time import CellProgress
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ log = logging.getLogger(__name__)
 
 _LOGGED = 1.0
 """Seconds after which a step is worth a line in the log."""
-
-_TOLD = 5.0
-"""Seconds after which a step is worth a line on standard error, where that is no terminal."""
 
 
 _cell: CellProgress | None = None
@@ -52,16 +50,37 @@ def within_grid(done: int, total: int, *, alone: bool, seconds: Sequence[float] 
 
 def track(items: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
     """Yield the items and show how many were taken, for work that takes a while: an index, a download."""
-    with _step(description, total) as advance:
+    with count_parts(description, total) as advance:
         for item in items:
             yield item
             advance(1)
 
 
 @contextmanager
+def count_parts(description: str, total: int | None) -> Iterator[Callable[[float], None]]:
+    """Show how many parts of a step are done, for parts that are done several at once; yields a function to add some.
+
+    The log has a line now and then while it runs, and one with its seconds at the end (see
+    `convrag.sdk.progress_lines`); standard error has the former, too, where it is no terminal.
+    """
+    step = StepProgress(description, total)
+    try:
+        with tell_progress(step, _tell), _row(description, total=total) as advance_row:
+
+            def advance(parts: float) -> None:
+                step.done += parts
+                advance_row(parts)
+
+            yield advance
+    finally:
+        if (seconds := time.monotonic() - step.started) >= _LOGGED:
+            log.info("%s: %.1f s", description, seconds)
+
+
+@contextmanager
 def show_step(description: str) -> Iterator[None]:
     """Show that a step runs which has no parts to count, with the time that it has taken so far."""
-    with _step(description, None):
+    with count_parts(description, None):
         yield
 
 
@@ -86,11 +105,13 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
     cell = _cell
     if cell:
         cell.turns_started = time.monotonic()
-    with _row("Turns", total=total) as advance_turns:
+    step = StepProgress("Turns", total)
+    with tell_progress(step, _tell), _row("Turns", total=total) as advance_turns:
 
         def advance() -> None:
-            if cell:
-                with _lock:
+            with _lock:
+                step.done += 1
+                if cell:
                     cell.share = min(1.0, cell.share + 1 / total)
                     cell.advance(1 / total)
             advance_turns(1)
@@ -98,27 +119,13 @@ def turn_progress(total: int) -> Iterator[Callable[[], None]]:
         yield advance
 
 
-@contextmanager
-def _step(description: str, total: int | None) -> Iterator[Callable[[float], None]]:
-    """A row for a step; where nothing is shown, a line after a while. The log has it with its seconds."""
-    start = time.monotonic()
-    teller = None
-    if not _is_shown() and (_cell is None or _cell.alone):
-        teller = threading.Timer(_TOLD, _tell, [f"convrag: {description} ...\n"])
-        teller.daemon = True
-        teller.start()
-    try:
-        with _row(description, total=total) as advance:
-            yield advance
-    finally:
-        if teller:
-            teller.cancel()
-        if (seconds := time.monotonic() - start) >= _LOGGED:
-            log.info("%s: %.1f s", description, seconds)
-
-
 def _tell(line: str) -> None:
-    sys.stderr.write(line)
+    """Write a line to the log, and to standard error where no row is shown there."""
+    if _cell is not None:
+        line = f"cell {_cell.done + 1} of {_cell.total}: {line}"
+    log.info("%s", line)
+    if not _is_shown() and (_cell is None or _cell.alone):
+        sys.stderr.write(f"convrag: {line}\n")
 
 
 def _is_shown() -> bool:

@@ -13,6 +13,8 @@
 * `connection`: the connection of a process to the store's database.
 * `database`: the table of entries in SQLite, each with a checksum.
 * `salvage`: a damaged database is replaced by a new one with all entries that can be read.
+* `folders`: built folders, each built once, and removed when another one has taken its place.
+* `holds`: folders that a process uses are not removed by another one.
 * `manifest`: what a built folder holds, so that damaged and missing files are found.
 * `fingerprint`: hashes of stages, values and files, of which keys are made.
 * `source`: hashes of the source code that the results of a class depend on.

@@ -42,13 +42,14 @@ def digest(value: Any, place: str = "this value") -> str:
     return blake2b(plain.encode("utf-8", "surrogatepass"), digest_size=20).hexdigest()
 
 
-def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]) -> str:
+def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any], *, with_files: bool = True) -> str:
     """Compute the fingerprint of a stage from all that bears on its results.
 
     Args:
         stage: the stage object.
         option: the name under which it was registered.
         parameters: the parameters that bear on results. Injected stages count with their fingerprints.
+        with_files: whether `content_hash()` of the stage counts; not for `Stage.series`.
 
     Raises:
         UnidentifiedValue: a parameter has no hash that is the same in every process.
@@ -62,7 +63,7 @@ def compute_fingerprint(stage: Stage, option: str, parameters: Mapping[str, Any]
         "parameters": {name: digest(value, f"{option}: parameter {name}") for name, value in parameters.items()},
         "source": source.hash,
         "libraries": {name: find_version(name) for name in (*libraries, *source.libraries)},
-        "files": stage.content_hash(),
+        "files": stage.content_hash() if with_files else "",
         "endpoints": list(stage.endpoints()),
         "prompts": [[prompt.task, prompt.source] for prompt in stage.prompt_templates],
     }

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import logging
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from convrag.store.abandonment import if_abandoned
 from convrag.store.connection import FILE, DatabaseConnection
 from convrag.store.database import COLUMNS, compute_checksum, is_damaged
-from convrag.store.disk import writing
+from convrag.store.folders import BuiltFolders
 from convrag.store.forking import making
 from convrag.store.locks import warn_without_fcntl
-from convrag.store.manifest import find_damage, write_manifest
 from convrag.store.salvage import identify
 
 __all__ = ["BATCH", "FILE", "Store", "get_store"]
@@ -35,6 +32,11 @@ class Store(DatabaseConnection):
     Files are created at the first use. Methods raise ConfigError where the folder cannot be used. `get_store` gives the
     store that the stages of this process use.
     """
+
+    def __init__(self, path: Path | str) -> None:
+        super().__init__(path)
+        self.folders = BuiltFolders(self.path, self._locks.lock_keys)
+        """The built folders; `folder` returns one."""
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
@@ -124,44 +126,21 @@ class Store(DatabaseConnection):
         counts = self._execute("SELECT kind, count(*) FROM entries WHERE rowid > ? GROUP BY kind ORDER BY kind", [row])
         return {kind: int(count) for kind, count in counts}
 
-    def folder(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
+    def folder(self, kind: str, key: str, build: Callable[[Path], None], *, series: str = "") -> Path:
         """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.
 
         A folder whose files are not those that were built is built again (see `convrag.store.manifest`). A process that
-        has opened the damaged files keeps them.
+        has opened the damaged files keeps them. The folder is held: no process removes it while this one runs.
+
+        Args:
+            kind: names the kind of folder, such as "indexes".
+            key: a hash of all that determines what is in it.
+            build: fills the empty folder that it is given.
+            series: what the folder has in common with those that it supersedes (see `BuiltFolders`): an index of a data
+                set supersedes that of the same data set before its files changed. Empty: it supersedes none.
         """
         self.open()
-        folder = self.path / kind / key
-        if folder.exists() and not find_damage(folder):
-            return folder
-        with self.lock([f"{kind}/{key}"]):
-            damage = find_damage(folder) if folder.exists() else ""
-            if folder.exists() and not damage:
-                return folder  # another process has built it
-            if damage:
-                log.warning("%s: %s; it is built again", folder, damage)
-            unfinished, damaged = (folder.with_name(f"{key}.{suffix}") for suffix in ("unfinished", "damaged"))
-            for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
-                shutil.rmtree(left, ignore_errors=True)
-            with writing(folder):
-                unfinished.mkdir(parents=True)
-
-            def discard() -> None:
-                shutil.rmtree(unfinished, ignore_errors=True)
-
-            with if_abandoned(discard):
-                try:
-                    with writing(folder):
-                        build(unfinished)
-                        write_manifest(unfinished)
-                except BaseException:
-                    discard()
-                    raise
-            if damage:
-                folder.rename(damaged)
-            unfinished.rename(folder)
-            shutil.rmtree(damaged, ignore_errors=True)
-        return folder
+        return self.folders.get(kind, key, build, series)
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
         """Lock keys while their values are computed; waits while another thread or process has locked one of them.

@@ -63,6 +63,7 @@ class StagePool:
             note_origin(stage, place, option)
             with _explained(f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)):
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)
+                stage.series = _compute_series(option, values, injected, stage)
             key = digest([stage.fingerprint, values, {name: id(other) for name, other in injected.items()}, store.path])
             if key not in self._stages:
                 note_injected(stage, injected.values())
@@ -121,12 +122,22 @@ def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mappi
     return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **injected})
 
 
+def _compute_series(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
+    """Compute `Stage.series`: a path counts by its name, an injected stage by its own series."""
+    others = {name: other.series if isinstance(other, Stage) else other for name, other in injected.items()}
+    if "" in others.values():
+        return ""  # a stage that was built by hand
+    chosen = {name: value for name, value in values.items() if not option.parameters[name].operational}
+    named = _replace_paths(chosen, Path.absolute)
+    return compute_fingerprint(stage, option.name, {**named, **others}, with_files=False)
+
+
 def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: Stage) -> dict[str, Any]:
     """Select the parameters that bear on results. A file counts with the hash of its contents, not with its path."""
     selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not _holds_paths(value)}
-    return {name: _hash_contents(value) for name, value in selected.items()}
+    return {name: _replace_paths(value, _hash_contents) for name, value in selected.items()}
 
 
 def _holds_paths(value: Any) -> bool:
@@ -135,13 +146,18 @@ def _holds_paths(value: Any) -> bool:
     return bool(items) and all(isinstance(item, Path) for item in items)
 
 
-def _hash_contents(value: Any) -> Any:
-    """Replace paths by the contents of their files, also in lists and dictionaries; of folders, list the files."""
+def _hash_contents(path: Path) -> Any:
+    """Hash a file; of a folder, list the files."""
+    return file_hash(path) or (_list_folder(path) if path.is_dir() else path)
+
+
+def _replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
+    """Replace the paths in a value, also in lists and dictionaries."""
     if isinstance(value, Path):
-        return file_hash(value) or (_list_folder(value) if value.is_dir() else value)
+        return replace(value)
     if isinstance(value, Mapping):
-        return {key: _hash_contents(item) for key, item in value.items()}
-    return [_hash_contents(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: _replace_paths(item, replace) for key, item in value.items()}
+    return [_replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _list_folder(folder: Path) -> list[list[Any]]:

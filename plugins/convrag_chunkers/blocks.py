@@ -13,6 +13,8 @@ Kind = Literal["paragraph", "list", "table", "code"]
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•◦▪‣–]|\d{1,9}[.)])[ \t]")
+_ROW = re.compile(r"[^:;\n]{1,80}: [^;\n]*; [^:;\n]{1,80}: ")
+"""A row as dataset=documents writes those of tables: "item: laptop; price: 1200"."""
 _LINE = re.compile(r"[^\n]*\n?")
 
 
@@ -68,7 +70,7 @@ def _get_kind(line: str) -> Kind:
     """What a line begins, where it goes on with nothing."""
     if _FENCE.match(line):
         return "code"
-    if line.lstrip().startswith("|") or "\t" in line.strip() or " | " in line:
+    if line.lstrip().startswith("|") or "\t" in line.strip() or " | " in line or _ROW.match(line):
         return "table"
     return "list" if _ITEM.match(line) else "paragraph"
 

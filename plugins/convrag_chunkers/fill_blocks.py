@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from convrag_chunkers.blocks import Block, find_blocks
-from convrag_chunkers.token_spans import count_tokens, cut_windows, trim_span
+from convrag_chunkers.token_spans import count_tokens, cut_lines, trim_span
 
 
 class _Piece(NamedTuple):
@@ -39,7 +39,7 @@ def fill_blocks(text: str, start: int, end: int, tokens: int, smallest: int) -> 
             elif piece.block and (piece.tokens > tokens or tokens - room < smallest):
                 pieces += reversed([*_make_pieces(text, piece.block.find_parts(text))])
             elif piece.tokens > tokens:
-                pieces += reversed([*_make_pieces(text, cut_windows(text, piece.start, piece.end, tokens))])
+                pieces += reversed([*_make_pieces(text, cut_lines(text, piece.start, piece.end, tokens))])
             else:
                 assert held is not None
                 yield held.start, held.end

@@ -11,8 +11,21 @@ def check_tokens(tokens: int) -> None:
         raise ConfigError(f"chunker.tokens={tokens}: at least 1")
 
 
-def check_overlap(overlap: int, tokens: int) -> None:
-    """Raises ConfigError: two passages would share more than half of their text."""
+def choose_part(name: str, given: int | None, share: int, tokens: int) -> int:
+    """Return a number of tokens that is at most half of a passage.
+
+    Args:
+        name: of the parameter.
+        given: its value; None for one of so many parts of a passage.
+        share: the number of these parts.
+        tokens: the most that a passage has.
+
+    Raises:
+        ConfigError: a number is out of range.
+    """
     check_tokens(tokens)
-    if not 0 <= 2 * overlap <= tokens:
-        raise ConfigError(f"chunker.overlap={overlap}: from 0 to half of chunker.tokens={tokens}")
+    if given is None:
+        return tokens // share
+    if not 0 <= 2 * given <= tokens:
+        raise ConfigError(f"chunker.{name}={given}: from 0 to half of chunker.tokens={tokens}")
+    return given

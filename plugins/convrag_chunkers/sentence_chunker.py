@@ -8,30 +8,29 @@ from typing import NamedTuple
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import check_overlap
+from convrag_chunkers.limits import choose_part
 from convrag_chunkers.sentence_spans import find_sentences
-from convrag_chunkers.token_spans import count_tokens, cut_windows
+from convrag_chunkers.token_spans import count_tokens, cut_lines
 
 
 class SentenceChunker(Chunker):
     """Fill each passage with whole sentences, wherever headings and pages begin.
 
-    A sentence that is longer than a passage is cut between words, and text without spaces between characters.
+    A sentence that is longer than a passage is cut between lines, then words; text without spaces between characters.
 
     Args:
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
             alphabet, one character of Chinese, Japanese or Korean, or another sign.
         overlap: a passage begins with the last sentences of the one before, as far as they have so many tokens
-            together; at most half of `tokens`.
+            together; at most half of `tokens`, and unless given an eighth.
 
     Raises:
         ConfigError: a number is out of range.
     """
 
-    def __init__(self, *, tokens: int = 200, overlap: int = 30) -> None:
-        check_overlap(overlap, tokens)
+    def __init__(self, *, tokens: int = 200, overlap: int | None = None) -> None:
         self.tokens = tokens
-        self.overlap = overlap
+        self.overlap = choose_part("overlap", overlap, 8, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
         """The passages in their order; all of the text is in them."""
@@ -78,5 +77,5 @@ def _list_sentences(text: str, start: int, end: int, tokens: int) -> Iterator[_S
         if count <= tokens:
             yield _Sentence(first, last, count)
         else:
-            for part in cut_windows(text, first, last, tokens):
+            for part in cut_lines(text, first, last, tokens):
                 yield _Sentence(*part, count_tokens(text, *part))

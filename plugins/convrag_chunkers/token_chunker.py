@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from convrag import Chunker, Document, Passage
 from convrag.sdk.document_passages import cut_passages
-from convrag_chunkers.limits import check_overlap
+from convrag_chunkers.limits import choose_part
 from convrag_chunkers.token_spans import cut_windows
 
 
@@ -19,16 +19,15 @@ class TokenChunker(Chunker):
         tokens: the most that a passage has. A token is up to six letters or digits of ASCII, three letters of another
             alphabet, one character of Chinese, Japanese or Korean, or another sign.
         overlap: how many tokens of its end the next passage begins with, rounded to whole words; at most half of
-            `tokens`.
+            `tokens`, and unless given an eighth.
 
     Raises:
         ConfigError: a number is out of range.
     """
 
-    def __init__(self, *, tokens: int = 200, overlap: int = 30) -> None:
-        check_overlap(overlap, tokens)
+    def __init__(self, *, tokens: int = 200, overlap: int | None = None) -> None:
         self.tokens = tokens
-        self.overlap = overlap
+        self.overlap = choose_part("overlap", overlap, 8, tokens)
 
     def chunk(self, document: Document) -> Sequence[Passage]:
         """The windows in their order; all of the text is in them."""

@@ -16,6 +16,7 @@ CJK = "\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff
 """Characters of scripts in which each is counted, as ranges for a pattern."""
 
 _TOKEN = re.compile(rf"[A-Za-z0-9]{{1,6}}|[^\W_A-Za-z0-9{CJK}]{{1,3}}|\S")
+_LINE = re.compile(r"[^\n]+")
 _JOINER = "\u200d"
 _CLAUSE_ENDS = frozenset("、，；：,;:")
 
@@ -32,6 +33,14 @@ def trim_span(text: str, start: int, end: int) -> tuple[int, int]:
     while end > start and text[end - 1].isspace():
         end -= 1
     return start, end
+
+
+def cut_lines(text: str, start: int, end: int, tokens: int) -> Iterator[tuple[int, int]]:
+    """Yield the lines of a span, without blank ones; a line that has more tokens is cut between words."""
+    for line in _LINE.finditer(text, start, end):
+        first, last = trim_span(text, *line.span())
+        if first < last:
+            yield from cut_windows(text, first, last, tokens)
 
 
 def cut_windows(text: str, start: int, end: int, tokens: int, overlap: int = 0) -> Iterator[tuple[int, int]]:

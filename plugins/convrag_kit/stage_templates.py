@@ -29,7 +29,7 @@ class StageTemplate:
 STAGE_TEMPLATES = {
     "task": StageTemplate("longest", "10", "long", "task={option}", "dataset=TinyDataset()", "TinyDataset"),
     "dataset": StageTemplate("passages", "null", "example", "dataset={option}"),
-    "chunker": StageTemplate("shortest", "200", "long"),
+    "chunker": StageTemplate("shortest", "200", "long", "task=index dataset=documents dataset.path=. chunker={option}"),
     "llm": StageTemplate("sentences", "2", "two"),
     "embedder": StageTemplate("dimensions", "64", "small", "embedder={option} retriever=dense limit=2"),
     "rewriter": StageTemplate("turns", "1", "last"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConvragError, Ranker
+from convrag import ConvragError, Ranker, Store
 from convrag.registry.parameters import operational
-from convrag_neural.local_model import LocalModelStage, check_sizes, score_distinct
+from convrag_neural.backends import Backend
+from convrag_neural.local_model import BackendStage, check_sizes, score_distinct
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 
-class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
+class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
     """Score each text with a cross-encoder, which reads it together with the query: precise, small models, fast.
 
     The scores are the model's raw outputs (logits): a sigmoid would change no order, and round the best texts to 1.
@@ -24,7 +25,11 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
         model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once. Default:
             the seed's, for English.
         batch_size: texts that are scored at once: more is faster, and needs more memory.
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
+            the same to some six digits on all of them, and those of one are used on the others.
+        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
+            the same scores to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
+        store: keeps a model that was exported for a backend.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.
 
@@ -38,11 +43,13 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
         *,
         model: str = "cross-encoder/ms-marco-MiniLM-L-6-v2",
         batch_size: Annotated[int, operational] = 32,
-        device: str = "cpu",
+        device: Annotated[str, operational] = "auto",
+        backend: Backend = "torch",
+        store: Store | None = None,
         max_length: int | None = None,
     ) -> None:
         check_sizes("ranker", batch_size, max_length)
-        super().__init__(model, device)
+        super().__init__(model, device, backend, store)
         self.batch_size = batch_size
         self.max_length = max_length
 
@@ -73,7 +80,7 @@ class CrossEncoderRanker(LocalModelStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = CrossEncoder(source, revision=self.revision, device=self.device, max_length=self.max_length)
+        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"

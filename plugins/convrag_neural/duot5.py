@@ -39,7 +39,8 @@ class DuoT5Ranker(T5Ranker):
         max_candidates: texts that are compared with each other, 2 at least; 20 make 380 pairs.
         batch_tokens: tokens that are read at once, padding included: more makes fewer batches, and needs more memory
             (the default: about half a gigabyte for the base model).
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
+            the same to some six digits on all of them, and those of one are used on the others.
         max_length: tokens of query and both texts together that are read, 64 at least; texts that are too long are cut,
             never the rest of the prompt. A query may take a quarter (1024: GINGER's code).
 
@@ -57,7 +58,7 @@ class DuoT5Ranker(T5Ranker):
         aggregation: Aggregation = "sym_sum",
         max_candidates: int = 20,
         batch_tokens: Annotated[int, operational] = 16_384,
-        device: str = "cpu",
+        device: Annotated[str, operational] = "auto",
         max_length: int = 1024,
     ) -> None:
         if max_candidates < 2 or batch_tokens < 1 or max_length < _MIN_LENGTH:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import Embedder
+from convrag import Embedder, Store
 from convrag.registry.parameters import operational
-from convrag_neural.local_model import LocalModelStage, check_sizes
+from convrag_neural.backends import Backend
+from convrag_neural.local_model import BackendStage, check_sizes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,14 +16,18 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
-class SentenceTransformersEmbedder(LocalModelStage["SentenceTransformer"], Embedder):
+class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder):
     """Embed texts with a sentence-transformers model, from a folder or from the Hugging Face hub.
 
     Args:
         model: a folder, which needs no network, or a name on the hub, which is downloaded once.
         query_prefix: put before queries, for models that were trained so (the model's card tells).
         batch_size: texts that are embedded at once: more is faster, and needs more memory.
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
+            the same to some six digits on all of them, and those of one are used on the others.
+        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
+            the same vectors to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
+        store: keeps a model that was exported for a backend.
         max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
 
     Raises:
@@ -36,11 +41,13 @@ class SentenceTransformersEmbedder(LocalModelStage["SentenceTransformer"], Embed
         model: str,
         query_prefix: str = "",
         batch_size: Annotated[int, operational] = 32,
-        device: str = "cpu",
+        device: Annotated[str, operational] = "auto",
+        backend: Backend = "torch",
+        store: Store | None = None,
         max_length: int | None = None,
     ) -> None:
         check_sizes("embedder", batch_size, max_length)
-        super().__init__(model, device)
+        super().__init__(model, device, backend, store)
         self.query_prefix = query_prefix
         self.batch_size = batch_size
         self.max_length = max_length
@@ -68,7 +75,7 @@ class SentenceTransformersEmbedder(LocalModelStage["SentenceTransformer"], Embed
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = SentenceTransformer(source, revision=self.revision, device=self.device)
+        loaded = self._load_with_backend(SentenceTransformer, source)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded

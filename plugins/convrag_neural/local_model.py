@@ -7,11 +7,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from convrag import ConfigError, ConvragError, Ranker, Stage
+from convrag import ConfigError, ConvragError, MissingExtra, Ranker, Stage, Store
+from convrag.registry.extras import missing_extra
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
+from convrag_neural.backends import REQUIRED, Backend, check_backend, identify_backend, load_model, name_library
+from convrag_neural.devices import check_device_name, find_device, find_device_problem
 from convrag_neural.model_files import find_model_problem, find_revision, is_local
 
 if TYPE_CHECKING:
@@ -26,13 +29,14 @@ class LocalModelStage(Stage, Generic[M]):
 
     Args:
         model: a folder, or a name on the Hugging Face hub.
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: auto, cpu, cuda, cuda:1, mps, xpu.
     """
 
     libraries = ("numpy", "torch", "transformers")
     requires: ClassVar[Mapping[str, str]] = {"sentence_transformers": "convrag[neural]"}
 
     def __init__(self, model: str, device: str) -> None:
+        check_device_name("ranker" if isinstance(self, Ranker) else "embedder", device)
         self.model = model
         self.device = device
         self._lock = threading.Lock()
@@ -48,6 +52,8 @@ class LocalModelStage(Stage, Generic[M]):
         if problem := find_model_problem(self.model):
             option = "bm25" if isinstance(self, Ranker) else "lsa"
             yield f"{problem} ({{place}}.model=<folder>, or {{place}}={option}, which needs no model)"
+        if problem := find_device_problem(self.device):
+            yield f"{problem} ({{place}}.device=auto takes the fastest that there is)"
 
     def content_hash(self) -> str:
         """Hash the files of a model in a folder, or name the commit of one on the hub: another one is another stage."""
@@ -82,6 +88,46 @@ class LocalModelStage(Stage, Generic[M]):
         except Exception as error:  # the model libraries document no common exception
             problem = find_model_problem(self.model) or f"the model {self.model!r} cannot be loaded: {error}"
             raise ConvragError(problem) from error
+
+
+class BackendStage(LocalModelStage[M]):
+    """A stage with a model of sentence-transformers, which other backends than torch may compute.
+
+    Args:
+        model: a folder, or a name on the Hugging Face hub.
+        device: where the model runs.
+        backend: what computes.
+        store: keeps the exported model.
+    """
+
+    def __init__(self, model: str, device: str, backend: Backend, store: Store | None) -> None:
+        super().__init__(model, device)
+        check_backend("ranker" if isinstance(self, Ranker) else "embedder", backend, device)
+        self.backend = backend
+        self.store = store
+
+    def check(self) -> Iterator[str]:
+        """Say what is missing: the backend's libraries, or the model."""
+        if extra := self._find_missing_extra():
+            yield str(extra)
+        yield from super().check()
+
+    def content_hash(self) -> str:
+        """Hash the model, and what bears on a backend's results."""
+        return super().content_hash() + identify_backend(self.backend)
+
+    def _find_missing_extra(self) -> MissingExtra | None:
+        return missing_extra(REQUIRED.get(name_library(self.backend), {}), f"backend={self.backend}")
+
+    def _load_with_backend(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
+        """Load the model with its backend; `model_class` is a class of sentence-transformers, which gets `options`."""
+        if self.backend == "torch":
+            return model_class(source, revision=self.revision, device=find_device(self.device), **options)
+        if extra := self._find_missing_extra():
+            raise extra
+        key = super().content_hash()
+        loaded: M = load_model(model_class, source, self.revision, self.backend, self.store, key, **options)
+        return loaded
 
 
 def check_sizes(group: str, batch_size: int, max_length: int | None) -> None:

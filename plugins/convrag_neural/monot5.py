@@ -29,7 +29,8 @@ class MonoT5Ranker(T5Ranker):
         model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once.
         tokenizer: likewise, where the model comes without one ("t5-base"); None takes the model's own.
         batch_size: texts that are scored at once: more is faster, and needs more memory.
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
+            the same to some six digits on all of them, and those of one are used on the others.
         max_length: tokens that are read of query and text together, 32 at least; a query may take half of them.
             Default: that of the model's training.
 
@@ -44,7 +45,7 @@ class MonoT5Ranker(T5Ranker):
         model: str = "castorini/monot5-base-msmarco",
         tokenizer: str | None = None,
         batch_size: Annotated[int, operational] = 16,
-        device: str = "cpu",
+        device: Annotated[str, operational] = "auto",
         max_length: int = 512,
     ) -> None:
         if batch_size < 1 or max_length < _MIN_LENGTH:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from convrag import Ranker
 from convrag.registry.extras import missing_extra
 from convrag.sdk.model_files import find_local_folder, identify_model
+from convrag_neural.devices import find_device
 from convrag_neural.local_model import LocalModelStage
 from convrag_neural.model_files import find_revision, find_tokenizer_problem
 
@@ -25,7 +26,7 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
         option: its name, for messages.
         model: a folder, or a name on the Hugging Face hub.
         tokenizer: likewise; None takes the model's own.
-        device: where the model runs: cpu, cuda, cuda:1, mps.
+        device: where the model runs: auto, cpu, cuda, cuda:1, mps, xpu.
         max_length: tokens of a prompt that are read.
         prompts_per_batch: prompts that are read at once, at most.
     """
@@ -66,7 +67,7 @@ class T5Ranker(LocalModelStage["TrueFalseT5"], Ranker):
             str(find_local_folder(self.tokenizer) or self.tokenizer),
             revision=self.revision,
             tokenizer_revision=self.tokenizer_revision,
-            device=self.device,
+            device=find_device(self.device),
             max_length=self.max_length,
             batch_size=self._prompts_per_batch,
         )

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Literal
 from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
 from convrag.store.fingerprint import digest, find_version
 from convrag.store.source import hash_modules
-from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
+from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
 
 if TYPE_CHECKING:
     from convrag_retrieval.bm25_index import BM25Index
 
 Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
+
+_CODE = "bm25_builder", "bm25_index", "known_texts", "token_lists"
+"""The modules of this package that decide what an index holds."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,8 @@ class BM25Retriever(Retriever):
 
     A passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
     queries add up: a passage's score is the sum of weight times score, and one without any of their words is no hit.
-    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it.
+    Each domain's index is built once, kept in the store and memory-mapped, so that all runs and cells share it; where
+    passages have changed, only new texts are split into words.
 
     Args:
         dataset: whose corpora are searched.
@@ -81,31 +85,50 @@ class BM25Retriever(Retriever):
         for domain in self.dataset.domains():
             self._domains.get(domain)
 
+    def index(self) -> list[str]:
+        """Build the indexes of all domains, and say of each what was indexed."""
+        return [self._domains.get(domain).about for domain in self.dataset.domains()]
+
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
         searched = [query for query in queries if query.weight]
         if not searched or k < 1:
             return []
-        corpus, index = self._domains.get(searched[0].domain)
-        best = index.search([query.text for query in searched], [query.weight for query in searched], k)
-        passages = corpus.get_by_position([position for position, _ in best])
+        index = self._domains.get(searched[0].domain)
+        best = index.words.search([query.text for query in searched], [query.weight for query in searched], k)
+        passages = index.corpus.get_by_position([position for position, _ in best])
         return [Hit(passage, score) for passage, (_, score) in zip(passages, best, strict=True)]
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
         if not (searched := [query for query in queries if query.weight]):
             return dict.fromkeys(ids, 0.0)
-        corpus, index = self._domains.get(searched[0].domain)
-        scores = index.scores([query.text for query in searched], [query.weight for query in searched])
-        return {id_: float(scores[position]) for id_, position in corpus.positions(ids).items()}
+        index = self._domains.get(searched[0].domain)
+        scores = index.words.scores([query.text for query in searched], [query.weight for query in searched])
+        return {id_: float(scores[position]) for id_, position in index.corpus.positions(ids).items()}
 
-    def _load(self, domain: str) -> tuple[PositionedCorpus, BM25Index]:
+    def _load(self, domain: str) -> _DomainIndex:
+        from convrag_retrieval.bm25_builder import BM25Builder
         from convrag_retrieval.bm25_index import BM25Index
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
-        code = hash_modules("convrag_retrieval.bm25_index")
-        key = digest(["bm25", corpus.fingerprint, self.settings, code, *map(find_version, self.libraries)])
-        folder = self.store.folder("indexes", key, lambda path: BM25Index.build(corpus, self.settings, path))
-        return corpus, BM25Index(folder, self.settings)
+        code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
+        words = self.settings.stopwords, self.settings.stemmer
+        family = digest(["bm25", words, code, *map(find_version, self.libraries)])
+        key = f"{family}-{digest([corpus.fingerprint, self.settings])}"
+        series = make_series("bm25", self.dataset, domain, self.settings)
+        builder = BM25Builder(corpus, self.settings, self.store, family, series)
+        folder = self.store.folder("indexes", key, builder.build, series=series)
+        return _DomainIndex(corpus, BM25Index(folder, self.settings), describe_index(corpus, builder.counts, "indexed"))
+
+
+@dataclass(frozen=True)
+class _DomainIndex:
+    """The index of one domain."""
+
+    corpus: PositionedCorpus
+    words: BM25Index
+    about: str
+    """What was built, in a sentence."""
 
 
 def _check_range(name: str, value: float, high: float) -> None:

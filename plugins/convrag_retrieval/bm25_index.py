@@ -1,17 +1,15 @@
-"""The BM25 index of one domain: built with bm25s from streamed passages, kept on disk, and memory-mapped."""
+"""The BM25 index of one domain, which bm25s has built: kept on disk, and memory-mapped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import bm25s
 import numpy as np
 
-from convrag import ConfigError
-from convrag.sdk.corpus import Corpus
-from convrag.sdk.progress import track
 from convrag.sdk.stemming import stem_words
 
 if TYPE_CHECKING:
@@ -19,12 +17,15 @@ if TYPE_CHECKING:
 
     from convrag_retrieval.bm25 import BM25Settings
 
+_BATCH = 100
+"""Texts that bm25s splits at once: for each call it makes a progress bar, shown or not."""
+
 
 class BM25Index:
     """A saved index, memory-mapped and never written to: any number of threads and processes may search it.
 
     Args:
-        folder: where `build` saved it.
+        folder: where `BM25Builder` saved it.
         settings: those that it was built with.
     """
 
@@ -34,18 +35,6 @@ class BM25Index:
         # Under bm25l and bm25+, bm25s adds a constant for a query word that a passage lacks. It is the same for all
         # passages; without it, a score above 0 means that a word was found.
         self._index.nonoccurrence_array = None
-
-    @staticmethod
-    def build(corpus: Corpus, settings: BM25Settings, folder: Path) -> None:
-        """Index the passages of a corpus by position, and save the index. Raises ConfigError without words."""
-        vocabulary: dict[str, int] = {}
-        texts = (passage.content for passage in track(corpus, f"Indexing {corpus.domain}", total=len(corpus)))
-        ids = [[vocabulary.setdefault(word, len(vocabulary)) for word in found] for found in tokenize(texts, settings)]
-        if not vocabulary:
-            raise ConfigError(f"the passages of {corpus.domain!r} hold no word that could be searched for")
-        index = bm25s.BM25(method=settings.method, k1=settings.k1, b=settings.b, delta=settings.delta)
-        index.index((ids, vocabulary), create_empty_token=False, show_progress=False)
-        index.save(folder)
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
@@ -65,8 +54,9 @@ def tokenize(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]
     """Yield the words of each text, of passages and queries alike, in order, repeated ones included."""
     stemmer = stem_words if settings.stemmer == "english" else None
     stopwords = settings.stopwords if settings.stopwords == "english" else []
-    for text in texts:
-        yield bm25s.tokenize(text, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)[0]
+    rest = iter(texts)
+    while batch := list(islice(rest, _BATCH)):
+        yield from bm25s.tokenize(batch, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)
 
 
 def _top_k(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from convrag import DataError, Dataset
 from convrag.sdk.corpus import Corpus
+from convrag.store.fingerprint import digest
 from convrag.store.store import BATCH
+
+if TYPE_CHECKING:
+    from convrag_retrieval.known_texts import BuildCounts
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -46,6 +53,38 @@ class DomainCache(Generic[T]):
                 if domain not in self._made:
                     self._made[domain] = self._make(domain)
         return self._made[domain]
+
+
+def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
+    """Name the indexes of which each supersedes the one before: of a domain, before and after its passages change.
+
+    Args:
+        name: of the retriever.
+        dataset: the data set.
+        domain: its domain.
+        settings: what else tells the indexes of a retriever apart. An empty one is a stage that was built by hand.
+
+    Returns:
+        A series for `Store.folder`; empty where the data set was built by hand, so that nobody knows it again.
+    """
+    known = dataset.series and "" not in settings
+    return digest([name, dataset.series, domain, list(settings)]) if known else ""
+
+
+def describe_index(corpus: Corpus, counts: BuildCounts | None, done: str) -> str:
+    """Say in a sentence, in the log as well, what a build did; or that there was nothing to build.
+
+    Args:
+        corpus: whose index it is.
+        counts: of the build; None where the index was there.
+        done: what was done with new passages ("embedded").
+    """
+    if counts is None:
+        is_one = len(corpus) == 1
+        return f"{corpus.domain}: {len(corpus):,} {'passage is' if is_one else 'passages are'} in the index already"
+    sentence = counts.describe(corpus.domain, done)
+    log.info("Index built of %s", sentence)
+    return sentence
 
 
 def find_empty_domains(dataset: Dataset) -> Iterator[str]:

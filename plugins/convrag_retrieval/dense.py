@@ -12,7 +12,7 @@ from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Re
 from convrag.registry.parameters import operational
 from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
-from convrag_retrieval.corpora import DomainCache, PositionedCorpus, find_empty_domains
+from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,14 +24,18 @@ if TYPE_CHECKING:
 LARGE = 200_000
 """Passages above which `approximate=auto` uses a graph; up to there an exact search takes some 50 ms."""
 
+_CODE = "known_texts", "row_journal", "vector_builder", "vectors"
+"""The modules of this package that decide what an index holds."""
+
 
 class DenseRetriever(Retriever):
     """Search by meaning: the passages whose vectors are closest to the query's, with any embedder.
 
     A passage counts with its title and text, as far as the embedder reads; its score is the cosine. Several queries
-    become one: the sum of weight times vector, brought back to unit length. Each domain's vectors are computed once,
-    which takes minutes for thousands of passages on a CPU; they are kept in the store and memory-mapped, and the search
-    is exact, unless `approximate` allows otherwise.
+    become one: the sum of weight times vector, brought back to unit length. Each text is embedded once, which takes
+    minutes for thousands of passages on a CPU; where passages have changed, only their new texts are, and a build that
+    was interrupted goes on where it stopped. Vectors are kept in the store and memory-mapped, and the search is exact,
+    unless `approximate` allows otherwise.
 
     Args:
         dataset: whose corpora are searched.
@@ -73,6 +77,10 @@ class DenseRetriever(Retriever):
     def prepare(self) -> None:
         for domain in self.dataset.domains():
             self._domains.get(domain)
+
+    def index(self) -> list[str]:
+        """Build the indexes of all domains, and say of each what was embedded."""
+        return [self._domains.get(domain).about for domain in self.dataset.domains()]
 
     def content_hash(self) -> str:
         return (
@@ -119,32 +127,40 @@ class DenseRetriever(Retriever):
         return None if cancelled else total / length
 
     def _load(self, domain: str) -> _DomainIndex:
-        from convrag_retrieval.vectors import Vectors, write_vectors
+        from convrag_retrieval.vector_builder import VectorBuilder
+        from convrag_retrieval.vectors import Vectors
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
         # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
-        code = hash_modules("convrag_retrieval.vectors")
-        key = digest(["dense", corpus.fingerprint, self.embedder.fingerprint or uuid4().hex, code])
-        folder = self.store.folder(
-            "indexes", key, lambda path: write_vectors(corpus, self.embedder, self.batch_size, path)
-        )
-        vectors = Vectors(folder)
-        return _DomainIndex(
-            corpus, vectors, self._load_graph(vectors, domain, key) if self._approximates(len(corpus)) else None
-        )
+        code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
+        embedder = self.embedder.fingerprint
+        family = digest(["dense", embedder, code]) if embedder else ""
+        key = f"{family or uuid4().hex}-{digest(corpus.fingerprint)}"
+        series = make_series("dense", self.dataset, domain, self.embedder.series)
+        # The journal goes by the series: an interrupted build is resumed although passages have changed meanwhile.
+        builder = VectorBuilder(corpus, self.embedder, self.batch_size, self.store, family, series, series or key)
+        vectors = Vectors(self.store.folder("indexes", key, builder.build, series=series))
+        if builder.counts:
+            builder.clean_up()
+        graph = self._load_graph(vectors, domain, key, series) if self._approximates(len(corpus)) else None
+        return _DomainIndex(corpus, vectors, graph, describe_index(corpus, builder.counts, "embedded"))
 
     def _approximates(self, passages: int) -> bool:
         return self.approximate == "always" or (
             self.approximate == "auto" and passages > LARGE and bool(_faiss_version())
         )
 
-    def _load_graph(self, vectors: Vectors, domain: str, key: str) -> HNSWGraph:
+    def _load_graph(self, vectors: Vectors, domain: str, key: str, series: str) -> HNSWGraph:
         if not _faiss_version():
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
         from convrag_retrieval.hnsw import HNSWGraph
 
         key = digest(["neighbours", key, _faiss_version(), hash_modules("convrag_retrieval.hnsw")])
-        return HNSWGraph(self.store.folder("indexes", key, lambda path: HNSWGraph.build(vectors.rows, domain, path)))
+        series = digest(["neighbours", series]) if series else ""
+        folder = self.store.folder(
+            "indexes", key, lambda path: HNSWGraph.build(vectors.rows, domain, path), series=series
+        )
+        return HNSWGraph(folder)
 
 
 @dataclass(frozen=True)
@@ -154,6 +170,8 @@ class _DomainIndex:
     corpus: PositionedCorpus
     vectors: Vectors
     graph: HNSWGraph | None
+    about: str
+    """What was built, in a sentence."""
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
         if self.graph is None:

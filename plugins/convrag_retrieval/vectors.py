@@ -1,17 +1,11 @@
-"""The vectors of a domain's passages: written once, in batches, and searched memory-mapped."""
+"""The vectors of a domain's passages, searched memory-mapped."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from convrag import Embedder
-from convrag.sdk.corpus import Corpus
-from convrag.sdk.progress import track
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +19,7 @@ class Vectors:
     """A saved float32 matrix of unit rows, memory-mapped and never written to: any number of threads may search it.
 
     Args:
-        folder: where `write_vectors` saved it.
+        folder: where `VectorBuilder` saved it.
         block: rows that are multiplied at once.
     """
 
@@ -65,33 +59,3 @@ class Vectors:
                 near = scores >= np.partition(scores, -k)[-k] - slack
                 positions, scores = positions[near], scores[near]
         return positions
-
-
-def write_vectors(corpus: Corpus, embedder: Embedder, batch_size: int, folder: Path) -> None:
-    """Embed the passages of a corpus (title and text), and save row by position into `folder`, a batch at a time."""
-    rows: NDArray[np.float32] | None = None
-    texts = (passage.content for passage in track(corpus, f"Embedding {corpus.domain}", total=len(corpus)))
-    for start, batch in _batches(texts, batch_size):
-        vectors = _embed_uncached(embedder, batch)
-        if rows is None:
-            shape = (len(corpus), vectors.shape[1])
-            rows = np.lib.format.open_memmap(folder / FILE, mode="w+", dtype=np.float32, shape=shape)
-        rows[start : start + len(batch)] = vectors
-    assert isinstance(rows, np.memmap)  # a corpus has at least one passage
-    rows.flush()
-
-
-def _batches(texts: Iterator[str], size: int) -> Iterator[tuple[int, list[str]]]:
-    start = 0
-    while batch := list(islice(texts, size)):
-        yield start, batch
-        start += len(batch)
-
-
-def _embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embed by the method of the class.
-
-    The kernel wraps the method of the object with its cache, which would keep each passage's vector in the store a
-    second time, row by row; the vectors of a corpus are kept in its index alone.
-    """
-    return type(embedder).embed(embedder, texts)

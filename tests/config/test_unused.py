@@ -45,6 +45,11 @@ def unused(*overrides: str) -> list[str]:
             "detector=llm is not used: generator=direct asks for no detector; generator=ginger does",
         ),
         (
+            ["chunker=tokens", "chunker.overlap=0"],
+            "chunker=tokens and chunker.overlap=0 are not used: dataset=sample asks for no chunker; dataset=documents "
+            "does",
+        ),
+        (
             ["generator=chat_published", "clusterer.components=3"],
             "clusterer.components=3 is not used: generator=chat_published asks for no clusterer; generator=ginger does",
         ),

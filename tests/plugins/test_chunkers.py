@@ -178,6 +178,12 @@ def test_numbers_out_of_range(cls: type[Chunker], parameters: dict[str, int], me
         cls(**parameters)
 
 
+def test_other_numbers_follow_the_length_unless_they_are_given() -> None:
+    assert [SectionChunker(tokens=tokens).smallest for tokens in (1, 50, 200)] == [0, 10, 40]
+    assert [SentenceChunker(tokens=tokens).overlap for tokens in (1, 50, 200)] == [0, 6, 25]
+    assert [TokenChunker(tokens=tokens).overlap for tokens in (1, 50, 200)] == [0, 6, 25]
+
+
 def make_markdown(text: str) -> Document:
     headings, place = [], 0
     for line in text.splitlines(keepends=True):
@@ -238,6 +244,23 @@ def test_what_does_not_fit_is_cut_between_its_rows_and_lines() -> None:
     code = f"# Code\n\n{CODE[:-4] * 4}```\n"
     for passage in SectionChunker(tokens=50, smallest=0).chunk(make_markdown(code)):
         assert passage.text.splitlines()[-1] in code.splitlines()
+
+
+ROWS = [f"item: lamp {n}; note: It is new. Do not drop it. Ask {n}; price: {n}" for n in range(60)]
+LINES = [f"at noon of day {n} there were {n} requests to answer" for n in range(80)]
+
+
+@pytest.mark.parametrize("lines", [ROWS, LINES])
+def test_rows_and_lines_are_not_torn(lines: list[str]) -> None:
+    document = Document("items.csv", "\n".join(lines) + "\n")
+    passages = list(SectionChunker().chunk(document))
+    assert len(passages) > 3
+    assert [line for passage in passages for line in passage.text.split("\n")] == lines
+
+
+def test_a_sentence_that_is_too_long_is_cut_between_lines() -> None:
+    passages = SentenceChunker(overlap=0).chunk(Document("day.log", "\n".join(LINES)))
+    assert [line for passage in passages for line in passage.text.split("\n")] == LINES
 
 
 def test_a_heading_is_not_left_alone() -> None:

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from convrag.sdk import progress
+from convrag.sdk import progress, progress_lines
 from convrag.sdk.progress import show_preparation, show_step, track, turn_progress, within_grid
 from convrag.sdk.remaining_time import CellProgress, format_duration
 
@@ -90,14 +90,34 @@ def test_a_cell_has_its_bar_before_the_first_turn(monkeypatch: pytest.MonkeyPatc
 def test_a_step_that_takes_a_while_is_told_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(progress, "_TOLD", 0.01)
-    monkeypatch.setattr(progress, "_LOGGED", 0.01)
+    monkeypatch.setattr(progress_lines, "_TIMES", (0.0, 3600.0))
+    monkeypatch.setattr(progress, "_LOGGED", 0.0)
     told = threading.Event()
-    monkeypatch.setattr(progress, "_tell", lambda line: told.set() or sys.stderr.write(line))
+    written = sys.stderr.write
+    monkeypatch.setattr(sys.stderr, "write", lambda text: (written(text), told.set()))
     with caplog.at_level(logging.INFO, "convrag"), show_step("Preparing embedder=lsa"):
         assert told.wait(10)
-    assert capsys.readouterr().err == "convrag: Preparing embedder=lsa ...\n"
-    assert caplog.messages[0].startswith("Preparing embedder=lsa: ")
+    assert capsys.readouterr().err == "convrag: Preparing embedder=lsa: 0.0 s so far\n"
+    assert caplog.messages == ["Preparing embedder=lsa: 0.0 s so far", "Preparing embedder=lsa: 0.0 s"]
+
+
+def test_a_terminal_has_its_rows_and_the_log_the_lines(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    terminal = watched(monkeypatch)
+    with caplog.at_level(logging.INFO, "convrag"), show_step("Fitting"):
+        progress._tell("Fitting: 10 s so far")
+    assert caplog.messages == ["Fitting: 10 s so far"]
+    assert "so far" not in terminal.getvalue()
+
+
+def test_a_cell_of_several_processes_writes_to_its_log_alone(
+    capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "convrag"), within_grid(2, 9, alone=False):
+        progress._tell("Turns: 3 of 4")
+    assert caplog.messages == ["cell 3 of 9: Turns: 3 of 4"]
+    assert capsys.readouterr().err == ""
 
 
 def test_a_short_step_is_not_told(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:

@@ -31,6 +31,21 @@ def test_a_chunker_makes_no_other_experiment_of_a_data_set_without_documents(her
     assert identity("chunker=tokens", "chunker.tokens=50") == identity("chunker=markdown") == identity()
 
 
+def test_a_chunker_makes_another_experiment_of_documents(here: Path) -> None:
+    (here / "handbook").mkdir()
+    (here / "handbook" / "leave.md").write_text("# Leave\n\nTen weeks.\n", encoding="utf-8")
+    documents = ("dataset=documents", f"dataset.path={here / 'handbook'}")
+    one, other, again = (
+        read_experiment(compose(*DIRECT, *documents, f"chunker={name}")) for name in ("markdown", "tokens", "markdown")
+    )
+    assert one is not None
+    assert other is not None
+    assert again is not None
+    assert one.identity != other.identity
+    assert one.identity == again.identity
+    assert "chunker" in one.groups
+
+
 def test_a_stage_that_is_used_makes_another_experiment(here: Path) -> None:
     one, other = (read_experiment(compose("generator=ginger", f"clusterer={name}")) for name in ("lsa", "kmeans"))
     assert one is not None

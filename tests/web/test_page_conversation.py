@@ -63,6 +63,7 @@ def test_a_citation_opens_its_passage_with_the_cited_sentence_marked(chat: ChatP
     assert chat.panel.locator("mark").all_inner_texts() == [
         "The phases of the Moon are caused by its motion around the Earth."
     ]
+    assert chat.panel.get_by_role("button", name="Open the document").count() == 0, "it was cut from none"
     chat.page.keyboard.press("Escape")
     chat.panel.wait_for(state="hidden")
     assert citation.evaluate("button => button === document.activeElement")

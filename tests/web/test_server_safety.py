@@ -256,6 +256,7 @@ def test_with_a_token_nothing_is_open_but_the_page(guarded: RunningServer, given
         ("GET", "/v1/models"),
         ("POST", "/v1/chat/completions"),
         ("GET", "/api/conversations"),
+        ("GET", "/api/conversations/x/document?passage=p"),
         ("GET", "/openapi.json"),
         ("GET", "/docs"),
         ("GET", "/metrics"),

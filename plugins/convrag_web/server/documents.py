@@ -8,7 +8,7 @@ from typing import Any
 from convrag import Document, Passage, TurnRecord
 from convrag_web.server.errors import RequestError
 
-LONGEST = 2_000_000
+LONGEST = 1_000_000
 """Characters of a document that are sent; of a longer one, those around the passage."""
 
 

@@ -1,0 +1,404 @@
+"""Indexing after passages changed: only new texts are worked on, and the result is that of a fresh build."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from convrag.api.models import Embedder
+from convrag.api.stages import Dataset
+from convrag.api.types import Conversation, Passage, Query
+from convrag.config.compose import compose
+from convrag.store.store import Store
+from convrag.turn.wiring import Wiring
+from convrag_retrieval.bm25 import BM25Retriever
+from convrag_retrieval.dense import DenseRetriever
+from convrag_retrieval.row_journal import RowJournal, Rows
+from convrag_retrieval.vectors import FILE
+
+
+class Passages(Dataset):
+    """Passages that were built by hand, and belong to a series as those of a configured data set do."""
+
+    def __init__(self, passages: Sequence[Passage], series: str = "documents") -> None:
+        self.passages = passages
+        self.series = series
+
+    def conversations(self) -> Iterator[Conversation]:
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        return iter(self.passages)
+
+
+class Hashing(Embedder):
+    """A vector of a text's hash; nothing but the text bears on it. Counts what it embeds, and may be interrupted."""
+
+    series = "hashing"
+
+    def __init__(self, fingerprint: str = "hashing", most: int = 1 << 30) -> None:
+        self.fingerprint = fingerprint
+        self.most = most
+        self.embedded: list[str] = []
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> Any:
+        if len(self.embedded) + len(texts) > self.most:
+            raise KeyboardInterrupt
+        if not query:
+            self.embedded += texts
+        return make_rows(texts)
+
+
+def make_rows(texts: Sequence[str]) -> Any:
+    rows = [np.frombuffer(blake2b(text.encode(), digest_size=16).digest(), np.uint8) for text in texts]
+    array = np.array(rows, dtype=np.float32).reshape(len(texts), 16) - 127.5
+    return (array / np.linalg.norm(array, axis=1, keepdims=True)).astype(np.float32)
+
+
+def numbered(texts: Sequence[str]) -> list[Passage]:
+    return [Passage(f"p{number}", text) for number, text in enumerate(texts)]
+
+
+def end_command(retriever: Any) -> None:
+    """Let go of all folders, as a process does that ends."""
+    retriever.store.folders._holds.release()
+
+
+def index_densely(folder: Path, texts: Sequence[str], **parameters: Any) -> tuple[str, list[str], Any]:
+    """What one command does: the sentence that it says, what it embedded, and the rows of the index."""
+    embedder = parameters.pop("embedder", None) or Hashing()
+    dataset = Passages(numbered(texts), parameters.pop("series", "documents"))
+    retriever = DenseRetriever(
+        dataset=dataset, embedder=embedder, store=Store(folder), **{"batch_size": 3, **parameters}
+    )
+    try:
+        (sentence,) = retriever.index()
+        return sentence, embedder.embedded, np.array(retriever._domains.get("default").vectors.rows)
+    finally:
+        end_command(retriever)
+
+
+def index_words(folder: Path, texts: Sequence[str], **parameters: Any) -> tuple[str, dict[str, bytes]]:
+    """The sentence that is said, and the files of the index with their bytes."""
+    retriever = BM25Retriever(dataset=Passages(numbered(texts)), store=Store(folder), **parameters)
+    (sentence,) = retriever.index()
+    held = list(retriever.store.folders._holds._files)
+    (index,) = (path for path in held if path.parent.name == "indexes")
+    files = {path.name: path.read_bytes() for path in index.iterdir() if path.name != ".manifest.json"}
+    end_command(retriever)
+    return sentence, files
+
+
+# The same as a fresh build ----------------------------------------------------------------------------------------
+
+TEXTS = st.lists(
+    st.lists(st.sampled_from(["moon", "sun", "the", "Rockets", "dust", "42", "łódź"]), max_size=6).map(" ".join),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(versions=st.lists(TEXTS, min_size=2, max_size=4))
+def test_vectors_are_those_of_a_fresh_build_and_no_known_text_is_embedded(versions: list[list[str]]) -> None:
+    with TemporaryDirectory() as name:
+        known: set[str] = set()
+        for texts in versions:
+            sentence, embedded, rows = index_densely(Path(name), texts)
+            assert np.array_equal(rows, make_rows(texts))
+            assert len(embedded) == len(set(embedded))
+            assert set(embedded) == set(texts) - known
+            kept = sum(text in known for text in texts)
+            assert f"{kept} kept" in sentence or not kept or "already" in sentence
+            known = set(texts)  # the index before is removed, and what it had beside these texts
+            assert len(list(Path(name).glob("indexes/*"))) == len(list(Path(name).glob("corpora/*"))) == 1
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    versions=st.lists(
+        TEXTS.filter(lambda texts: {"moon", "sun", "dust"} & set(" ".join(texts).split())), min_size=2, max_size=3
+    ),
+    stemmer=st.sampled_from(["none", "english"]),
+)
+def test_the_files_of_a_word_index_are_those_of_a_fresh_build(versions: list[list[str]], stemmer: str) -> None:
+    with TemporaryDirectory() as name:
+        again = [index_words(Path(name, "again"), texts, stemmer=stemmer)[1] for texts in versions]
+        assert again[-1] == index_words(Path(name, "fresh"), versions[-1], stemmer=stemmer)[1]
+
+
+LIBRARY = [f"{subject} {what} number {number}" for number in range(30) for subject in ("moon", "sun") for what in "ab"]
+
+
+def test_searches_find_the_same(tmp_path: Path) -> None:
+    changed = [text for text in LIBRARY[::-1] if "7" not in text] + ["a new moon", "moon b number 3"]
+    for make in (
+        lambda dataset, store: BM25Retriever(dataset=dataset, store=store, method="bm25+"),
+        lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing()),
+        lambda dataset, store: DenseRetriever(dataset=dataset, store=store, embedder=Hashing(), approximate="auto"),
+    ):
+        again, fresh = Store(tmp_path / "again"), Store(tmp_path / "fresh")
+        make(Passages(numbered(LIBRARY)), again).prepare()
+        one, other = (make(Passages(numbered(changed)), store) for store in (again, fresh))
+        for text in ("moon number 3", "sun b", "a new moon"):
+            hits = one.retrieve([Query(text)], 50)
+            assert hits == other.retrieve([Query(text)], 50)
+            assert len(hits) > 1
+        assert {hit.passage.text for hit in one.retrieve([Query("moon a number 7")], 500)} <= set(changed)
+
+
+# What is said and what is done ------------------------------------------------------------------------------------
+
+
+def test_what_happened_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "convrag_retrieval")
+    texts = [f"text {number}" for number in range(1000)]
+    assert index_densely(tmp_path, texts)[0] == "default: 1,000 passages: 1,000 embedded"
+    assert index_densely(tmp_path, texts)[0] == "default: 1,000 passages are in the index already"
+    changed = [*texts[:500], "a new one", *texts[501:998], "another", "text 3"]
+    sentence, embedded, _ = index_densely(tmp_path, changed)
+    assert sentence == "default: 1,000 passages: 998 kept, 2 embedded, 3 removed"
+    assert embedded == ["a new one", "another"]
+    assert index_densely(tmp_path, texts[:10])[0] == "default: 10 passages: 10 kept, 989 removed"
+    assert caplog.messages[-1] == "Index built of default: 10 passages: 10 kept, 989 removed"
+    assert index_words(tmp_path, texts)[0] == "default: 1,000 passages: 1,000 indexed"
+    assert index_words(tmp_path, changed)[0] == "default: 1,000 passages: 998 kept, 2 indexed, 3 removed"
+
+
+def test_another_data_set_lends_its_rows_and_keeps_them(tmp_path: Path) -> None:
+    index_densely(tmp_path, ["moon", "sun"], series="one")
+    sentence, embedded, _ = index_densely(tmp_path, ["sun", "dust"], series="other")
+    assert (sentence, embedded) == ("default: 2 passages: 1 kept, 1 embedded", ["dust"])
+    assert index_densely(tmp_path, ["moon", "sun"], series="one")[1] == []
+    assert len(list(tmp_path.glob("indexes/*"))) == 2
+
+
+def test_another_embedder_lends_nothing(tmp_path: Path) -> None:
+    index_densely(tmp_path, ["moon", "sun"])
+    assert index_densely(tmp_path, ["moon", "dust"], embedder=Hashing("a new version"))[1] == ["moon", "dust"]
+
+
+def test_other_weights_take_over_the_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index_words(tmp_path, LIBRARY)
+    sentence, files = index_words(tmp_path, LIBRARY, k1=0.9)
+    assert sentence == "default: 120 passages: 120 kept"
+    assert files == index_words(tmp_path / "fresh", LIBRARY, k1=0.9)[1]
+    assert index_words(tmp_path, LIBRARY, stopwords="none")[0] == "default: 120 passages: 120 indexed"
+
+
+def test_a_damaged_index_lends_nothing(tmp_path: Path) -> None:
+    index_densely(tmp_path, ["moon", "sun"])
+    (rows,) = tmp_path.glob(f"indexes/*/{FILE}")
+    rows.write_bytes(rows.read_bytes()[:-4] + b"\0\0\0\0")
+    _, embedded, found = index_densely(tmp_path, ["moon", "dust"])
+    assert embedded == ["moon", "dust"]
+    assert np.array_equal(found, make_rows(["moon", "dust"]))
+
+
+# An embedding that is interrupted ---------------------------------------------------------------------------------
+
+MANY = [f"text {number}" for number in range(20)]
+
+
+def interrupt(folder: Path, texts: Sequence[str], most: int, **parameters: Any) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        index_densely(folder, texts, embedder=Hashing(most=most), **parameters)
+
+
+def test_an_interrupted_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10)
+    assert list(tmp_path.glob("indexes/*")) == []
+    interrupt(tmp_path, MANY, 5)
+    sentence, embedded, rows = index_densely(tmp_path, MANY)
+    assert embedded == MANY[12:]
+    assert sentence == "default: 20 passages: 12 kept, 8 embedded"
+    assert np.array_equal(rows, make_rows(MANY))
+    assert list(tmp_path.glob("embedded/*")) == []
+
+
+def test_it_goes_on_although_passages_have_changed_meanwhile(tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10)
+    changed = ["new", *MANY[5:], "newer"]
+    _, embedded, rows = index_densely(tmp_path, changed)
+    assert embedded == ["new", *MANY[9:], "newer"]
+    assert np.array_equal(rows, make_rows(changed))
+    assert list(tmp_path.glob("embedded/*")) == []
+
+
+def test_an_interrupted_embedding_of_another_data_set_lends_its_rows(tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10, series="other")
+    assert index_densely(tmp_path, MANY)[1] == MANY[9:]
+    assert len(list(tmp_path.glob("embedded/*"))) == 1, "it is the other's"
+    assert index_densely(tmp_path, MANY, series="other")[1] == []
+
+
+@pytest.mark.parametrize("cut", [1, 7, 100, 239, 240, 241])
+def test_a_half_written_batch_is_embedded_again(cut: int, tmp_path: Path) -> None:
+    """A batch of three rows is 8 + 3 * (16 + 64) = 248 bytes."""
+    interrupt(tmp_path, MANY, 10)
+    (journal,) = tmp_path.glob("embedded/*")
+    journal.write_bytes(journal.read_bytes()[:-cut])
+    interrupt(tmp_path, MANY, 4)
+    _, embedded, rows = index_densely(tmp_path, MANY)
+    assert embedded == MANY[9:]
+    assert np.array_equal(rows, make_rows(MANY))
+
+
+@pytest.mark.parametrize("place", [0, 5, 60, 130, 300, 500])
+def test_a_damaged_journal_lends_nothing_that_is_wrong(place: int, tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10)
+    (journal,) = tmp_path.glob("embedded/*")
+    damaged = bytearray(journal.read_bytes())
+    damaged[place] ^= 0x55
+    journal.write_bytes(damaged)
+    assert np.array_equal(index_densely(tmp_path, MANY)[2], make_rows(MANY))
+
+
+def test_the_journal_of_another_embedder_is_no_help(tmp_path: Path) -> None:
+    interrupt(tmp_path, MANY, 10)
+    with pytest.raises(KeyboardInterrupt):
+        index_densely(tmp_path, MANY, embedder=Hashing("another", most=4))
+    assert index_densely(tmp_path, MANY, embedder=Hashing("another"))[1] == MANY[3:]
+
+
+def test_a_journal_with_zeros_at_its_end_as_after_a_power_failure(tmp_path: Path) -> None:
+    journal = RowJournal(tmp_path / "rows", "family")
+    batch = Rows(np.array([b"a" * 16, b"b" * 16], dtype="S16"), make_rows(["a", "b"]))
+    journal.append(batch)
+    with journal.path.open("ab") as file:
+        file.write(bytes(4096))
+    again = RowJournal(tmp_path / "rows", "family")
+    assert len(list(again.read())) == 1
+    again.append(batch)
+    assert [rows.hashes.tolist() for rows in again.read()] == [batch.hashes.tolist()] * 2
+
+
+SLOW = """
+import sys, time
+import numpy as np
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+from plugins.test_indexing_again import MANY, Hashing, Passages, numbered
+from convrag.store.store import Store
+from convrag_retrieval.dense import DenseRetriever
+
+class Slow(Hashing):
+    def embed(self, texts, *, query=False):
+        if self.embedded:
+            time.sleep(0.2)
+        print(len(self.embedded), flush=True)
+        return super().embed(texts, query=query)
+
+DenseRetriever(dataset=Passages(numbered(MANY)), embedder=Slow(), store=Store(sys.argv[1]), batch_size=2).prepare()
+"""
+
+
+def test_a_killed_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    tests = str(Path(__file__).parents[1])
+    program = SLOW.replace("plugins.test_indexing_again", "test_indexing_again")
+    arguments = [sys.executable, "-c", program, str(tmp_path), str(Path(__file__).parent), tests]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if int(line) >= 6:
+                process.kill()
+                break
+    journal = next(tmp_path.glob("embedded/*"))
+    assert journal.stat().st_size > 0
+    sentence, embedded, rows = index_densely(tmp_path, MANY)
+    assert 0 < len(embedded) <= len(MANY) - 6
+    assert embedded == MANY[-len(embedded) :]
+    assert "kept" in sentence
+    assert np.array_equal(rows, make_rows(MANY))
+    assert [path.name.partition(".")[2] for path in tmp_path.glob("indexes/*")] == [""]
+
+
+# Configured data sets ---------------------------------------------------------------------------------------------
+
+
+def write_corpus(path: Path, texts: Sequence[str]) -> None:
+    rows = [json.dumps({"_id": f"p{number}", "text": text}) for number, text in enumerate(texts)]
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def index(here: Path, corpus: str, *arguments: str) -> str:
+    """The sentence of the command; nothing of it stays in this process."""
+    (here / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")
+    files = ("dataset=jsonl", "dataset.queries=queries.jsonl", f"dataset.corpus={corpus}", f"store.path={here}/store")
+    wiring = Wiring(compose(*files, *arguments))
+    retriever = wiring.get("retriever")
+    fresh = type(retriever)(
+        **{name: getattr(retriever, name) for name in ("dataset", "embedder") if hasattr(retriever, name)},
+        store=Store(here / "store"),
+    )
+    (sentence,) = fresh.index()
+    end_command(fresh)
+    return sentence
+
+
+@pytest.mark.parametrize("retriever", ["bm25", "dense"])
+def test_a_file_that_changes_leaves_one_index(retriever: str, here: Path) -> None:
+    write_corpus(here / "corpus.jsonl", LIBRARY)
+    assert "120 passages: 120" in index(here, "corpus.jsonl", f"retriever={retriever}")
+    write_corpus(here / "corpus.jsonl", LIBRARY[1:])
+    said = index(here, "corpus.jsonl", f"retriever={retriever}")
+    # LSA learns from the corpus: with another one it is another embedder.
+    assert said.endswith("119 passages: 119 kept, 1 removed" if retriever == "bm25" else "119 embedded, 1 removed")
+    assert len(list((here / "store/indexes").iterdir())) == 1
+
+
+def test_two_files_have_an_index_each(here: Path) -> None:
+    write_corpus(here / "one.jsonl", LIBRARY)
+    write_corpus(here / "other.jsonl", LIBRARY[1:])
+    index(here, "one.jsonl")
+    assert index(here, "other.jsonl") == "default: 119 passages: 119 kept"
+    assert index(here, "one.jsonl") == "default: 120 passages are in the index already"
+    shutil.copy(here / "other.jsonl", here / "one.jsonl")
+    assert index(here, "one.jsonl") == "default: 119 passages are in the index already"
+    assert len(list((here / "store/indexes").iterdir())) == 1
+    write_corpus(here / "one.jsonl", LIBRARY[2:])
+    index(here, "one.jsonl")
+    assert len(list((here / "store/indexes").iterdir())) == 2, "the other one's is not removed"
+
+
+def test_the_series_is_that_of_the_command_and_not_of_the_files(here: Path) -> None:
+    write_corpus(here / "corpus.jsonl", LIBRARY)
+    (here / "queries.jsonl").write_text('{"_id": "c<::>1", "text": "tea"}\n', encoding="utf-8")
+
+    def wire(*arguments: str) -> dict[str, tuple[str, str]]:
+        wiring = Wiring(
+            compose("dataset=jsonl", "dataset.queries=queries.jsonl", "dataset.corpus=corpus.jsonl", *arguments)
+        )
+        wiring.get("retriever")
+        return {place: (stage.fingerprint, stage.series) for place, stage in wiring.stages.items()}
+
+    before = wire("retriever=dense")
+    time.sleep(0.01)
+    write_corpus(here / "corpus.jsonl", LIBRARY[1:])
+    after = wire("retriever=dense")
+    assert {place: series for place, (_, series) in before.items()} == {
+        place: series for place, (_, series) in after.items()
+    }
+    assert all(before[place][0] != after[place][0] for place in ("dataset", "embedder", "retriever"))
+    other = wire("retriever=dense", "embedder.dimensions=8")
+    assert other["dataset"] == after["dataset"]
+    assert other["embedder"][1] != after["embedder"][1]
+    (here / "elsewhere").mkdir()
+    write_corpus(here / "elsewhere/corpus.jsonl", LIBRARY[1:])
+    os.chdir(here / "elsewhere")
+    shutil.copy(here / "queries.jsonl", "queries.jsonl")
+    assert wire("retriever=dense")["dataset"][1] != after["dataset"][1], "a path counts as the file that it leads to"
