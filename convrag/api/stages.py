@@ -217,6 +217,13 @@ class Metrics(Stage):
         """
         return ()
 
+    def explain_gap(self) -> str:
+        """Return why it can measure no turn of its data set ("the data set has no qrels"); by default, empty.
+
+        Asked after a run in which it measured nothing, and before a grid whose `sweep.metric` is one of its measures.
+        """
+        return ""
+
 
 class Tracker(Stage):
     """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs."""

@@ -10,8 +10,11 @@ from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
 
-DEFAULT_METRICS = ("ranking", "answers")
-"""The metrics of conf/config.yaml. Where one of them finds nothing to measure, nobody asked for it: nothing is said."""
+DEFAULT_METRICS = ("ranking", "answers", "reference_free")
+"""The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of truth measures."""
+
+STAND_IN = "reference_free"
+"""Of these, the one that measures where the data set has neither relevance judgements nor reference answers."""
 
 _COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
 
@@ -43,7 +46,8 @@ class SweepSettings:
         default=None,
         metadata={
             "help": "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
-            "order; unless given, one for each metric: nDCG@5 and ROUGE-L"
+            "order; unless given, one for each metric: nDCG@5 and ROUGE-L, or grounded_sentences for a data set "
+            "without judgements and reference answers"
         },
     )
     baseline: str | None = field(

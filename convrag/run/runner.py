@@ -22,7 +22,7 @@ from convrag.api.secrets import redact
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
-from convrag.config.settings import DEFAULT_METRICS, Settings
+from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
 from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
@@ -42,6 +42,11 @@ from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
 log = logging.getLogger(__name__)
+
+NO_CONVERSATIONS = (
+    "the data set has no conversations to run: ask questions of your own with task=chat or task=serve, or let "
+    "task=questions write conversations with relevance judgements from its passages"
+)
 
 Show = Callable[[Run, RunSummary], None]
 
@@ -203,7 +208,7 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)
         metrics = wiring.get_all("metrics")
-        measured = measure(metrics, records, by_default=tuple(metrics) == DEFAULT_METRICS)
+        measured = measure(metrics, records, stand_in=STAND_IN if tuple(metrics) == DEFAULT_METRICS else "")
         observers.notify("convrag_run_measured", run=run, replies=measured.replies)
         reports_of_observers = observers.collect("convrag_report", run=run, records=records)
         reports = [*wiring.collect_reports(records), *measured.reports, *reports_of_observers]
@@ -251,7 +256,7 @@ def _read_conversations(dataset: Dataset, settings: Settings) -> list[Conversati
     """Read the conversations to run. Raises ConfigError if there are none, or no answers for `history=gold`."""
     conversations = list(islice(dataset.conversations(), settings.limit))
     if not conversations:
-        raise ConfigError("the data set has no conversations to run: task=chat needs none")
+        raise ConfigError(NO_CONVERSATIONS)
     if settings.history == "gold" and not any(turn.answer for each in conversations for turn in each.turns):
         raise ConfigError("history=gold needs reference answers, and the data set has none: use generated or none")
     return conversations

@@ -53,9 +53,7 @@ def check_measures_differ(metrics: Mapping[str, Metrics]) -> None:
                 )
 
 
-def measure(
-    metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, by_default: bool = False
-) -> MetricResults:
+def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, stand_in: str = "") -> MetricResults:
     """Measure the turns with each metric, in order.
 
     Values that are no numbers, or of a measure that an earlier metric has, are left out; `failures` says so.
@@ -63,7 +61,8 @@ def measure(
     Args:
         metrics: the metrics by name.
         records: the records of the turns; they must allow several iterations.
-        by_default: nobody chose the metrics, and one that has nothing to measure is no news while another has.
+        stand_in: given where nobody chose the metrics: the one for data sets without truth. A metric that has nothing
+            to measure is then no news while one of the others has.
     """
     silent: list[Report] = []
     meter = UsageMeter()
@@ -92,12 +91,17 @@ def measure(
             )
         if problems:
             results.failures[name] = "; ".join(problems)
-    if not by_default or len(silent) == len(metrics):
+    compared = any(any(values.values()) for name, values in results.values.items() if name != stand_in)
+    if not stand_in or not compared:
         results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results
 
 
 def _describe_silence(place: str, metric: Metrics) -> str:
+    """Say that a metric measured nothing, and why if it knows."""
+    if gap := metric.explain_gap():
+        measures = list(metric.list_measures())[:1] or ["its measure"]
+        return f"{measures[0]} is not measured ({place}): {gap}."
     needed = ", or ".join(_NEEDED[part] for part in metric.reads if part in _NEEDED) or "what it measures"
     return f"{place} had nothing to measure: no turn has {needed}."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from omegaconf import DictConfig
 
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.sweeps import Cell
+from convrag.config.settings import read_metric_names
 from convrag.store.fingerprint import digest
 from convrag.turn.turn import Stages
 from convrag.turn.wiring import Wiring
@@ -20,12 +21,16 @@ _OPERATIONAL_SETTINGS = ("workers", "plugins", "store", "sweep")
 class Experiment:
     """What a cell really runs: `identity` stands for its results, `groups` are those of which it uses the stage.
 
-    `measures` are all that its metrics may give; None where one of the metrics does not say.
+    `measures` are all that its metrics may give; None where one of the metrics does not say. `gaps` says of those that
+    `sweep.metric` names, and that its data set cannot be measured by, why not: measure -> reason. `empty` says that
+    its data set has no conversations.
     """
 
     identity: str
     groups: frozenset[str]
     measures: tuple[str, ...] | None = None
+    gaps: Mapping[str, str] = field(default_factory=dict)
+    empty: bool = False
 
 
 def read_experiment(config: DictConfig) -> Experiment | None:
@@ -40,7 +45,11 @@ def read_experiment(config: DictConfig) -> Experiment | None:
             return None
         for group in ("dataset", *Stages._fields):
             wiring.get(group)
-        listed = [metric.list_measures() for metric in wiring.get_all("metrics").values()]
+        empty = not any(True for _ in wiring.get("dataset").conversations())
+        metrics = wiring.get_all("metrics").values()
+        listed = [metric.list_measures() for metric in metrics]
+        wanted = read_metric_names(wiring.config["sweep"]["metric"])
+        gaps = {name: metric.explain_gap() for metric in metrics for name in metric.list_measures() if name in wanted}
     except Exception:
         return None
     settings = {
@@ -48,7 +57,8 @@ def read_experiment(config: DictConfig) -> Experiment | None:
     }
     groups = frozenset(place.partition(".")[0] for place in wiring.stages)
     measures = tuple(name for names in listed for name in names) if all(listed) else None
-    return Experiment(digest([wiring.collect_fingerprints(), settings]), groups, measures)
+    identity = digest([wiring.collect_fingerprints(), settings])
+    return Experiment(identity, groups, measures, {name: gap for name, gap in gaps.items() if gap}, empty)
 
 
 def mark_same(cells: Sequence[Cell], experiments: Sequence[Experiment | None]) -> list[Cell]:

@@ -15,6 +15,8 @@ def find_missing_metrics(metrics: Sequence[str], experiments: Sequence[Experimen
     """What is wrong with `sweep.metric`, in words, before any cell runs: some cell cannot have it. Empty if nothing."""
     listed = [each.measures for each in experiments if each and each.measures is not None]
     for metric in metrics:
+        if gap := next((each.gaps[metric] for each in experiments if each and metric in each.gaps), ""):
+            return f"sweep.metric={metric}: {gap}"
         if without := sum(metric not in measures for measures in listed):
             there = [name for name in dict.fromkeys(listed[0]) if all(name in measures for measures in listed)]
             in_cells = "" if without == len(experiments) else f" in {without} of {len(experiments)} cells"

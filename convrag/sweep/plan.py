@@ -22,6 +22,7 @@ from convrag.config.stage_choices import translate_overrides
 from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.observers import Observers
+from convrag.run.runner import NO_CONVERSATIONS
 from convrag.sweep.cells import draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
@@ -77,6 +78,8 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     unused = find_unused_everywhere(used, grid.overrides, plugins.load().registry)
     notes = (*explain_same(cells, experiments), *unused)
     sweep = Sweep(identifier, folder, tuple(cells), wiring.logged_config, notes=notes)
+    if all(each and each.empty for each in experiments):
+        raise ConfigError(NO_CONVERSATIONS)
     metrics = read_metric_names(settings.metric)
     if missing := find_missing_metrics(metrics, experiments):
         raise ConfigError(missing)

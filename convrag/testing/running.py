@@ -104,6 +104,11 @@ class MetricsContract(CallContract):
         numbers = [value for turn in scores.values() for value in turn.values()]
         assert all(isinstance(value, float) and math.isfinite(value) for value in numbers)
 
+    def test_why_it_measures_nothing_is_a_sentence(self) -> None:
+        gap = self.make().explain_gap()
+        assert isinstance(gap, str), f"explain_gap() returns a text, and this is {gap!r}"
+        assert "\n" not in gap
+
     def test_no_records_are_no_numbers(self) -> None:
         assert dict(self.make().measure([])) == {}
 

@@ -61,6 +61,7 @@ class Leaderboard:
         baseline: the run that the others are compared with, if any.
         movements: factor -> which measures differ between runs that differ in this factor alone.
         shared: the turns on which runs are compared that were scored on different ones.
+        left_out: measures that no run has for the turns that all share, since they are no means over turns.
     """
 
     metrics: list[str]
@@ -71,6 +72,7 @@ class Leaderboard:
     baseline: RunResult | None
     movements: Mapping[str, Movement]
     shared: Sequence[Shared]
+    left_out: Sequence[str] = ()
 
     def list_differing(self) -> list[str]:
         """The compared measures by which not all runs are equal; the first one where all are."""
@@ -87,7 +89,10 @@ def build_leaderboard(results: Sequence[RunResult], metrics: Sequence[str], base
         baseline: one of them that has scores.
     """
     place = next((index for index, result in enumerate(results) if result is baseline), None)
+    unshared = results
     results, shared = share_turns(results)
+    left_out = [name for name in metrics if _is_measured(name, unshared) and not _is_measured(name, results)]
+    metrics = [name for name in metrics if name not in left_out]
     baseline = None if place is None else results[place]
     domains = list(dict.fromkeys(name for each in results if each.summary for name in each.summary.domains))
     domains = domains if len(domains) > 1 else []
@@ -109,7 +114,12 @@ def build_leaderboard(results: Sequence[RunResult], metrics: Sequence[str], base
         baseline=baseline,
         movements=find_movements(results, factors, list(names)),
         shared=shared,
+        left_out=left_out,
     )
+
+
+def _is_measured(measure: str, results: Sequence[RunResult]) -> bool:
+    return any(measure in result.overall for result in results)
 
 
 def _score_runs(

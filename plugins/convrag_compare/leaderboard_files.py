@@ -43,12 +43,27 @@ def list_label_columns(board: Leaderboard) -> list[str]:
 
 def list_findings(board: Leaderboard) -> list[str]:
     """What a reader of the table must know first: what is shared, what no factor moves, what has no interval."""
-    lines = list(describe_shared(board.shared, board.metrics))
+    lines = list(describe_shared(board.shared, [*board.metrics, *board.left_out]))
+    lines += [
+        f"{name} is left out: it is no mean over turns, and the runs were scored on different turns."
+        for name in board.left_out
+    ]
+    lines += _list_silences(board)
     lines += describe_unmoved(board.movements, board.metrics)
     if without := [name for name in board.metrics if _lacks_intervals(board, name)]:
         of = "" if len(without) == len(board.metrics) else f" of {', '.join(without)}"
         lines.append(f"No intervals and no p{of}: {TOO_FEW}.")
     return lines
+
+
+def _list_silences(board: Leaderboard) -> list[str]:
+    """What the metrics say of themselves in every run: what they could not measure, what a measure means."""
+    told = [
+        [line for title, report in summary.reports.items() if title.startswith("metrics.") for line in report["lines"]]
+        for row in board.rows
+        if (summary := row.result.summary)
+    ]
+    return [line for line in dict.fromkeys(line for lines in told for line in lines) if all(line in x for x in told)]
 
 
 def _lacks_intervals(board: Leaderboard, measure: str) -> bool:
@@ -125,7 +140,7 @@ def _format_gaps(row: Row) -> list[str]:
 
 def _format_caption(board: Leaderboard) -> str:
     if not board.metrics:
-        return "Nothing was measured: the data set has neither qrels nor reference answers, or `metrics` is empty."
+        return "Nothing was measured by which the runs could be compared."
     first, *others = board.metrics
     then = f", of equal ones by {others[0]}" if others else ""
     lines = [

@@ -75,6 +75,10 @@ class AnswerMetrics(Metrics):
         measures += ["K-precision", "words", *(["scored_words"] if self.max_words else [])]
         return measures + (["few_nuggets"] if self.min_nuggets else [])
 
+    def explain_gap(self) -> str:
+        """Whether there are reference answers at all."""
+        return "" if self.references.has_answers() else "the data set has no reference answers"
+
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Scores of each turn that has a reference answer, and the counts behind the BLEU of all answers."""
         score_answer = self._make_scorer()

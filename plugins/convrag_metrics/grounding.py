@@ -30,12 +30,16 @@ _SHARES = {
 }
 
 
+GROUNDED = "grounded_sentences"
+
+
 class GroundingMetrics(Metrics):
     """Share of sentences with a citation, of citations that exist, and of cited sentences that their passages support.
 
-    Citations are marks like [1] or [1, 2], which name passages of the evidence by number. The shares are of all
-    sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only says
-    that it does not know needs no citation and is left out, as a turn without an answer is. Definitions are in
+    Citations are marks like [1] or [1, 2], which name passages of the evidence by number. grounded_sentences is the
+    share of an answer's sentences that cite passages which support them, and a mean over turns. The other shares are of
+    all sentences and citations of the turns together; scores.jsonl has the counts of each turn. An answer that only
+    says that it does not know needs no citation and is left out, as a turn without an answer is. Definitions are in
     docs/metrics.md.
 
     Args:
@@ -91,7 +95,7 @@ class GroundingMetrics(Metrics):
         return identify_model(str(self.model)) if self.model else ""
 
     def list_measures(self) -> Sequence[str]:
-        return (*_SHARES, "unjudged_sentences")
+        return (GROUNDED, *_SHARES, "unjudged_sentences")
 
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Counts of each turn with an answer."""
@@ -110,7 +114,9 @@ class GroundingMetrics(Metrics):
         """A turn's counts; takes the next verdict for each of its cases."""
         found = [next(verdicts) for _ in turn.list_cases()]
         unjudged = {"unjudged_sentences": float(found.count(None))} if self.support == "llm" else {}
-        return turn.count_citations(found) | unjudged
+        known = len(turn.sentences) - found.count(None)
+        grounded = {GROUNDED: found.count(True) / known} if known else {}
+        return turn.count_citations(found) | grounded | unjudged
 
     def _judge_cases(self, cases: list[SupportCase]) -> list[bool | None]:
         judge = self._make_judge() if cases else None

@@ -51,6 +51,12 @@ class RankingMetrics(Metrics):
         """Those that were asked for, nDCG@5 first where it is among them."""
         return sorted((str(_parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN)
 
+    def explain_gap(self) -> str:
+        """Whether there are qrels at all."""
+        if self.dataset.qrels():
+            return ""
+        return "the data set has no relevance judgements; task=questions writes some from its passages"
+
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The values of each turn with qrels; the report on judgements that name no passage of the corpus."""
         measures = [_parse_measure(name) for name in self.measures]

@@ -21,6 +21,10 @@ class References:
         turn = self._turns().get(record.turn_id)
         return turn.answer.strip() if turn else ""
 
+    def has_answers(self) -> bool:
+        """Whether any turn has a reference answer."""
+        return any(turn.answer.strip() for turn in self._turns().values())
+
     def find_label(self, record: TurnRecord, name: str) -> str:
         """A label of the turn in upper case, from the record or else from the data set; empty where neither has it.
 

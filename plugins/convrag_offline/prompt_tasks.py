@@ -10,6 +10,8 @@ from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.nugget_detection import tag_nuggets
 from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_importance
+from convrag_offline.question_checking import compare, judge_clarity, solve
+from convrag_offline.question_writing import write_question
 from convrag_offline.rewriting import rewrite
 from convrag_offline.summarizing import summarize
 
@@ -38,6 +40,10 @@ _TASKS: dict[str, Callable[..., str]] = {
     "importance": rate_importance,
     "assign": assign_support,
     "suggest": suggest,
+    "question": write_question,
+    "solve": solve,
+    "compare": compare,
+    "alone": judge_clarity,
 }
 _INPUTS = {
     "answer": ("question", "history", "evidence"),
@@ -49,6 +55,10 @@ _INPUTS = {
     "importance": ("question", "history", "nuggets"),
     "assign": ("nuggets", "answer"),
     "suggest": ("titles", "count"),
+    "question": ("kind", "style", "title", "passage", "history", "refused"),
+    "solve": ("question", "title", "passage", "history"),
+    "compare": ("question", "answer", "other"),
+    "alone": ("question",),
 }
 _OPTIONAL = {"answer": ("earlier_evidence",), "rewrite": ("question_weight",), "nuggets": ("title",)}
 

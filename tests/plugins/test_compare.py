@@ -9,6 +9,7 @@ import math
 import re
 import subprocess
 import sys
+from array import array
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,28 @@ def test_runs_without_judgements_have_a_leaderboard_of_names(tmp_path: Path) -> 
     made = compare_runs(bare, ["nDCG@5"], bare[0], tmp_path)
     assert "Nothing was measured" in made.files["leaderboard.md"]
     assert "calls made" in made.files["costs.md"]
+
+
+def test_a_measure_that_the_shared_turns_lack_is_left_out(tmp_path: Path) -> None:
+    """A share of all sentences is no mean over turns: nobody can compute it for the turns that both runs have."""
+    one, other = (run_result(f"rewriter={name}", values) for name, values in (("a", BAD), ("b", {"c0": [0.9]})))
+    results = [
+        replace(each, summary=replace(each.summary, overall={**each.summary.overall, "cited_sentences": 1.0}))
+        for each in (one, other)
+        if each.summary
+    ]
+    for each in results:
+        each.scores.measures["grounding_cited"] = array("d", [1.0]) * len(each.scores.turns)
+    text = compare_runs(results, ["cited_sentences"], results[0], tmp_path).files["leaderboard.md"]
+    assert "cited_sentences is left out: it is no mean over turns, and the runs were scored on different turns." in text
+
+
+def test_what_no_run_could_measure_is_told_once(tmp_path: Path) -> None:
+    silence = {"metrics.ranking": {"lines": ["nDCG@5 is not measured."]}, "dedup": {"lines": ["much"]}}
+    results = [run_result(f"rewriter={name}", BAD, reports=silence) for name in "ab"]
+    text = compare_runs(results, ["R@5"], results[0], tmp_path).files["leaderboard.md"]
+    assert text.count("nDCG@5 is not measured.") == 1
+    assert "much" not in text
 
 
 def test_fallbacks_and_failed_turns_are_told(tmp_path: Path) -> None:

@@ -75,4 +75,4 @@ def test_mistakes(tmp_path, folder, arguments, message):
 def test_a_run_asks_for_questions(tmp_path, folder):
     done = run(tmp_path, f"dataset.path={folder}")
     assert done.returncode == 2
-    assert "the data set has no conversations to run: task=chat needs none" in done.stderr
+    assert "the data set has no conversations to run: ask questions of your own with task=chat or task=" in done.stderr

@@ -97,6 +97,7 @@ def test_fast_segmentation_finds_the_sentences_of_pysbd(mtrag_path: Path) -> Non
 def test_shares_by_hand() -> None:
     answer = "The Moon is 384,400 kilometres away [1]. Laika flew in 1957 [2][9]. So what? Laika flew off in 1999 [2]."
     assert overall(record(answer)) == {
+        "grounded_sentences": 2 / 4,
         "cited_sentences": 3 / 4,
         "existing_citations": 3 / 4,
         "supported_sentences": 2 / 3,
@@ -112,8 +113,12 @@ def test_shares_are_of_all_sentences_together() -> None:
 def test_turns_that_need_no_citation_are_left_out() -> None:
     assert overall(record("I do not know.")) == {}
     assert overall(record("")) == {}
-    assert overall(record("It is far.")) == {"cited_sentences": 0.0}
-    assert overall(record("It is far [3].")) == {"cited_sentences": 1.0, "existing_citations": 0.0}
+    assert overall(record("It is far.")) == {"cited_sentences": 0.0, "grounded_sentences": 0.0}
+    assert overall(record("It is far [3].")) == {
+        "cited_sentences": 1.0,
+        "existing_citations": 0.0,
+        "grounded_sentences": 0.0,
+    }
     unknown = {"evaluate": {"given": ["answer"]}}
     assert overall(record("It is far [3].", trace=unknown)) == {}
 

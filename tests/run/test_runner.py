@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 from omegaconf import DictConfig
 
+from convrag.api.errors import ConfigError
 from convrag.api.records import Run, RunSummary
 from convrag.config.compose import compose
 from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
@@ -139,6 +141,33 @@ def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...
     assert ("metrics.answers" in summary.reports) == told
     assert "ROUGE-L" not in summary.overall
     assert summary.main_measures == (() if told else ("nDCG@5",))
+
+
+def write_unjudged(folder: Path, *, turns: bool = True) -> list[str]:
+    """The bundled sample without judgements and reference answers, as overrides; maybe without conversations."""
+    sample = Path(str(resources.files("convrag_datasets").joinpath("sample")))
+    corpus = [f"dataset.corpus={sample / 'corpus.jsonl'}"]
+    if not turns:
+        return ["dataset=jsonl", *corpus]
+    rows = map(json.loads, (sample / "conversations.jsonl").read_text(encoding="utf-8").splitlines())
+    bare = [{**row, "turns": [{"question": turn["question"]} for turn in row["turns"]]} for row in rows]
+    (folder / "bare.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in bare), encoding="utf-8")
+    return ["dataset=jsonl", "dataset.conversations=bare.jsonl", *corpus]
+
+
+def test_a_run_without_judgements_measures_what_it_can_and_says_what_it_cannot(here: Path) -> None:
+    _, summary = run_experiment(compose("limit=2", "tracker=none", *write_unjudged(here)), here / "run")
+    assert summary.main_measures == ("grounded_sentences",)
+    assert summary.overall["answered"] == 1.0
+    page = (here / "run/summary.md").read_text()
+    assert "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements; task=questions" in page
+    assert "ROUGE-L is not measured (metrics.answers): the data set has no reference answers." in page
+
+
+def test_a_data_set_without_conversations_names_the_tasks_that_need_none(here: Path) -> None:
+    config = compose("tracker=none", *write_unjudged(here, turns=False))
+    with pytest.raises(ConfigError, match=r"no conversations to run: .*task=chat or task=serve.*task=questions"):
+        run_experiment(config, here / "run")
 
 
 def test_answers_are_measured_by_default(here: Path) -> None:

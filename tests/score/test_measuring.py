@@ -14,6 +14,7 @@ import pytest
 from convrag import LLM, Completion, ConfigError, LLMError, Message, Prompt
 from convrag.api.records import Measurement, Report, TurnRecord
 from convrag.api.stages import Metrics
+from convrag.config.settings import DEFAULT_METRICS
 from convrag.score.measuring import check_measures_differ, measure
 from convrag.score.reports import join_reports, keep_sound
 from convrag.score.scoring import Scores
@@ -218,19 +219,33 @@ class Finding(Metrics):
 
 
 @pytest.mark.parametrize(
-    ("by_default", "found", "told"),
+    ("stand_in", "found", "told"),
     [
-        (False, [{"R@5": 1.0}, {}], ["metrics.answers"]),
-        (True, [{"R@5": 1.0}, {}], []),
-        (True, [{}, {"ROUGE-L": 1.0}], []),
-        (True, [{}, {}], ["metrics.ranking", "metrics.answers"]),
+        ("", [{"R@5": 1.0}, {}, {}], ["metrics.answers", "metrics.reference_free"]),
+        ("reference_free", [{"R@5": 1.0}, {}, {}], []),
+        ("reference_free", [{}, {"ROUGE-L": 1.0}, {}], []),
+        ("reference_free", [{}, {}, {"answered": 1.0}], ["metrics.ranking", "metrics.answers"]),
+        ("reference_free", [{}, {}, {}], ["metrics.ranking", "metrics.answers", "metrics.reference_free"]),
     ],
 )
 def test_what_nobody_asked_for_is_missed_only_where_nothing_is_measured(
-    by_default: bool, found: list[dict[str, float]], told: list[str]
+    stand_in: str, found: list[dict[str, float]], told: list[str]
 ) -> None:
-    metrics = {name: Finding(values) for name, values in zip(("ranking", "answers"), found, strict=True)}
-    assert [report.title for report in measure(metrics, RECORDS, by_default=by_default).reports] == told
+    metrics = {name: Finding(values) for name, values in zip(DEFAULT_METRICS, found, strict=True)}
+    assert [report.title for report in measure(metrics, RECORDS, stand_in=stand_in).reports] == told
+
+
+def test_a_metric_says_what_the_data_set_lacks() -> None:
+    class Ranking(Finding):
+        def list_measures(self) -> list[str]:
+            return ["nDCG@5", "R@5"]
+
+        def explain_gap(self) -> str:
+            return "the data set has no relevance judgements"
+
+    (report,) = measure({"ranking": Ranking({})}, RECORDS).reports
+    expected = "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements."
+    assert report == Report("metrics.ranking", (expected,))
 
 
 def test_a_measure_stands_for_each_metric_that_found_one() -> None:

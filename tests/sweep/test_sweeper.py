@@ -350,6 +350,17 @@ def test_a_metric_that_a_cell_did_not_measure_is_told_at_the_end(here: Path) -> 
     assert "| nDCG@5 [95 %] |" in (folder_of(grid) / "leaderboard.md").read_text()
 
 
+def test_a_metric_that_the_data_set_cannot_have_is_refused_before_the_first_cell(here: Path) -> None:
+    (here / "c.jsonl").write_text('{"id": "c", "turns": [{"question": "Why?"}]}\n')
+    (here / "p.jsonl").write_text('{"_id": "p", "text": "A kettle whistles."}\n')
+    data = ["dataset=jsonl", "dataset.conversations=c.jsonl", "dataset.corpus=p.jsonl"]
+    with pytest.raises(ConfigError, match=r"^sweep\.metric=nDCG@5: the data set has no relevance judgements; task=que"):
+        run_grid(make_grid("rewriter=none,last_n", "sweep.metric=nDCG@5", *data))
+    with pytest.raises(ConfigError, match=r"^the data set has no conversations to run"):
+        run_grid(make_grid("rewriter=none,last_n", "dataset=jsonl", "dataset.corpus=p.jsonl"))
+    assert not Path("outputs/sweeps").exists()
+
+
 def test_without_a_choice_the_main_measure_decides(here: Path) -> None:
     values = run_grid(make_grid("rewriter=none,last_n", "metrics.ranking.measures=[R@5]"))
     assert not any(map(isnan, values))

@@ -1,0 +1,63 @@
+"""Tasks "solve", "compare" and "alone" without a language model: a question is checked by the words in common.
+
+A question is answered by the sentence that covers most of its words. So a question is good if that sentence is the one
+it was made of, which is what finding its passage by words needs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.question_writing import find_prose
+from convrag_offline.rewriting import Exchange, find_missing_words
+from convrag_offline.tokens import ANAPHORS, find_words, stem_content_words
+
+_SAME = 0.6
+"""The share of the shorter answer's content words that the other one has, where both say the same."""
+
+_ELLIPSIS = re.compile(r"^(?:and|but|so|what about|how about|why not)\b", re.IGNORECASE)
+
+
+def solve(
+    question: str, title: str, passage: str, history: Sequence[Exchange], frequencies: DocumentFrequencies
+) -> str:
+    """JSON with the sentence of the passage that covers most of the question; empty where none covers anything.
+
+    Of equal sentences the first is taken. A question about the title is answered by the first sentence.
+
+    Args:
+        question: in the conversation.
+        title: of the passage.
+        passage: its text.
+        history: the conversation before the question, oldest exchange first.
+        frequencies: tell rare words from common ones.
+    """
+    added = " ".join(find_missing_words(question, history, frequencies))
+    weights = frequencies.weigh_question(stem_content_words(question))
+    extra = frequencies.weigh_question(stem_content_words(added))
+    sentences = find_prose(passage)
+
+    def weigh(wanted: Mapping[str, float], stems: set[str]) -> float:
+        return sum(wanted[stem] for stem in sorted(stems & wanted.keys()))
+
+    scores = [(weigh(weights, stems), weigh(extra, stems)) for stems in map(stem_content_words, sentences)]
+    best = max(range(len(scores)), key=lambda index: (scores[index], -index), default=None)
+    if best is None or (not any(scores[best]) and not stem_content_words(title) & weights.keys()):
+        return json.dumps({"answer": ""})
+    return json.dumps({"answer": sentences[best]}, ensure_ascii=False)
+
+
+def compare(question: str, answer: str, other: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether two answers have most words in common."""
+    one, two = sorted((stem_content_words(answer), stem_content_words(other)), key=len)
+    return json.dumps({"same": bool(one) and len(one & two) >= _SAME * len(one)})
+
+
+def judge_clarity(question: str, frequencies: DocumentFrequencies) -> str:
+    """JSON that says whether a question names what it is about, and refers to nothing said before."""
+    refers_back = any(word.text.lower().replace("’", "'") in ANAPHORS for word in find_words(question))
+    clear = not refers_back and not _ELLIPSIS.match(question) and bool(stem_content_words(question))
+    return json.dumps({"clear": clear})

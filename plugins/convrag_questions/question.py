@@ -1,0 +1,191 @@
+"""One question of a conversation: proposals of the language model, and the checks that one of them must pass."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeVar
+
+from pydantic import BaseModel
+
+from convrag import LLM, LLMError, Passage, PromptTemplate
+from convrag.sdk.structured_output import UnreadableReply, ask_json
+from convrag_questions.proposals import Clarity, Comparison, Proposal, Solution
+from convrag_questions.wording import MOST_COPIED, are_alike, count_copied_words, has_quote
+
+M = TypeVar("M", bound=BaseModel)
+
+Kind = Literal["opening", "follow_up", "topic_shift"]
+"""What a question is to its conversation."""
+
+STYLES = ("what", "how", "when", "which", "why", "how many", "who", "what if", "is it", "where")
+"""How questions begin. Each turn has one of them, so that the questions about a passage differ."""
+
+TRIES = 3
+"""Proposals that are asked for, of one passage."""
+
+Exchange = dict[str, str]
+"""An earlier question and its answer, as prompts have them: `user` and `assistant`."""
+
+
+class Prompts(NamedTuple):
+    """The templates of the four prompts."""
+
+    question: PromptTemplate
+    solve: PromptTemplate
+    compare: PromptTemplate
+    alone: PromptTemplate
+
+
+@dataclass(frozen=True)
+class WrittenTurn:
+    """A question that passed its checks, its answer, and the passage that answers it."""
+
+    kind: Kind
+    question: str
+    answer: str
+    standalone: str
+    quote: str
+    passage: Passage
+
+
+@dataclass
+class Counts:
+    """What became of the proposals: reason of refusal -> how many; and calls that brought no reply."""
+
+    accepted: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
+    failed: int = 0
+    first_failure: str = ""
+
+    def add(self, other: Counts) -> None:
+        """Add other counts."""
+        self.accepted += other.accepted
+        self.refused += other.refused
+        self.unreadable += other.unreadable
+        self.failed += other.failed
+        self.first_failure = self.first_failure or other.first_failure
+
+
+class Refused(Exception):
+    """A proposal is not good; the message is the reason, as the language model and the user read it."""
+
+
+class NoQuestion(Exception):
+    """The language model finds that no question can be asked of the passage."""
+
+
+class QuestionWriter:
+    """Asks a language model for questions, and checks them. May be used by several threads.
+
+    Args:
+        llm: the language model.
+        prompts: the templates.
+        sampling: temperature and the like of all prompts.
+    """
+
+    def __init__(self, llm: LLM, prompts: Prompts, sampling: Mapping[str, Any]) -> None:
+        self.llm = llm
+        self.prompts = prompts
+        self.sampling = dict(sampling)
+
+    def write(
+        self, kind: Kind, style: str, passage: Passage, history: Sequence[Exchange], counts: Counts
+    ) -> WrittenTurn | None:
+        """Write the next question of a conversation, which a passage answers; None where no proposal is good.
+
+        Args:
+            kind: of the question.
+            style: how the question should begin, where there is a choice: one of `STYLES`.
+            passage: that answers it.
+            history: the conversation so far, oldest exchange first.
+            counts: where proposals are counted.
+
+        Raises:
+            RunStopped: at a cost limit.
+        """
+        refused: list[dict[str, str]] = []
+        for _ in range(TRIES):
+            try:
+                proposal = self._propose(kind, style, passage, history, refused)
+            except NoQuestion:
+                if not refused:
+                    counts.refused[NOTHING] += 1
+                break
+            except UnreadableReply:
+                counts.unreadable += 1
+                break
+            except LLMError as error:
+                _count_failure(counts, error)
+                break
+            try:
+                self._check(proposal, kind, passage, history)
+            except Refused as reason:
+                counts.refused[str(reason)] += 1
+                refused.append({"question": proposal.question, "reason": str(reason)})
+            except UnreadableReply:
+                counts.unreadable += 1
+            except LLMError as error:
+                _count_failure(counts, error)
+                break
+            else:
+                counts.accepted += 1
+                standalone = proposal.question if kind != "follow_up" else proposal.standalone
+                return WrittenTurn(kind, proposal.question, proposal.answer, standalone, proposal.quote, passage)
+        return None
+
+    def _propose(
+        self,
+        kind: Kind,
+        style: str,
+        passage: Passage,
+        history: Sequence[Exchange],
+        refused: Sequence[Mapping[str, str]],
+    ) -> Proposal:
+        inputs = {
+            "kind": kind,
+            "style": style,
+            "title": passage.title,
+            "passage": passage.text,
+            "history": list(history),
+        }
+        proposal = self._ask(self.prompts.question, Proposal, **inputs, refused=list(refused))
+        if not proposal.question:
+            raise NoQuestion
+        return proposal
+
+    def _check(self, proposal: Proposal, kind: Kind, passage: Passage, history: Sequence[Exchange]) -> None:
+        """Check a proposal, by rules first, and then by asking. Raises Refused with the reason."""
+        question = proposal.question
+        if not proposal.answer or not has_quote(passage.text, proposal.quote):
+            raise Refused("its quote is not in the passage")
+        if any(are_alike(question, each["user"]) for each in history):
+            raise Refused("it was asked before")
+        if count_copied_words(question, passage.text) > MOST_COPIED:
+            raise Refused("it copies the wording of the passage")
+        if kind == "follow_up" and (not proposal.standalone or are_alike(question, proposal.standalone)):
+            raise Refused("it does not depend on the conversation")
+        if self._ask(self.prompts.alone, Clarity, question=question).clear == (kind == "follow_up"):
+            depends = "it does not depend on the conversation"
+            raise Refused(depends if kind == "follow_up" else "it cannot be understood by itself")
+        inputs = {"question": question, "title": passage.title, "passage": passage.text, "history": list(history)}
+        found = self._ask(self.prompts.solve, Solution, **inputs).answer
+        if not found:
+            raise Refused("the passage does not answer it")
+        asked = proposal.standalone or question
+        if not self._ask(self.prompts.compare, Comparison, question=asked, answer=proposal.answer, other=found).same:
+            raise Refused("the passage gives another answer")
+
+    def _ask(self, template: PromptTemplate, form: type[M], **inputs: Any) -> M:
+        return ask_json(self.llm, template.render(self.sampling, **inputs), form)
+
+
+NOTHING = "the passage gives no question"
+"""The reason that is counted where nothing was proposed."""
+
+
+def _count_failure(counts: Counts, error: LLMError) -> None:
+    counts.failed += 1
+    counts.first_failure = counts.first_failure or str(error)

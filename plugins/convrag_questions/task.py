@@ -1,0 +1,197 @@
+"""`task=questions`: writes an evaluation set from the passages of the data set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+
+from convrag import ConfigError, PromptTemplate, RunStopped, Task, Usage
+from convrag.score.endings import count
+
+if TYPE_CHECKING:
+    from convrag.turn.wiring import Wiring
+    from convrag_questions.conversation import ConversationWriter, WrittenConversation
+    from convrag_questions.plan import Outline
+    from convrag_questions.question import Counts, Prompts
+
+_PLANS = 5  # plans per conversation that is wanted, at most: not every document gives a conversation
+
+
+class QuestionsTask(Task):
+    """Write an evaluation set from your documents: conversations, the passages that answer, and reference answers.
+
+    `task=questions dataset=documents dataset.path=~/handbook llm=claude` writes the folder questions/, and says which
+    command compares rewriters on it. The language model plays a user who opens a conversation, asks follow-ups with
+    pronouns and ellipses, and changes the topic. Each question is checked: its answer rests on a sentence of the
+    passage, a second call finds the same answer in the passage, a follow-up cannot be understood without the
+    conversation, and no question copies the passage's wording. With llm=extractive, rules write the questions: they
+    are easier than those of people. Documents take turns, so that all kinds of them are asked about. The same command
+    again after an interruption pays for no reply twice. docs/questions.md shows how to use the files.
+
+    Args:
+        path: the folder to write.
+        conversations: how many to write.
+        turns: of each conversation; one whose documents give no more is shorter.
+        seed: of the choice of documents and passages.
+        temperature: of the prompts; None leaves it to the llm.
+        question_prompt: a Jinja file to use instead of this package's question.jinja.
+        solve_prompt: the same for solve.jinja, which answers a question from its passage.
+        compare_prompt: the same for compare.jinja, which compares that answer with the first.
+        alone_prompt: the same for alone.jinja, which says whether a question is clear without its conversation.
+
+    Raises:
+        ConfigError: a number is out of its range.
+        DataError: a prompt's file is missing or is no template.
+    """
+
+    libraries = ("json-repair", "pydantic")
+
+    def __init__(
+        self,
+        *,
+        path: Path = Path("questions"),
+        conversations: int = 10,
+        turns: int = 4,
+        seed: int = 0,
+        temperature: float | None = None,
+        question_prompt: Path | None = None,
+        solve_prompt: Path | None = None,
+        compare_prompt: Path | None = None,
+        alone_prompt: Path | None = None,
+    ) -> None:
+        for name, value, most in (("conversations", conversations, 100_000), ("turns", turns, 50)):
+            if not 1 <= value <= most:
+                raise ConfigError(f"task.{name}={value}: it must be between 1 and {most:,}")
+        self.path = path
+        self.conversations = conversations
+        self.turns = turns
+        self.seed = seed
+        self.temperature = temperature
+        files = {
+            "question": question_prompt,
+            "solve": solve_prompt,
+            "compare": compare_prompt,
+            "alone": alone_prompt,
+        }
+        self.templates = [PromptTemplate(name, package=__package__, path=file) for name, file in files.items()]
+        self.prompt_templates = self.templates
+
+    def execute(self, config: DictConfig, folder: Path) -> int:
+        """Write the files and say what is in them; 3 where there are fewer conversations than wanted, 1 without any."""
+        from convrag.config.compose import settings_of
+        from convrag.sdk.console import make_console
+        from convrag.sdk.progress import show_preparation
+        from convrag.store.usage import UsageMeter
+        from convrag.turn.wiring import Wiring
+        from convrag_questions.files import check_folder, write_files
+        from convrag_questions.question import Counts
+        from convrag_questions.summary import RULES, format_command, list_example, list_results
+
+        console = make_console()
+
+        def say(line: str, style: str | None = None) -> None:
+            console.print(line, soft_wrap=True, style=style, markup=False, highlight=False)
+
+        check_folder(self.path)
+        wiring = Wiring(config)
+        for group in ("dataset", "llm", "retriever"):
+            wiring.get(group)
+        self._check_tasks(wiring)
+        wiring.check()
+        wiring.prepare(show_preparation)
+        outlines = self._read_outlines(wiring)
+        writer = self._make_writer(wiring, outlines)
+        made: list[WrittenConversation] = []
+        meter, counts, stopped = UsageMeter(), Counts(), ""
+        try:
+            with meter.measure_stage("questions"):
+                for each in self._write_conversations(writer, outlines, settings_of(config).workers):
+                    counts.add(each.counts)
+                    made += [each] if each.turns else []
+        except RunStopped as error:
+            stopped = str(error)
+        if made:
+            write_files(self.path, made, {domain: each.corpus.fingerprint for domain, each in outlines.items()})
+            for line in list_example(made[0]):
+                say(line)
+        for line in list_results(made, counts, meter.usage.get("questions", Usage())):
+            say(line)
+        if wiring.get("llm").tasks is not None:
+            say(RULES)
+        if made:
+            say(f"Written: {self.path}. To compare rewriters on these questions:")
+            dataset = wiring.describe_choice("dataset").partition("=")[2]
+            say(f"  {format_command(wiring.command.overrides, self.path, dataset)}")
+        return self._tell_shortfall(len(made), counts, stopped, say)
+
+    def _check_tasks(self, wiring: Wiring) -> None:
+        """Raise ConfigError where the llm goes by rules, and has none for these prompts."""
+        known = wiring.get("llm").tasks
+        names = [template.task for template in self.templates]
+        if known is not None and not set(names) <= set(known):
+            raise ConfigError(
+                f"{wiring.describe_choice('llm')} cannot write questions: choose llm=extractive, or a language model "
+                "(llm=litellm llm.model=...)"
+            )
+
+    def _read_outlines(self, wiring: Wiring) -> dict[str, Outline]:
+        """The documents of each domain. Raises ConfigError where there is nothing to ask about."""
+        from convrag.sdk.corpus import Corpus
+        from convrag_questions.plan import MIN_WORDS, Outline
+
+        dataset = wiring.get("dataset")
+        outlines = {domain: Outline(Corpus(dataset, domain, wiring.store)) for domain in dataset.domains()}
+        if not any(outline.documents for outline in outlines.values()):
+            raise ConfigError(
+                f"there is nothing to ask about: no passage of this data set has {MIN_WORDS} words of prose"
+            )
+        return outlines
+
+    def _make_writer(self, wiring: Wiring, outlines: dict[str, Outline]) -> ConversationWriter:
+        from convrag_questions.conversation import ConversationWriter
+        from convrag_questions.question import Prompts, QuestionWriter
+
+        prompts: Prompts = Prompts(*self.templates)
+        writer = QuestionWriter(wiring.get("llm"), prompts, {"temperature": self.temperature})
+        return ConversationWriter(writer, wiring.get("retriever"), outlines, self.turns)
+
+    def _write_conversations(
+        self, writer: ConversationWriter, outlines: dict[str, Outline], workers: int
+    ) -> Iterator[WrittenConversation]:
+        """Yield conversations, those without turns among them, until there are as many as wanted, or no more plans.
+
+        It ends early where the language model brings nothing that can be used. Plans are taken in their order, whatever
+        is reused, so that the same command writes the same conversations.
+        """
+        from convrag.sdk.parallel import map_parallel
+        from convrag_questions.plan import plan_conversations
+
+        plans = islice(plan_conversations(outlines, self.seed), _PLANS * self.conversations)
+        missing, useful = self.conversations, True
+        while missing and useful and (batch := list(islice(plans, missing))):
+            useful = False
+            for each in map_parallel(writer.write, batch, "conversations", total=len(batch), workers=workers):
+                missing -= bool(each.turns)
+                useful = useful or bool(each.counts.accepted or each.counts.refused)
+                yield each
+
+    def _tell_shortfall(
+        self, written: int, counts: Counts, stopped: str, say: Callable[[str, str | None], None]
+    ) -> int:
+        """Say what is missing and why; the exit status."""
+        if written == self.conversations:
+            return 0
+        again = "the same command asks only for what is missing"
+        if stopped:
+            reason = f"{stopped} When that is mended, {again}"
+        elif counts.failed or counts.unreadable:
+            reason = f"some calls brought no reply that could be used; {again}"
+        else:
+            reason = "the passages gave no more questions; give more documents, or other ones"
+        wanted = count(self.conversations, "conversation")
+        say(f"{written} of {wanted} written: {reason}.", "yellow" if written else "red")
+        return 3 if written else 1
