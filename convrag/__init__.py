@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from convrag.api.documents import Document, Heading
+from convrag.api.documents import CorpusPart, Document, Heading
 from convrag.api.errors import (
     ConfigError,
     ConversationChanged,
@@ -103,6 +103,7 @@ __all__ = [
     "Conversations",
     "ConversationsUnusable",
     "ConvragError",
+    "CorpusPart",
     "DataError",
     "Dataset",
     "Detector",

@@ -5,7 +5,7 @@
 * `stage`: the base class of all stages, and the mark on methods whose results the store keeps.
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
-* `documents`: a document that passages are cut from.
+* `documents`: a document that passages are cut from, and parts of a corpus.
 * `records`: turns, usage, reports and the summary of a run.
 * `record_fields`: a turn's record as plain data, and back.
 * `record_rows`: the fields of such data, which are checked.

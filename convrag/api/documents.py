@@ -1,11 +1,13 @@
-"""A document that passages are cut from: its text, and where its headings and pages begin."""
+"""A document that passages are cut from: its text, where its headings and pages begin, and parts of a corpus."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+from convrag.api.types import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +50,14 @@ class Document:
     def find_page(self, position: int) -> int | None:
         """Return the number, from 1, of the page that a character is on; None where there are no pages."""
         return bisect_right(self.pages, position) or None
+
+
+class CorpusPart(NamedTuple):
+    """Some passages of a corpus, those of a document say, which are the same for as long as the key is.
+
+    A copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts with an
+    empty key are always read.
+    """
+
+    key: str
+    read: Callable[[], Iterable[Passage]]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from convrag.api.documents import Document
+from convrag.api.documents import CorpusPart, Document
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Stage, remembered
@@ -38,6 +38,13 @@ class Dataset(Stage):
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Yield the passages of a domain in a fixed order. Ids are unique. Raises DataError."""
         return iter(())
+
+    def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
+        """Yield the passages of a domain in parts, in the order of `corpus`; by default all in one, which has no key.
+
+        Override it where a change touches few passages: with a key for each part, the others are not read again.
+        """
+        yield CorpusPart("", lambda: self.corpus(domain))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """Return a hash of the domain's passages, under which indexes are kept. By default, read them all."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from hashlib import blake2b
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConfigError, ConvragError, UnknownName
+from convrag.api.errors import UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
-from convrag.sdk.progress import track
+from convrag.sdk import corpus_copy
+from convrag.sdk.corpus_copy import FILE, JSON, copy_corpus, make_read_only
 from convrag.store.fingerprint import digest
-from convrag.store.marked_json import CannotBeKept, MarkedJson
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
-_JSON = MarkedJson({})
 _FOLDER = "corpora"  # in the store
 
 
@@ -36,15 +35,19 @@ class Corpus:
         if domain not in dataset.domains():
             raise UnknownName("domain", domain, dataset.domains())
         self.domain = domain
+        self._store = store  # which holds the folder for as long as it lives
         self.fingerprint = dataset.corpus_fingerprint(domain)
         key = _make_key(self.fingerprint)
         series = digest([dataset.series, domain]) if dataset.series else ""
-        folder = store.folder(_FOLDER, key, lambda path: _copy_passages(dataset, domain, path), series=series)
-        self._connection = sqlite3.connect(
-            f"file:{folder / 'passages.sqlite'}?mode=ro", uri=True, check_same_thread=False
-        )
+
+        def build(empty: Path) -> None:
+            earlier = store.folders.find_newest(_FOLDER, series)
+            with store.folders.reading(earlier) if earlier else nullcontext(False) as is_sound:
+                copy_corpus(dataset, domain, empty, earlier if is_sound else None)
+
+        folder = store.folder(_FOLDER, key, build, series=series)
+        self._connection = sqlite3.connect(make_read_only(folder / FILE), uri=True, check_same_thread=False)
         self._lock = threading.Lock()
-        self._store = store  # which holds the folder for as long as it lives
 
     @classmethod
     def open_copy(cls, dataset: Dataset, domain: str, store: Store) -> Corpus | None:
@@ -91,7 +94,7 @@ class Corpus:
             batch = keys[start : start + BATCH]
             marks = ",".join("?" * len(batch))
             rows = self._select(f"SELECT {column}, passage FROM passages WHERE {column} IN ({marks})", batch)
-            found.update((key, Passage(**_JSON.read(passage))) for key, passage in rows)
+            found.update((key, Passage(**JSON.read(passage))) for key, passage in rows)
         return [found[key] for key in keys if key in found]
 
     def _select(self, sql: str, values: Iterable[object] = ()) -> list[tuple[Any, Any]]:
@@ -100,43 +103,4 @@ class Corpus:
 
 
 def _make_key(fingerprint: str) -> str:
-    return digest([fingerprint, hash_modules(__name__)])
-
-
-def _copy_passages(dataset: Dataset, domain: str, folder: Path) -> None:
-    """Copy the passages of a domain into a database in a folder."""
-    connection = sqlite3.connect(folder / "passages.sqlite")
-    try:
-        connection.execute(
-            "CREATE TABLE passages (position INTEGER PRIMARY KEY, id TEXT UNIQUE, text_hash BLOB, passage BLOB)"
-        )
-        passages = track(dataset.corpus(domain), f"Reading passages of {domain}")
-        count = connection.executemany(
-            "INSERT INTO passages VALUES (?, ?, ?, ?)",
-            (
-                (position, passage.id, hash_text(passage.content), _write_passage(passage, domain))
-                for position, passage in enumerate(passages)
-            ),
-        ).rowcount
-        connection.commit()
-    finally:
-        connection.close()
-    if count < 1:
-        why = dataset.explain_missing_corpus(domain)
-        raise ConfigError(f"the corpus of {domain!r} has no passages: nothing could be found in it. {why}".rstrip(". "))
-
-
-def hash_text(text: str) -> bytes:
-    """Hash a text: 16 bytes, by which an index knows the texts that it has seen before."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def _write_passage(passage: Passage, domain: str) -> bytes:
-    fields = {"id": passage.id, "text": passage.text, "title": passage.title, "url": passage.url}
-    try:
-        return _JSON.write(fields | {"metadata": dict(passage.metadata)})
-    except CannotBeKept as error:
-        raise ConvragError(
-            f"the passage {passage.id!r} of the domain {domain!r} holds {error.problem} at {error.place}, which cannot "
-            "be kept: give plain data"
-        ) from error
+    return digest([fingerprint, hash_modules(__name__, corpus_copy.__name__)])

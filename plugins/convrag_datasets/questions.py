@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import ConfigError, Conversation, DataError, Dataset, Document, Passage
+from convrag import ConfigError, Conversation, CorpusPart, DataError, Dataset, Document, Passage
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.store.fingerprint import digest
@@ -81,6 +81,10 @@ class QuestionsDataset(Dataset):
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Stream the passages of the corpus's data set. Raises DataError."""
         return self.corpus_dataset.corpus(domain)
+
+    def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
+        """The parts of the corpus's data set."""
+        return self.corpus_dataset.corpus_parts(domain)
 
     def corpus_fingerprint(self, domain: str) -> str:
         """That of the corpus's data set, so that both use one index."""

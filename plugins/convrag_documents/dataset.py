@@ -5,10 +5,23 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Literal
 
-from convrag import Chunker, ConfigError, Conversation, ConvragError, DataError, Dataset, Document, Passage, UnknownName
+from convrag import (
+    Chunker,
+    ConfigError,
+    Conversation,
+    ConvragError,
+    CorpusPart,
+    DataError,
+    Dataset,
+    Document,
+    Passage,
+    UnknownName,
+)
 from convrag.api.printable import make_printable
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.store.fingerprint import digest
@@ -103,9 +116,15 @@ class DocumentsDataset(Dataset):
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Yield the passages of all documents, in the order of their ids. Raises DataError."""
+        return chain.from_iterable(part.read() for part in self.corpus_parts(domain))
+
+    def corpus_parts(self, domain: str) -> Iterator[CorpusPart]:
+        """Yield the passages of each document, under a key of its file's contents, its reader and the chunker."""
+        cut = self._chunker.fingerprint  # empty where it was built by hand
         for read in self._list_files(domain):
             for part, document_id in read.list_documents():
-                yield from self._chunker.chunk(self._reader.load(read, part, document_id))
+                key = digest([document_id, part, read.key, cut]) if cut else ""
+                yield CorpusPart(key, partial(self._cut, read, part, document_id))
 
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of the files of a domain, of their readers and of the chunker."""
@@ -121,6 +140,9 @@ class DocumentsDataset(Dataset):
         if found is None or self._name_domain(found[0]) != domain:
             return None
         return self._reader.load(*found, document_id)
+
+    def _cut(self, read: ReadFile, part: str, document_id: str) -> Sequence[Passage]:
+        return self._chunker.chunk(self._reader.load(read, part, document_id))
 
     def _read_catalog(self) -> Catalog:
         found = find_files(self._paths, self._selection)

@@ -152,7 +152,7 @@ class PassageVectorFile(SparseVectorFile):
         if self._table is None:
             folder = self.store.folder("indexes", digest(["token lines", self.fingerprint]), self._write_table)
             path = folder / "lines.sqlite"
-            self._table = sqlite3.connect(f"file:{path}?mode=ro", uri=True, check_same_thread=False)
+            self._table = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         return self._table
 
     def _write_table(self, folder: Path) -> None:
