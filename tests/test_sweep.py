@@ -66,7 +66,10 @@ def test_a_cell_that_fails_does_not_end_the_others(tmp_path: Path) -> None:
     (text,) = tmp_path.glob("outputs/sweeps/*/*/error.txt")
     assert "rewriter.path" in text.read_text()
     assert "Traceback" in text.read_text()
-    assert "this cell failed: rewriter=replay needs rewriter.path=" in done.stderr
+    assert (
+        "this cell failed: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path="
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 

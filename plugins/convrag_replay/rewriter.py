@@ -66,7 +66,7 @@ class ReplayRewriter(Rewriter):
             return read_rewrites(self.path)
         kinds = self.dataset.rewrites()
         if not kinds:
-            raise ConfigError("this data set has no rewrites: rewriter=replay needs rewriter.path=FILE")
+            raise ConfigError("this data set has no rewrites: name a file of them, rewriter.path=FILE")
         if self.kind is None and len(kinds) > 1:
             raise ConfigError(f"this data set has several rewrites: choose one, rewriter.kind={' or '.join(kinds)}")
         kind = self.kind or next(iter(kinds))

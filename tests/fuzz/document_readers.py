@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,26 +11,20 @@ from convrag_chunkers.section_chunker import SectionChunker
 from convrag_documents.dataset import DocumentsDataset
 from document_files import make_docx, make_epub, make_paragraph, make_pdf, make_pptx, make_shape, make_xlsx
 
-_TEXT = "# Tea\n\nGreen tea draws for two minutes.\n\n## Black tea\n\nFour minutes.\n"
-_NOTEBOOK = {
-    "cells": [{"cell_type": "markdown", "source": ["# Tea\n", "Hot."]}, {"cell_type": "code", "source": "1 + 1"}],
-    "metadata": {},
-    "nbformat": 4,
+SOUND: dict[str, bytes] = {
+    "a.txt": "Größe: weekly.\n".encode("latin-1") * 3,
+    "a.md": b"---\ntitle: T\n---\n# Leave\n\nIt lasts.\n\nMore\n====\n\n```\n# x\n```\n- a\n  b\n",
+    "a.html": b"<title>T</title><h1>Leave</h1><p>It <b>lasts</b>.<table><tr><td>a<td>b</table><ul><li>x</ul>",
+    "a.pdf": make_pdf([["Leave", "It lasts."], ["Sick leave"]], [("Leave", 0), ("Sick", 1)], "Leave"),
+    "a.docx": make_docx(make_paragraph("Leave", "berschrift1") + make_paragraph("It lasts.", "", "<w:numPr/>")),
+    "a.pptx": make_pptx([make_shape("Safety", "title") + make_shape("Boots.")], "Hello"),
+    "a.xlsx": make_xlsx({"Prices": [["item", "price"], ["laptop", 1200.0]]}),
+    "a.epub": make_epub(["<h1>One</h1><p>It begins.</p>"]),
+    "a.csv": b'item;price\n"a ""b""";1\nc;2\n',
+    "a.jsonl": b'{"text": "One.", "title": "T"}\n"Two."\n{"q": 1.5}\n',
+    "a.ipynb": b'{"cells": [{"cell_type": "markdown", "source": ["# A\\n", "b"]}, {"source": "x"}]}',
 }
-
-SEEDS: dict[str, bytes] = {
-    "md": _TEXT.encode(),
-    "txt": _TEXT.encode("utf-16"),
-    "html": b"<html><head><title>Tea</title></head><body><h1>Tea</h1><p>Hot &amp; green.</p><table><tr><td>1</table>",
-    "csv": b'name,minutes\ngreen,2\n"black, strong",4\n',
-    "jsonl": b'{"id": "a", "title": "Tea", "text": "Green tea.", "url": "http://x"}\n{"text": "Black tea."}\n',
-    "ipynb": json.dumps(_NOTEBOOK).encode(),
-    "pdf": make_pdf([["Green tea draws for two minutes."], ["Black tea."]], [("Tea", 0)], "Tea"),
-    "docx": make_docx(make_paragraph("Tea", "Heading1") + make_paragraph("Green tea.")),
-    "pptx": make_pptx([make_shape("Tea", "title") + make_shape("Green tea.")]),
-    "xlsx": make_xlsx({"Tea": [["green", 2], ["black", 4.5]]}),
-    "epub": make_epub(["<h1>Tea</h1><p>Green tea.</p>"]),
-}
+"""Name of a file -> its contents."""
 
 
 @cache
@@ -54,7 +47,7 @@ def _read(path: Path) -> Any:
     return passages
 
 
-DOCUMENT_READERS = {f"document_{suffix}": (_read, [seed]) for suffix, seed in SEEDS.items()}
+DOCUMENT_READERS = {f"document_{name.partition('.')[2]}": (_read, [seed]) for name, seed in SOUND.items()}
 
-DOCUMENT_NAMES = {f"document_{suffix}": f"mine.{suffix}" for suffix in SEEDS}
+DOCUMENT_NAMES = {f"document_{name.partition('.')[2]}": name for name in SOUND}
 """Target -> the name of its file."""

@@ -494,6 +494,7 @@ def test_options_are_registered():
         ("dataset", "beir", "BeirDataset"),
         ("dataset", "huggingface", "HuggingfaceDataset"),
         ("dataset", "ir_datasets", "IrDatasetsDataset"),
+        ("dataset", "questions", "QuestionsDataset"),
         ("dataset", "mtrag", "MtragDataset"),
         ("dataset", "cast", "CastDataset"),
         ("dataset", "chatrag", "ChatragDataset"),

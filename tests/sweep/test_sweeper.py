@@ -205,7 +205,9 @@ def test_a_cell_that_fails_does_not_end_the_others(watcher: Watcher, capsys: pyt
     assert "rewriter.path" in text.read_text()
     assert "Traceback" in text.read_text()
     said = capsys.readouterr().err
-    assert "this cell failed: rewriter=replay needs rewriter.path=" in said
+    assert (
+        "this cell failed: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path=" in said
+    )
     assert [cell["state"] for cell in listed(grid)] == ["ok", "failed", "ok"]
     assert "Traceback" not in said
 
