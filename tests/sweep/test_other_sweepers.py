@@ -57,7 +57,10 @@ def test_optuna_finds_the_best_weight(metric: str, tmp_path: Path) -> None:
 def test_a_job_that_fails_is_told_to_optuna(tmp_path: Path) -> None:
     done = convrag("hydra/sweeper=optuna", "hydra.sweeper.n_trials=1", "rewriter=replay", folder=tmp_path)
     assert done.returncode == 2
-    assert "convrag: rewriter=replay needs rewriter.path=..." in done.stderr
+    assert (
+        "convrag: rewriter=replay: this data set has no rewrites: name a file of them, rewriter.path=FILE"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 
