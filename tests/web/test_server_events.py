@@ -13,7 +13,7 @@ pytest.importorskip("prometheus_client")
 
 from asynchronous import run_coroutine
 from convrag import Answer, Evidence, TurnRecord
-from convrag_web.server.turn_runner import Emit, Event, RunningTurn, StageFinished
+from convrag_web.server.running_turn import Emit, Event, RunningTurn, StageFinished
 
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))
 

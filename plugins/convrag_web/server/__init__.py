@@ -6,7 +6,8 @@
 * `app`: the application: its routes, and what stands before them.
 * `served_models`: named configurations, whose stages are shared.
 * `model_overrides`: the overrides of the models that `task.models` names.
-* `turn_runner`: turns in threads, so many at once.
+* `turn_runner`: turns, so many at once.
+* `running_turn`: a turn in its thread, and its events.
 * `completions`: OpenAI's protocol: chat completions, and models.
 * `openai_requests`: its requests.
 * `openai_replies`: its replies and chunks.

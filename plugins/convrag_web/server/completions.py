@@ -15,8 +15,9 @@ from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_lengths, make_question
 from convrag_web.server.openai_replies import CompletionFormat
 from convrag_web.server.openai_requests import CompletionRequest, narrow_choices
+from convrag_web.server.running_turn import Emit, RunningTurn
 from convrag_web.server.served_models import ServedModels
-from convrag_web.server.turn_runner import Emit, RunningTurn, TurnRunner
+from convrag_web.server.turn_runner import TurnRunner
 
 
 def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max_characters: int) -> APIRouter:

@@ -16,8 +16,9 @@ from convrag.turn.configuration import find_differences
 from convrag.turn.session import Session
 from convrag.turn.turn import Stages
 from convrag_web.server.errors import RequestError
+from convrag_web.server.running_turn import Emit, RunningTurn, StageFinished
 from convrag_web.server.served_models import ServedModel, ServedModels
-from convrag_web.server.turn_runner import Emit, RunningTurn, StageFinished, TurnRunner
+from convrag_web.server.turn_runner import TurnRunner
 
 BUSY_SECONDS = 10.0
 """How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""

@@ -22,8 +22,8 @@ from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_eve
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_length
 from convrag_web.server.openai_requests import narrow_choices
+from convrag_web.server.running_turn import RunningTurn, StageFinished
 from convrag_web.server.served_models import ServedModels
-from convrag_web.server.turn_runner import RunningTurn, StageFinished
 
 
 class ConversationIdConvertor(StringConvertor):

@@ -28,7 +28,7 @@ from convrag.turn.turn import TurnOptions
 from convrag.turn.wiring import Wiring
 from convrag_web.server.errors import RequestError
 from convrag_web.server.model_overrides import read_model_overrides
-from convrag_web.server.turn_runner import Emit
+from convrag_web.server.running_turn import Emit
 
 log = logging.getLogger("convrag.serve")
 

@@ -1,0 +1,166 @@
+"""A turn in a thread of its own, and its events, which the event loop takes.
+
+    async for event in turn.events():
+        ...
+
+A turn waits for servers most of its time, and its stages block: so each has a thread, and the loop has all else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import NamedTuple, cast
+
+from convrag import RunStopped, TurnRecord
+from convrag.store.cancellation import Cancellation, Cancelled
+from convrag_web.server.errors import RequestError
+from convrag_web.server.server_metrics import Outcome
+
+SILENCE_SECONDS = 15.0
+"""After so many seconds without an event, `RunningTurn.events` yields None: a proxy may close a silent connection."""
+
+
+class StageFinished(NamedTuple):
+    """A stage has finished; the record holds the results so far."""
+
+    stage: str
+    record: TurnRecord
+
+
+Event = str | StageFinished | TurnRecord | None
+"""A piece of the answer, the end of a stage, the record at the end of the turn; None where nothing has happened."""
+
+Emit = Callable[[str | StageFinished], None]
+Work = Callable[[Emit], TurnRecord]
+"""Takes a turn and returns its record. It calls its argument with each event before; that may raise Cancelled."""
+
+
+class RunningTurn:
+    """A turn in a thread of its own.
+
+    Args:
+        work: takes the turn.
+        seconds: that the turn may take.
+        on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
+        pace: tells how many seconds to wait from one piece of the answer to the next.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        seconds: float,
+        on_end: Callable[[Outcome, TurnRecord | None], None],
+        pace: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self._work = work
+        self._on_end = on_end
+        self._pace = pace
+        self._next_piece = 0.0
+        self._loop = asyncio.get_running_loop()
+        self._events: deque[str | StageFinished | TurnRecord | BaseException] = deque()
+        self._has_events = asyncio.Event()
+        self._told = False
+        self._deadline = time.monotonic() + seconds
+        self._timed_out = False
+        self._cancellation = Cancellation()
+        threading.Thread(target=self._run, name="turn", daemon=True).start()
+
+    async def events(self) -> AsyncIterator[Event]:
+        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow.
+
+        Pieces that come before the next may be sent are joined.
+        """
+        while True:
+            if not self._is_due() and not await self._wait():
+                yield None
+                continue
+            event = self._events.popleft()
+            if isinstance(event, str):
+                pieces = [event]
+                while self._events and isinstance(self._events[0], str):
+                    pieces.append(cast(str, self._events.popleft()))
+                event = "".join(pieces)
+                if pause := self._pace():
+                    self._next_piece = time.monotonic() + pause
+                    self._loop.call_later(pause, self._has_events.set)
+            if isinstance(event, BaseException):
+                raise event
+            yield event
+            if isinstance(event, TurnRecord):
+                return
+
+    async def _wait(self) -> bool:
+        """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
+        left = self._deadline - time.monotonic()
+        self._has_events.clear()
+        try:
+            async with asyncio.timeout(min(SILENCE_SECONDS, left)):
+                while not self._is_due():
+                    await self._has_events.wait()
+                    self._has_events.clear()
+        except TimeoutError:
+            if left > SILENCE_SECONDS:
+                return False
+            self._timed_out = True
+            self.cancel()
+            raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout") from None
+        return True
+
+    async def finish(self) -> tuple[str, TurnRecord]:
+        """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `events` does."""
+        pieces = []
+        async for event in self.events():
+            if isinstance(event, str):
+                pieces.append(event)
+            elif isinstance(event, TurnRecord):
+                return "".join(pieces), event
+        raise AssertionError("a turn ends with its record or with an error")
+
+    def cancel(self) -> None:
+        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
+        self._cancellation.cancel()
+
+    def _run(self) -> None:
+        outcome: Outcome = "error"
+        record = None
+        try:
+            with self._cancellation.apply():
+                record = self._work(self._emit)
+            outcome = "failed" if record.error else "answered"
+            self._put(record)
+        except Cancelled:
+            outcome = "timeout" if self._timed_out else "cancelled"
+            self._put(RequestError(503, "the turn was cancelled: the server ends", code="cancelled"))
+        except BaseException as error:
+            outcome = "stopped" if isinstance(error, RunStopped) else "error"
+            self._put(error)
+        finally:
+            self._call_in_loop(lambda: self._on_end(outcome, record))
+
+    def _emit(self, event: str | StageFinished) -> None:
+        self._cancellation.check()
+        self._put(event)
+
+    def _put(self, event: str | StageFinished | TurnRecord | BaseException) -> None:
+        self._events.append(event)
+        if not self._told and self._is_due():  # else the loop is about to look, or will when the next piece is due
+            self._told = True
+            self._call_in_loop(self._notice)
+
+    def _is_due(self) -> bool:
+        """Whether an event may be sent now. A piece may have to wait, but nothing that is not text waits behind it."""
+        only_text = bool(self._events) and isinstance(self._events[-1], str)
+        return bool(self._events) and not (only_text and time.monotonic() < self._next_piece)
+
+    def _notice(self) -> None:
+        self._told = False
+        self._has_events.set()
+
+    def _call_in_loop(self, call: Callable[[], None]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the server has ended
+            self._loop.call_soon_threadsafe(call)
