@@ -70,7 +70,7 @@ def question(number: int) -> dict[str, Any]:
 
 
 def test_pieces_come_while_the_answer_is_made(llm: Server, tmp_path: Path) -> None:
-    llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
+    llm.plan_replies(Step(body=make_reply(LONG), byte_delay=0.3))
     with serve(tmp_path, *asking(llm)) as server:
         times = []
         body = {"messages": [QUESTION], "stream": True}
