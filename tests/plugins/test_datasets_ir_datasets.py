@@ -16,7 +16,8 @@ from convrag.api.types import Passage, Turn
 from convrag.testing import DatasetContract
 from convrag_datasets.ir_datasets import IrDatasetsDataset
 
-CAST = Path("/work/shared/data/cast/2020/2020_manual_evaluation_topics_v1.0.json")
+SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[3] / "shared"))
+CAST = SHARED / "data/cast/2020/2020_manual_evaluation_topics_v1.0.json"
 
 
 @pytest.fixture(scope="module", autouse=True)
