@@ -171,6 +171,13 @@ class TestHtml:
 
 
 class TestPdf:
+    def test_a_bookmark_begins_with_the_number_of_its_section(self):
+        """It began behind the number, which then ended the passage before; a mention in prose was taken for it."""
+        lines = [["1 Leave", "The sick leave is below.", "It lasts.", "1.2 Sick leave", "Nine."], ["Leave"]]
+        document = read("a.pdf", make_pdf(lines, [("Leave", 0), ("Sick leave", 0), ("Leave", 1)]))
+        found = [document.text[heading.start :].partition("\n")[0] for heading in document.headings]
+        assert found == ["1 Leave", "1.2 Sick leave", "Leave"]
+
     def test_pages_and_bookmarks(self):
         lines = [
             "Parental leave",

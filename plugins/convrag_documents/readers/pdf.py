@@ -20,6 +20,7 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _FULL_LINE = 60  # characters of a line that reaches the margin, also in small columns
 _MOST_PAGES = 20_000
 _MOST_FAILURES = 20  # pages that cannot be read; each may take seconds
+_NUMBER = r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"  # before the words of a heading: "12.3.4 ", "Part 2: "
 _MOST_BOOKMARKS = 20_000
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports what it mends in damaged files
@@ -81,21 +82,28 @@ def _join_word(found: re.Match[str]) -> str:
 
 
 def _add_bookmarks(document: Document, reader: PdfReader) -> Document:
-    """Make headings of the bookmarks. One whose words do not stand on its page begins where the page does."""
+    """Make headings of the bookmarks; one whose words do not stand on its page begins where the page does."""
     headings = []
     try:
         for level, title, page in _list_bookmarks(reader.outline, reader):
             start = document.pages[page]
             end = document.pages[page + 1] if page + 1 < len(document.pages) else len(document.text)
-            pattern = r"\s+".join(map(re.escape, title.split()[:20]))
-            found = re.compile(pattern, re.IGNORECASE).search(document.text, start, end)
-            headings.append(Heading(found.start() if found else start, level, title))
+            headings.append(Heading(_find_heading(document.text, title, start, end), level, title))
     except Exception as error:  # the text is of more use than its bookmarks
         logging.getLogger(__name__).debug("bookmarks cannot be read", exc_info=error)
     headings.sort(key=lambda heading: heading.start)
     return Document(
         "", document.text, headings=tuple(headings), pages=document.pages, title=_find_title(document, reader)
     )
+
+
+def _find_heading(text: str, title: str, start: int, end: int) -> int:
+    """Find the line that a heading begins on its page, after a number perhaps; else its words, else the page."""
+    words = r"\s+".join(map(re.escape, title.split()[:20]))
+    for pattern in (f"^{_NUMBER}{words}", words):
+        if found := re.compile(pattern, re.IGNORECASE | re.MULTILINE).search(text, start, end):
+            return found.start()
+    return start
 
 
 def _list_bookmarks(outline: Sequence[Any], reader: PdfReader) -> Iterator[tuple[int, str, int]]:
