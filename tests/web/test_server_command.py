@@ -13,12 +13,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from omegaconf import OmegaConf
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from commands import run_convrag
+from convrag.api.errors import MissingExtra
 from convrag.testing import TaskContract
 from convrag_web.server.task import ServeTask
 from llm_server import Server, Step, make_reply
@@ -204,3 +206,9 @@ def test_help_and_the_list_of_plugins_know_the_task(tmp_path: Path) -> None:
     assert "serve" in run_convrag(["--help"], tmp_path).stdout
     shown = run_convrag(["task=serve", "--cfg", "job"], tmp_path).stdout
     assert "port: 8000" in shown
+
+
+def test_a_library_of_the_extra_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("convrag.registry.extras.is_installed", lambda module: module != "httptools")
+    with pytest.raises(MissingExtra, match=r"httptools.*convrag\[serve\]"):
+        ServeTask().execute(OmegaConf.create({}), tmp_path)

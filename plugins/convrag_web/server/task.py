@@ -41,7 +41,9 @@ class ServeTask(Task):
         ConfigError: a number is out of range, or the address needs a token.
     """
 
-    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(("fastapi", "uvicorn", "prometheus_client"), "convrag[serve]")
+    requires: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("fastapi", "uvicorn", "httptools", "prometheus_client"), "convrag[serve]"
+    )
     env_vars = ("CONVRAG_TOKEN",)
 
     def __init__(
