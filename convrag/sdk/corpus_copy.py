@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from hashlib import blake2b
 from pathlib import Path
 
 from convrag.api.documents import CorpusPart
@@ -13,7 +12,7 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.stages import Dataset
 from convrag.api.types import Passage
 from convrag.sdk.progress import count_parts
-from convrag.store.fingerprint import digest
+from convrag.store.fingerprint import digest, hash_text
 from convrag.store.marked_json import CannotBeKept, MarkedJson
 from convrag.store.source import hash_modules
 
@@ -57,11 +56,6 @@ def copy_corpus(dataset: Dataset, domain: str, folder: Path, earlier: Path | Non
 def make_read_only(file: Path) -> str:
     """Make the address under which SQLite opens a file that nobody writes to."""
     return f"{file.as_uri()}?mode=ro"
-
-
-def hash_text(text: str) -> bytes:
-    """Hash a text: 16 bytes, by which an index knows the texts that it has seen before."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class _CorpusCopy:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
 from convrag.store.atomic import write_atomically
+from convrag.store.fingerprint import hash_text
 from convrag.store.strict_json import format_json, parse_json
 
 CONVERSATIONS = "conversations.jsonl"
@@ -77,19 +77,9 @@ class QuestionSet:
         same: set[str] = set()
         places: dict[str, str] = {}
         for passage in passages:
-            if (found := hash_text(passage.text)) in hashes:
+            if (found := hash_text(passage.text).hex()) in hashes:
                 places.setdefault(found, passage.id)
                 if wanted.get(passage.id) == found:
                     same.add(passage.id)
         moved = {name: places[text] for name, text in wanted.items() if name not in same and text in places}
         return moved, [name for name in wanted if name not in same and name not in moved]
-
-
-def hash_text(text: str) -> str:
-    """A hash of a text."""
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-
-
-def hash_file(path: Path) -> str:
-    """A hash of a file of a question set; empty where it is missing."""
-    return blake2b(path.read_bytes(), digest_size=12).hexdigest() if path.is_file() else ""

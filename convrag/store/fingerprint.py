@@ -86,6 +86,11 @@ def find_version(name: str) -> str:
         return ", ".join(f"{owner} {version(owner)}" for owner in owners)
 
 
+def hash_text(text: str) -> bytes:
+    """Hash a text: 16 bytes, by which a text is known again."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
 def file_hash(path: Path) -> str:
     """Hash the bytes of a file; the hash of a missing file is empty."""
     if not path.is_file():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from convrag import Document
@@ -26,16 +26,11 @@ class Section(NamedTuple):
 
 def list_sections(document: Document) -> Iterator[Section]:
     """Yield the sections in order, without blank ones. A heading without text is joined to its first subsection."""
-    held: Section | None = None
-    for section in _split_at_headings(document):
-        if held is not None and held.open_level is not None and section.level > held.open_level:
-            held = _join(held, section)
-            continue
-        if held is not None:
-            yield held
-        held = section
-    if held is not None:
-        yield held
+
+    def belongs(held: Section, section: Section) -> bool:
+        return held.open_level is not None and section.level > held.open_level
+
+    return _join_where(_split_at_headings(document), belongs)
 
 
 def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Section]:
@@ -43,9 +38,18 @@ def join_sections(sections: Iterable[Section], smallest: int) -> Iterator[Sectio
 
     A section whose heading stands above those of the sections before it begins another row.
     """
+
+    def belongs(held: Section, section: Section) -> bool:
+        return held.tokens < smallest > section.tokens and section.level >= held.level
+
+    return _join_where(sections, belongs)
+
+
+def _join_where(sections: Iterable[Section], belongs: Callable[[Section, Section], bool]) -> Iterator[Section]:
+    """Join each section to those before it, as far as these have been joined, where it belongs to them."""
     held: Section | None = None
     for section in sections:
-        if held is not None and held.tokens < smallest > section.tokens and section.level >= held.level:
+        if held is not None and belongs(held, section):
             held = _join(held, section)
             continue
         if held is not None:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError
-from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet, hash_file, hash_text
+from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
 from convrag.store.atomic import open_atomically
+from convrag.store.fingerprint import file_hash, hash_text
 from convrag_questions.conversation import WrittenConversation
 
 _TEXTS = (CONVERSATIONS, QRELS, REWRITES)
@@ -23,7 +24,7 @@ def check_folder(folder: Path) -> None:
     if not there:
         return
     written = QuestionSet.read(folder).files if (folder / MANIFEST).is_file() else {}
-    if changed := [name for name in there if written.get(name) != hash_file(folder / name)]:
+    if changed := [name for name in there if written.get(name) != file_hash(folder / name)]:
         raise ConfigError(
             f"task.path={folder}: {changed[0]} was not written by task=questions, or was edited since; choose another "
             "folder, or move this one away"
@@ -49,13 +50,13 @@ def write_files(folder: Path, conversations: Sequence[WrittenConversation], corp
         _write_lines(folder / REWRITES, map(_dump, _format_rewrites(conversations)))
         passages: dict[str, dict[str, str]] = {}
         for each in conversations:
-            judged = {passage.id: hash_text(passage.text) for found in each.relevant for passage in found}
+            judged = {passage.id: hash_text(passage.text).hex() for found in each.relevant for passage in found}
             passages.setdefault(each.domain, {}).update(judged)
         QuestionSet(
             {domain: corpora[domain] for domain in passages},
             passages,
             {each.id: each.domain for each in conversations},
-            {name: hash_file(folder / name) for name in _TEXTS},
+            {name: file_hash(folder / name) for name in _TEXTS},
         ).write(folder)
     except OSError as error:
         raise ConfigError(f"task.path={folder} cannot be written to: {error.strerror or error}") from error

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from convrag import ConfigError, Dataset, Passage
-from convrag.sdk.question_sets import QuestionSet, hash_text
+from convrag.sdk.question_sets import QuestionSet
+from convrag.store.fingerprint import hash_text
 from convrag.testing import DatasetContract
 from convrag_datasets.questions import QuestionsDataset
 from question_toys import Notes, note
@@ -27,7 +28,7 @@ def write_set(folder: Path, judged: Mapping[str, str] = JUDGED, domain: str = "d
     rows = [f"{turn}\t{passage}\t1\n" for turn, passage in judged.items()]
     (folder / "qrels.tsv").write_text("".join(["query-id\tcorpus-id\tscore\n", *rows]))
     corpus = Notes(documents={"red": 2, "green": 1})
-    texts = {each.id: hash_text(each.text) for each in corpus.corpus(domain) if each.id in judged.values()}
+    texts = {each.id: hash_text(each.text).hex() for each in corpus.corpus(domain) if each.id in judged.values()}
     QuestionSet({domain: corpus.corpus_fingerprint(domain)}, {domain: texts}, {"c1": domain}).write(folder)
     return folder
 
