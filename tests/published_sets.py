@@ -9,12 +9,27 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from convrag.api.errors import ConvragError
 from convrag.api.stages import Dataset
+from convrag.testing import DatasetContract
 
 _MARKS = {"@nan@": "NaN", "@digits@": "7" * 5000, "@huge@": "1e400", "@half@": '"\\ud83d"'}
 _VALUES = [None, True, -1, 0, 3.5, "", " ", "x", [], {}, [None], {"a": 1}, 10**12, *_MARKS]
 _SUFFIXES = (".json", ".tsv", ".qrel", ".trec", ".txt")
+
+
+class PublishedContract(DatasetContract):
+    """The contract of a set whose files a fixture writes into a folder."""
+
+    without_results = ("pyarrow",)
+    fixture = "copy"
+    path: Path
+
+    @pytest.fixture(autouse=True)
+    def _files(self, request: pytest.FixtureRequest) -> None:
+        self.path = request.getfixturevalue(self.fixture)
 
 
 def write_json(path: Path, value: Any) -> Path:

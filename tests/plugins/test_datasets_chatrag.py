@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError, UnknownName
-from convrag.testing import DatasetContract
 from convrag_datasets.chatrag import _FILES, ChatragDataset
-from published_sets import break_files, write_json
+from published_sets import PublishedContract, break_files, write_json
 
 
 def say(role: str, content: str) -> dict:
@@ -47,13 +46,7 @@ def copy(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, copy):
-        self.path = copy
-
+class TestContract(PublishedContract):
     def make(self) -> ChatragDataset:
         return ChatragDataset(path=self.path, part="doc2dial+inscit")
 

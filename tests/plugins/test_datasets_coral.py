@@ -6,9 +6,8 @@ import pytest
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.testing import DatasetContract
 from convrag_datasets.coral import CoralDataset
-from published_sets import break_files, write_json, write_lines
+from published_sets import PublishedContract, break_files, write_json, write_lines
 
 CONVERSATION = {
     "conv_id": "Test_a_2",
@@ -45,13 +44,7 @@ def copy(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, copy):
-        self.path = copy
-
+class TestContract(PublishedContract):
     def make(self) -> CoralDataset:
         return CoralDataset(path=self.path)
 

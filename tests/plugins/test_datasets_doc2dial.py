@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import DataError, UnknownName
-from convrag.testing import DatasetContract
 from convrag_datasets.doc2dial import Doc2dialDataset, Multidoc2dialDataset
-from published_sets import break_files, write_json
+from published_sets import PublishedContract, break_files, write_json
 
 TEXT = "Change Of Address\n\nBy law, you must report a change.\nCan you do that online?\nYou can, with your ID."
 NAME = "Top 5 DMV#3_0"
@@ -86,12 +85,8 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, folder):
-        self.path = folder
+class TestContract(PublishedContract):
+    fixture = "folder"
 
     def make(self) -> Doc2dialDataset:
         return Doc2dialDataset(path=self.path)

@@ -7,9 +7,8 @@ import pytest
 
 from convrag.api.errors import ConfigError, DataError
 from convrag.api.types import Passage
-from convrag.testing import DatasetContract
 from convrag_datasets.ikat import IkatDataset
-from published_sets import break_files, write_json, write_lines
+from published_sets import PublishedContract, break_files, write_json, write_lines
 
 NUMBERED = [
     {
@@ -74,12 +73,8 @@ def clone(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, clone):
-        self.path = clone
+class TestContract(PublishedContract):
+    fixture = "clone"
 
     def make(self) -> IkatDataset:
         return IkatDataset(path=self.path, year=2023)

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from convrag.testing import DatasetContract
 from convrag_datasets.qrecc import QreccDataset
-from published_sets import break_files, write_json
+from published_sets import PublishedContract, break_files, write_json
 
 TURNS = [
     {
@@ -50,12 +49,8 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, folder):
-        self.path = folder
+class TestContract(PublishedContract):
+    fixture = "folder"
 
     def make(self) -> QreccDataset:
         return QreccDataset(path=self.path)

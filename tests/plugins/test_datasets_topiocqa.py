@@ -6,9 +6,8 @@ import pytest
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.testing import DatasetContract
 from convrag_datasets.topiocqa import TopiocqaDataset
-from published_sets import break_files, write_json, write_lines
+from published_sets import PublishedContract, break_files, write_json, write_lines
 
 
 def row(conversation: int, turn: int, topic: str, answer: str = "Yes.", context: list[str] | None = None) -> dict:
@@ -42,13 +41,7 @@ def copy(tmp_path) -> Path:
     return tmp_path
 
 
-class TestContract(DatasetContract):
-    without_results = ("pyarrow",)
-
-    @pytest.fixture(autouse=True)
-    def _files(self, copy):
-        self.path = copy
-
+class TestContract(PublishedContract):
     def make(self) -> TopiocqaDataset:
         return TopiocqaDataset(path=self.path, corpus=self.path / "full_wiki_segments.tsv")
 
