@@ -25,12 +25,11 @@ from convrag.turn.pipeline import Pipeline
 from delayed_llm import delayed_llm
 
 litellm = pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 from litellm._service_logger import ServiceLogging  # noqa: E402
 from litellm.litellm_core_utils import logging_utils  # noqa: E402
 
-from convrag_litellm import _litellm  # noqa: E402
-from convrag_litellm.llm import LiteLLM  # noqa: E402
+from convrag_llms import _litellm  # noqa: E402
+from convrag_llms.litellm_llm import LiteLLM  # noqa: E402
 
 pytestmark = [
     pytest.mark.integration,

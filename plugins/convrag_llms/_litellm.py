@@ -8,20 +8,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from convrag_litellm.redaction import RedactingFilter
+from convrag_llms.door import TokenPrices
+from convrag_llms.redaction import RedactingFilter
 
 _lock = threading.Lock()
 _LOGGERS = ("httpx", "openai", "openai._base_client")  # they log addresses, which may hold secrets
-
-
-class TokenPrices(NamedTuple):
-    """US dollars for a token of the input and of the output, at the highest rates, and the longest output in tokens."""
-
-    input_price: float
-    output_price: float
-    max_output_tokens: int | None
 
 
 class _NoServiceLogger:
@@ -43,9 +36,9 @@ def _load() -> Any:
 
     from litellm.litellm_core_utils import logging_utils
 
-    from convrag_litellm.deadline import patch_httpcore
-    from convrag_litellm.http_pool import PooledClient
-    from convrag_litellm.limited_body import limit_other_clients
+    from convrag_llms.httpcore_deadline import patch_httpcore
+    from convrag_llms.httpx_limits import limit_other_clients
+    from convrag_llms.httpx_pool import PooledClient
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
@@ -112,7 +105,7 @@ def _skip_stream_reports(chunks: Any) -> None:
 @contextmanager
 def _too_long_replies() -> Iterator[None]:
     """Raise ReplyTooLong itself where a client of litellm made it a connection error, which would be tried again."""
-    from convrag_litellm.reply_limit import find_cause
+    from convrag_llms.reply_limit import find_cause
 
     try:
         yield
