@@ -77,6 +77,10 @@ class HttpLLM(LLM):
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
             yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
 
+    def load_libraries(self) -> None:
+        """Import the libraries of the first request."""
+        self.door.load()
+
     def endpoints(self) -> Sequence[str]:
         """The server's address, wherever it comes from, without user, password and query."""
         address = self.endpoint.public_address()
