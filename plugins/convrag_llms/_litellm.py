@@ -109,13 +109,15 @@ def _has_callbacks(module: Any) -> bool:
 def _skip_stream_reports(chunks: Any) -> None:
     """Skip the same for a stream, of which litellm reports each chunk and the end in threads of its own.
 
-    That is a quarter of a streamed call's processor time (measured).
+    That is a quarter of a streamed call's processor time (measured). A fifth are the two times that litellm computes
+    the cost for these reports; it is computed once, from the usage (`compute_cost_of_usage`).
     """
     module = load_library()
     if not _has_callbacks(module):
         module.disable_streaming_logging = True
         with suppress(AttributeError):
             chunks.logging_obj.success_handler = lambda *_, **__: None
+            chunks.logging_obj.response_cost_calculator = lambda *_, **__: None
 
 
 @contextmanager

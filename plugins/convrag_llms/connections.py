@@ -19,7 +19,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from convrag_llms.deadline import deadline, remaining_seconds, until_cancelled
-from convrag_llms.http_errors import ConnectionFailed, HttpError
+from convrag_llms.http_errors import ConnectionFailed, HttpError, UntrustedServer
 from convrag_llms.limited_body import ENCODINGS, read_limited
 from convrag_llms.redaction import RedactingFilter
 
@@ -92,6 +92,7 @@ class Connections:
         Raises:
             HttpError: 408, at the deadline.
             ConnectionFailed: there is no connection, or it broke off.
+            UntrustedServer: its certificate is not trusted.
         """
         timeout = urllib3.Timeout(connect=remaining_seconds(), read=None)
         with _explained():
@@ -162,6 +163,8 @@ def _explained() -> Iterator[None]:
             cause = inner
         if isinstance(cause, urllib3.exceptions.TimeoutError | TimeoutError):
             raise HttpError(408, "it did not reply in time") from None
+        if isinstance(cause, urllib3.exceptions.SSLError) and "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            raise UntrustedServer(str(cause)) from None
         raise ConnectionFailed(_describe(cause)) from None
 
 

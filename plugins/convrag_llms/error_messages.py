@@ -7,7 +7,14 @@ from convrag.api.secrets import redact
 from convrag_llms.call import Call
 from convrag_llms.context_window import exceeds_context_window, parse_token_counts
 from convrag_llms.error_text import shorten_error
-from convrag_llms.http_errors import may_pass, read_message, read_retry_after, read_status
+from convrag_llms.http_errors import (
+    ConnectionFailed,
+    UntrustedServer,
+    may_pass,
+    read_message,
+    read_retry_after,
+    read_status,
+)
 from convrag_llms.providers import KEY_VARIABLES
 from convrag_llms.redaction import find_secret_values
 from convrag_llms.reply import EmptyReply
@@ -22,6 +29,14 @@ _EMPTY_REPLIES = {
 }
 """Finish reason of an empty reply -> what to do about it."""
 
+_KINDS: dict[type[Exception], str] = {
+    ConnectionFailed: "no connection",
+    EmptyReply: "empty",
+    ReplyTooLong: "too long",
+    UntrustedServer: "no trusted connection",
+}
+"""What is said of errors without an HTTP status."""
+
 
 def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
@@ -30,7 +45,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     endpoint, status = call.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
-    kind = f"status {status}" if status else type(error).__name__
+    kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
     original = shorten_error(_redact(read_message(error), call)).rstrip(".")  # first: a secret that is cut is not found
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
@@ -51,6 +66,8 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):
         return f"No more of it is read, and it is not asked again. Is there a language model{where} (llm.api_base)?"
+    if isinstance(error, UntrustedServer):
+        return "SSL_CERT_FILE names a file of certificates to trust instead of the usual ones."
     if isinstance(error, EmptyReply):
         return _EMPTY_REPLIES.get(error.finish_reason, _EMPTY_REPLY)
     if exceeds_context_window(error):

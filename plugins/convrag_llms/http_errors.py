@@ -30,6 +30,10 @@ class ConnectionFailed(Exception):
     """There was no connection, or it broke off: nothing says that the next one will."""
 
 
+class UntrustedServer(Exception):
+    """The certificate of a server is not trusted."""
+
+
 def read_status(error: BaseException) -> int | None:
     """The HTTP status of an error, also of one that litellm gives a status; None for other errors.
 

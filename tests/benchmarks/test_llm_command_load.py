@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,15 +79,15 @@ def run(folder: Path, option: str, address: str, delay: float) -> Shares:
 
 @pytest.mark.parametrize("delay", [1.0, 0.1])
 def test_the_whole_command(delay: float, tmp_path: Path) -> None:
-    options = ["openai_compatible", *(["litellm"] if pytest.importorskip("litellm") else [])]
+    options = ["openai_compatible", *(["litellm"] if find_spec("litellm") else [])]
     found: dict[str, list[Shares]] = {option: [] for option in options}
     with delayed_llm(delay) as address:
         for n in range(ROUNDS):
             for option in options:
                 found[option].append(run(tmp_path / f"{option}{n}", option, address, delay))
     for option, rounds in found.items():
-        best = Shares(*map(max, *rounds)) if len(rounds) > 1 else rounds[0]
         print(f"{delay:g} s, llm={option}: of the ideal, from the start {[f'{r.start:.2f}' for r in rounds]},")  # noqa: T201
-        print(f"  from the first turn {[f'{r.first_turn:.2f}' for r in rounds]}; best {best.first_turn:.2f};")  # noqa: T201
+        print(f"  from the first turn {[f'{r.first_turn:.2f}' for r in rounds]};")  # noqa: T201
         print(f"  processor {[f'{r.processor:.1f}' for r in rounds]} ms a call, the command's start included")  # noqa: T201
-    assert max(r.first_turn for r in found["openai_compatible"]) > (0.85 if delay == 1.0 else 0.3)
+    cheapest = {option: min(r.processor for r in rounds) for option, rounds in found.items()}
+    assert cheapest["openai_compatible"] <= min(cheapest.values())

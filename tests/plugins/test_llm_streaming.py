@@ -44,6 +44,12 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
 
 
 @every_option
+def test_prices_of_ones_own_count(server: Server) -> None:
+    completion, _ = heard(server, model="openai/priced-and-streamed", extra=PRICES)
+    assert completion.cost_usd == pytest.approx(7 * 3e-5 + 3 * 6e-5)
+
+
+@every_option
 def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
     server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
     times: list[float] = []

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import ssl
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import pytest
@@ -20,6 +24,8 @@ from convrag.api.types import Message, Prompt
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.streaming import listen_with
 from convrag.testing import LLMContract
+from convrag_llms import openai_door
+from convrag_llms.connections import Connections
 from convrag_llms.event_stream import Event, read_events
 from convrag_llms.openai_compatible import OpenAICompatible
 from convrag_llms.openai_door import is_private
@@ -142,6 +148,32 @@ class TestConnections:
         assert make_client(server).complete(PROMPT).text == "A dog."
         assert server.paths == ["/v1/chat/completions", "/v1/elsewhere"]
         assert server.requests[0] == server.requests[1]
+
+    @pytest.mark.skipif(which("openssl") is None, reason="needs openssl, which makes a certificate")
+    def test_a_certificate_of_ones_own_is_trusted_where_the_environment_says_so(
+        self, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        command = "req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=localhost"
+        subprocess.run(
+            ["openssl", *command.split(), "-addext", "subjectAltName=DNS:localhost"],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+        monkeypatch.setattr(server._http, "socket", context.wrap_socket(server._http.socket, server_side=True))
+        address = f"https://localhost:{server.port}/v1"
+        monkeypatch.setattr(openai_door, "_connections", cache(Connections))
+        with pytest.raises(LLMError, match=r"no trusted connection.*SSL_CERT_FILE names"):
+            make_client(server, api_base=address).complete(PROMPT)
+        assert server.requests == []
+        monkeypatch.setattr(openai_door, "_connections", cache(Connections))
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        assert make_client(server, api_base=address).complete(PROMPT).text == "A dog."
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.05))
+        with pytest.raises(LLMError, match=r"llm\.timeout=0\.3"):
+            make_client(server, api_base=address, timeout=0.3, retries=0).complete(PROMPT)
 
     @pytest.mark.parametrize("streamed", [False, True])
     def test_a_call_that_is_cancelled_ends_at_once(self, server: Server, streamed: bool) -> None:
