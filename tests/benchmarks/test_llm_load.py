@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import urllib3
 
+import convrag_llms  # noqa: F401 - it tells litellm before its import to fetch no price list
 import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.config.settings import Settings

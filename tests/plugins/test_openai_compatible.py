@@ -27,6 +27,7 @@ from convrag.testing import LLMContract
 from convrag_llms import openai_door
 from convrag_llms.connections import Connections
 from convrag_llms.event_stream import Event, read_events
+from convrag_llms.litellm_llm import LiteLLM
 from convrag_llms.openai_compatible import OpenAICompatible
 from convrag_llms.openai_door import is_private
 from convrag_llms.token_estimate import estimate_tokens
@@ -89,6 +90,12 @@ class TestRequest:
         stage.complete(PROMPT)
         assert server.requests[0]["model"] == "Qwen/Qwen2.5-7B"
         assert stage.request(PROMPT)["model"] == "openai/Qwen/Qwen2.5-7B"
+
+    def test_a_request_is_the_same_as_through_litellm_so_that_remembered_replies_serve_both(self) -> None:
+        given: dict[str, Any] = {"api_base": "http://h/v1", "seed": 3, "extra": {"top_k": 5}}
+        prompt = Prompt("answer", PROMPT.messages, sampling={"repeat_penalty": 1.1})
+        others = LiteLLM(model="openai/local", **given).request(prompt)
+        assert OpenAICompatible(model="local", **given).request(prompt) == others
 
     def test_no_key_of_openai_goes_to_another_server(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
@@ -202,6 +209,7 @@ class TestConnections:
         code = f"""
 import sys
 from convrag.api.types import Message, Prompt
+from convrag_llms.litellm_llm import LiteLLM
 from convrag_llms.openai_compatible import OpenAICompatible
 stage = OpenAICompatible(model="local", api_base={server.address!r})
 assert not {{"urllib3", "tenacity"}} & set(sys.modules)
