@@ -40,7 +40,7 @@ from convrag_judging.nugget_files import NuggetSet
 from convrag_judging.references import ReferenceTurn
 from convrag_judging.rubric import read_rubric, rubric_path
 from convrag_judging.rubric_judge import RubricJudge
-from convrag_litellm.context_window import parse_token_counts
+from convrag_llms.context_window import parse_token_counts
 
 Check = Callable[[str], Any]
 

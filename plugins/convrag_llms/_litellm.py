@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
-from convrag_litellm.redaction import RedactingFilter
+from convrag_llms.door import TokenPrices
+from convrag_llms.redaction import RedactingFilter
 
 _lock = threading.Lock()
 _LOGGERS = ("httpx", "openai", "openai._base_client")  # they log addresses, which may hold secrets
-
-
-class TokenPrices(NamedTuple):
-    """US dollars for a token of the input and of the output, at the highest rates, and the longest output in tokens."""
-
-    input_price: float
-    output_price: float
-    max_output_tokens: int | None
 
 
 class _NoServiceLogger:
@@ -31,9 +25,24 @@ class _NoServiceLogger:
         """Log nothing."""
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Import within the block: the collector would look through half a million new objects again and again.
+
+    That is a third of the processor time of importing litellm (measured), and what is imported is no garbage.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 @cache
 def _load() -> Any:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _without_garbage_collection():
         warnings.simplefilter("ignore")  # pydantic warns of litellm's types, at import and at their first use
         import litellm
         import openai.resources  # noqa: F401 - litellm's first call would import it, and that would count as the call's
@@ -43,9 +52,9 @@ def _load() -> Any:
 
     from litellm.litellm_core_utils import logging_utils
 
-    from convrag_litellm.deadline import patch_httpcore
-    from convrag_litellm.http_pool import PooledClient
-    from convrag_litellm.limited_body import limit_other_clients
+    from convrag_llms.httpcore_deadline import patch_httpcore
+    from convrag_llms.httpx_limits import limit_other_clients
+    from convrag_llms.httpx_pool import PooledClient
 
     litellm.suppress_debug_info = True
     litellm.telemetry = False
@@ -100,19 +109,21 @@ def _has_callbacks(module: Any) -> bool:
 def _skip_stream_reports(chunks: Any) -> None:
     """Skip the same for a stream, of which litellm reports each chunk and the end in threads of its own.
 
-    That is a quarter of a streamed call's processor time (measured).
+    That is a quarter of a streamed call's processor time (measured). A fifth are the two times that litellm computes
+    the cost for these reports; it is computed once, from the usage (`compute_cost_of_usage`).
     """
     module = load_library()
     if not _has_callbacks(module):
         module.disable_streaming_logging = True
         with suppress(AttributeError):
             chunks.logging_obj.success_handler = lambda *_, **__: None
+            chunks.logging_obj.response_cost_calculator = lambda *_, **__: None
 
 
 @contextmanager
 def _too_long_replies() -> Iterator[None]:
     """Raise ReplyTooLong itself where a client of litellm made it a connection error, which would be tried again."""
-    from convrag_litellm.reply_limit import find_cause
+    from convrag_llms.reply_limit import find_cause
 
     try:
         yield

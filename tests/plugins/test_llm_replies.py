@@ -18,16 +18,15 @@ from hypothesis import strategies as st
 from commands import run_convrag
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
-from convrag_litellm.context_window import parse_token_counts
-from convrag_litellm.error_text import MAX_LENGTH, shorten_error
-from convrag_litellm.llm import LiteLLM
-from litellm_client import make_client
+from convrag_llms.context_window import parse_token_counts
+from convrag_llms.error_text import MAX_LENGTH, shorten_error
+from convrag_llms.litellm_llm import LiteLLM
+from llm_client import every_option, make_client
 from llm_server import Server, Step, make_reply
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
-from convrag_litellm.reply import is_visible
-from convrag_litellm.reply_limit import MAX_ERROR_BYTES, MAX_REPLY_BYTES
+from convrag_llms.reply import is_visible
+from convrag_llms.reply_limit import MAX_ERROR_BYTES, MAX_REPLY_BYTES
 
 pytestmark = pytest.mark.integration
 
@@ -54,6 +53,7 @@ def deflate_raw(data: bytes) -> bytes:
 ENCODERS = {"": bytes, "gzip": gzip.compress, "deflate": zlib.compress, "Deflate": deflate_raw}
 
 
+@every_option
 @pytest.mark.parametrize("encoding", ENCODERS)
 class TestLimit:
     def step(self, body: bytes, encoding: str) -> Step:
@@ -74,6 +74,7 @@ class TestLimit:
         assert ask(server).text == "x" * (5 * 2**20)
 
 
+@every_option
 def test_a_bomb_takes_no_memory(server: Server) -> None:
     ask(server)
     packed = gzip.compress(b"x" * (300 * 2**20), 9)
@@ -88,6 +89,7 @@ def test_a_bomb_takes_no_memory(server: Server) -> None:
     assert peak < 4 * MAX_REPLY_BYTES
 
 
+@every_option
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip"])
 def test_an_encoding_that_was_not_asked_for_is_refused(server: Server, encoding: str) -> None:
     server.plan_replies(Step(body=make_body(1), headers=(("content-encoding", encoding),)))
@@ -112,6 +114,7 @@ def test_a_reply_that_is_too_long_counts_against_the_cost_limit(server: Server) 
     assert stage.limits.budget.spent > 512 * 6e-5
 
 
+@every_option
 @pytest.mark.parametrize("status", [200, 400, 502])
 def test_an_html_page_becomes_its_title_and_text(server: Server, status: int) -> None:
     server.plan_replies(Step(status, HTML.encode(), (("content-type", "text/html"),)))
@@ -124,6 +127,7 @@ def test_an_html_page_becomes_its_title_and_text(server: Server, status: int) ->
     assert len(message) < 700
 
 
+@every_option
 def test_a_long_error_is_cut_and_keeps_its_status(server: Server) -> None:
     body = {"error": {"message": "no " * 10 * MAX_ERROR_BYTES}}
     server.plan_replies(Step(401, body))
@@ -159,6 +163,7 @@ def test_numbers_and_repetitions_of_any_length_in_an_error_are_harmless() -> Non
     assert parse_token_counts("too large: 1. " * 1_000_000) is None
 
 
+@every_option
 @pytest.mark.parametrize("text", ["\u200b\u200d\ufeff", " \n\t", "\x00\x07\x1b", "\u2060\u00ad\u202e", "\u3164\u2800"])
 def test_a_reply_that_shows_nothing_is_empty(server: Server, text: str) -> None:
     server.plan_replies(make_reply(text), make_reply("A dog."))
@@ -171,12 +176,14 @@ def test_one_that_shows_a_character_is_not(text: str) -> None:
     assert is_visible(text)
 
 
+@every_option
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
 def test_the_reason_of_the_end_is_kept(server: Server, reason: str) -> None:
     server.plan_replies(make_reply("A dog that", reason))
     assert ask(server).finish_reason == reason
 
 
+@every_option
 @pytest.mark.parametrize(
     ("reason", "advice"),
     [("length", "bigger llm.max_tokens"), ("content_filter", "content filter"), ("tool_calls", "It called a tool")],
@@ -204,7 +211,7 @@ def test_a_run_counts_the_replies_that_were_cut(server: Server, tmp_path: Path) 
 def test_first_use_imports_do_not_count_against_the_timeout(server: Server) -> None:
     code = f"""
 from convrag.api.types import Message, Prompt
-from convrag_litellm.llm import LiteLLM
+from convrag_llms.litellm_llm import LiteLLM
 stage = LiteLLM(model="openai/local", api_base={server.address!r}, timeout=0.6, retries=0)
 print(stage.complete(Prompt("answer", (Message("user", "Who was Laika?"),))).text)
 """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from convrag_litellm.error_text import MAX_READ
-from convrag_litellm.http_errors import read_status
+from convrag_llms.error_text import MAX_READ
+from convrag_llms.http_errors import read_status
 
 _MENTION = re.compile(r"context[\s_-]*(length|window|size|limit)|(prompt|input) is too long", re.IGNORECASE)
 _NUMBER = r"(\d[\d,]{0,15})"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from convrag import LLMError
 from convrag.api.secrets import redact
-from convrag_litellm import _litellm
-from convrag_litellm.call import Call
-from convrag_litellm.context_window import exceeds_context_window, parse_token_counts
-from convrag_litellm.error_text import shorten_error
-from convrag_litellm.http_errors import read_message, read_retry_after, read_status
-from convrag_litellm.providers import KEY_VARIABLES
-from convrag_litellm.redaction import find_secret_values
-from convrag_litellm.reply import EmptyReply
-from convrag_litellm.reply_limit import ReplyTooLong
+from convrag_llms.call import Call
+from convrag_llms.context_window import exceeds_context_window, parse_token_counts
+from convrag_llms.error_text import shorten_error
+from convrag_llms.http_errors import (
+    ConnectionFailed,
+    UntrustedServer,
+    may_pass,
+    read_message,
+    read_retry_after,
+    read_status,
+)
+from convrag_llms.providers import KEY_VARIABLES
+from convrag_llms.redaction import find_secret_values
+from convrag_llms.reply import EmptyReply
+from convrag_llms.reply_limit import ReplyTooLong
 
 _EMPTY_REPLY = "Try another model, or a bigger llm.max_tokens: some think before they write, and that counts."
 _TOOL_CALL = "It called a tool, and convrag offers it none: try another model, or a server without tools."
@@ -23,6 +29,14 @@ _EMPTY_REPLIES = {
 }
 """Finish reason of an empty reply -> what to do about it."""
 
+_KINDS: dict[type[Exception], str] = {
+    ConnectionFailed: "no connection",
+    EmptyReply: "empty",
+    ReplyTooLong: "too long",
+    UntrustedServer: "no trusted connection",
+}
+"""What is said of errors without an HTTP status."""
+
 
 def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
@@ -31,7 +45,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     endpoint, status = call.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
-    kind = f"status {status}" if status else type(error).__name__
+    kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
     original = shorten_error(_redact(read_message(error), call)).rstrip(".")  # first: a secret that is cut is not found
     message = f"{endpoint.model}{where} gave no reply ({kind}): {original}. {_advise(error, status, call, where)}"
     return LLMError(
@@ -52,6 +66,8 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
         return "A part of it was shown already, so it was not asked again."
     if isinstance(error, ReplyTooLong):
         return f"No more of it is read, and it is not asked again. Is there a language model{where} (llm.api_base)?"
+    if isinstance(error, UntrustedServer):
+        return "SSL_CERT_FILE names a file of certificates to trust instead of the usual ones."
     if isinstance(error, EmptyReply):
         return _EMPTY_REPLIES.get(error.finish_reason, _EMPTY_REPLY)
     if exceeds_context_window(error):
@@ -71,21 +87,21 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
         return f"It asks for {retry_after:g} s of patience, and llm.retry_seconds={limits.retry_seconds:g} allows less."
     if status == 429:
         return "Its limit is reached: set llm.requests_per_minute or llm.concurrency, or check the account's quota."
-    if status is not None and status >= 500:
+    if may_pass(error):
         return f"Is the server{where} running and well? Otherwise try again later: what was answered is kept."
     return "Check llm.model and the sampling parameters (null leaves one out)."
 
 
 def _describe_excess(error: Exception, call: Call) -> str:
-    """By how many tokens the request is too long: as the server says, or as litellm counts; else empty."""
+    """By how many tokens the request is too long: as the server says, or as counted here; else empty."""
     if counts := parse_token_counts(str(error)):
         requested, limit = counts
         excess = f"{requested - limit:,} tokens too long ({requested:,} of {limit:,})"
         return f"The prompt and the room for the reply are {excess}. "
-    limit_here = _litellm.find_max_input_tokens(call.endpoint.model)
+    limit_here = call.door.find_max_input_tokens()
     if limit_here is None:
         return ""
-    count = _litellm.count_tokens(call.endpoint.model, "\n".join(message.content for message in call.messages))
+    count = call.door.count_tokens("\n".join(message.content for message in call.messages))
     if count <= limit_here:
         return ""
     return f"The prompt is about {count - limit_here:,} tokens too long ({count:,} of {limit_here:,}, counted here). "

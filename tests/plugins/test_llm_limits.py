@@ -21,30 +21,36 @@ from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
-from convrag_litellm import rate_limiter
-from convrag_litellm.budget import Budget
-from convrag_litellm.llm import LiteLLM
-from convrag_litellm.rate_limiter import RateLimiter
-from litellm_client import make_client
+from convrag_llms import rate_limiter
+from convrag_llms.budget import Budget
+from convrag_llms.http_llm import HttpLLM
+from convrag_llms.litellm_llm import LiteLLM
+from convrag_llms.rate_limiter import RateLimiter
+from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import Server, make_error, make_reply
 
 CONF = Path(__file__).parents[2] / "conf" / "llm"
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
+PRICES = {"input_cost_per_token": 3e-5, "output_cost_per_token": 6e-5}
 COST = 7 * 3e-5 + 3 * 6e-5  # of the server's usual reply, at the price of gpt-4
 needs_extra = pytest.mark.integration
 
 
-def client(server: Server, **parameters: Any) -> LiteLLM:
-    return make_client(server, **{"model": "openai/gpt-4", **parameters})
+def client(server: Server, **parameters: Any) -> HttpLLM:
+    """A client of a model that costs what gpt-4 does: litellm knows that price, the other option is given it."""
+    priced = {"extra": PRICES} if server.option == "openai_compatible" else {}
+    return make_client(server, **{"model": "openai/gpt-4", **priced, **parameters})
 
 
+@every_option
 @needs_extra
 class TestUsage:
     def test_a_known_model_has_a_price(self, server: Server) -> None:
         assert client(server).complete(PROMPT).cost_usd == pytest.approx(COST)
 
     def test_a_model_of_ones_own_has_none_unless_it_is_given(self, server: Server) -> None:
-        assert client(server, model="openai/local").complete(PROMPT).cost_usd is None
+        completion = client(server, model="openai/local", extra={}).complete(PROMPT)
+        assert completion.cost_usd == COST_WITHOUT_PRICE[server.option]
         priced = {"input_cost_per_token": 1e-3, "output_cost_per_token": 2e-3}
         completion = client(server, model="openai/priced-here", extra=priced).complete(PROMPT)
         assert completion.cost_usd == pytest.approx(7e-3 + 6e-3)
@@ -87,6 +93,7 @@ class TestCostLimit:
         stage = client(server, max_cost_usd=9, max_tokens=3)
         return stage.limits.prices.compute_max_cost([Message("user", "c00<::>1")], 3)
 
+    @every_option
     @pytest.mark.parametrize("workers", [1, 16])
     def test_a_run_stops_before_the_limit_is_passed(self, server: Server, workers: int) -> None:
         limit = 20 * COST + self.most(server)
@@ -100,6 +107,7 @@ class TestCostLimit:
         assert len(records) == len(server.requests)
         assert not [record.error for record in records if record.error]
 
+    @every_option
     def test_what_is_reused_is_not_spent(self, server: Server, tmp_path: Any) -> None:
         first = client(server)
         remember(first, Store(tmp_path))
@@ -119,6 +127,7 @@ class TestCostLimit:
         assert list(stage.check()) == []
         assert stage.complete(PROMPT).cost_usd == 0
 
+    @every_option
     def test_tries_that_fail_set_nothing_aside_for_good(self, server: Server) -> None:
         server.plan_replies(make_error(500))
         stage = client(server, max_cost_usd=1, retries=0)
@@ -128,6 +137,7 @@ class TestCostLimit:
         server.plan_replies(make_reply())
         assert stage.complete(PROMPT).text == "A dog."
 
+    @every_option
     def test_a_try_that_times_out_may_have_cost_all(self, server: Server) -> None:
         stage = client(server, max_cost_usd=1, retries=0, timeout=0.3)
         stage.complete(PROMPT)
@@ -216,6 +226,7 @@ class TestRateLimiter:
         for earlier, later in zip(begun, begun[per_minute:], strict=False):
             assert later - earlier > 0.25
 
+    @every_option
     @needs_extra
     def test_the_server_sees_no_more(self, server: Server) -> None:
         server.delay = 0.05
@@ -224,6 +235,7 @@ class TestRateLimiter:
             list(pool.map(lambda _: stage.complete(PROMPT), range(12)))
         assert server.max_concurrent == 2
 
+    @every_option
     @needs_extra
     def test_a_retry_is_a_request_too(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(rate_limiter, "WINDOW_SECONDS", 0.4)

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from convrag.sdk.retry_after import parse_retry_after
 
 _TIMEOUTS = frozenset({"ReadTimeout", "WriteTimeout", "ConnectTimeout", "PoolTimeout"})
 """The timeouts of httpx and httpcore."""
+
+
+class HttpError(Exception):
+    """A server answered with an error, or with what is no reply.
+
+    Args:
+        status_code: its HTTP status, or the one that what it sent amounts to.
+        message: what it says, without the words around it.
+        headers: of its response, with names in any case.
+    """
+
+    def __init__(self, status_code: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        self.status_code = status_code
+        self.headers = headers or {}
+        super().__init__(message)
+
+
+class ConnectionFailed(Exception):
+    """There was no connection, or it broke off: nothing says that the next one will."""
+
+
+class UntrustedServer(Exception):
+    """The certificate of a server is not trusted."""
 
 
 def read_status(error: BaseException) -> int | None:
@@ -20,6 +43,12 @@ def read_status(error: BaseException) -> int | None:
         return 408
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) else None
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether an error is a state of the server or the network, so that the same request may succeed later."""
+    status = read_status(error)
+    return isinstance(error, ConnectionFailed) or (status is not None and (status in (408, 429) or status >= 500))
 
 
 def list_causes(error: BaseException) -> Iterator[BaseException]:
@@ -43,6 +72,9 @@ def read_retry_after(error: BaseException | None) -> float | None:
 
     None where the error has no such header, or one that is neither a number nor a date.
     """
-    response = getattr(error, "response", None)
-    headers: Any = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
+    if isinstance(error, HttpError):
+        headers: Any = error.headers
+    else:
+        response = getattr(error, "response", None)
+        headers = getattr(error, "litellm_response_headers", None) or getattr(response, "headers", None)
     return parse_retry_after(str((headers or {}).get("retry-after") or ""))

@@ -9,19 +9,19 @@ from typing import Any
 from convrag import Message
 from convrag.store.cancellation import Cancelled
 from convrag.store.streaming import current_listener
-from convrag_litellm import _litellm
-from convrag_litellm.budget import Budget
-from convrag_litellm.deadline import deadline
-from convrag_litellm.endpoint import Endpoint
-from convrag_litellm.prices import ModelPrices
-from convrag_litellm.rate_limiter import RateLimiter
-from convrag_litellm.reply import EmptyReply, Reply, may_have_cost, read_response, read_stream
-from convrag_litellm.retrying import call_with_retries
+from convrag_llms.budget import Budget
+from convrag_llms.deadline import deadline
+from convrag_llms.door import Door
+from convrag_llms.endpoint import Endpoint
+from convrag_llms.prices import ModelPrices
+from convrag_llms.rate_limiter import RateLimiter
+from convrag_llms.reply import EmptyReply, Reply, may_have_cost
+from convrag_llms.retrying import call_with_retries
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limits that all calls of a stage share; see LiteLLM for timeout, retries and retry_seconds."""
+    """The limits that all calls of a stage share; see the options for timeout, retries and retry_seconds."""
 
     timeout: float
     retries: int
@@ -41,15 +41,17 @@ class Call:
     Args:
         body: the request, without address and key.
         messages: the prompt's.
-        endpoint: where to send it.
+        door: sends it.
+        endpoint: where to.
         limits: the stage's.
     """
 
     def __init__(
-        self, body: Mapping[str, Any], messages: Sequence[Message], endpoint: Endpoint, limits: Limits
+        self, body: Mapping[str, Any], messages: Sequence[Message], door: Door, endpoint: Endpoint, limits: Limits
     ) -> None:
         self.body = body
         self.messages = messages
+        self.door = door
         self.endpoint = endpoint
         self.limits = limits
         self.tries = 0
@@ -59,7 +61,7 @@ class Call:
 
     def run(self) -> Reply:
         """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
-        _litellm.load_library()  # which takes seconds the first time, and they are not the server's
+        self.door.load()  # which may take seconds the first time, and they are not the server's
         return call_with_retries(
             self._try,
             retries=self.limits.retries,
@@ -76,7 +78,7 @@ class Call:
         ):
             self.tries += 1
             try:
-                reply = self._send()
+                reply = self.door.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -90,15 +92,6 @@ class Call:
                 raise
             reservation.settle(reply.cost)
             return reply
-
-    def _send(self) -> Reply:
-        endpoint = self.endpoint
-        secrets = {"api_base": endpoint.address(), "api_key": endpoint.api_key()}
-        request = {**self.body, **secrets, "timeout": self.limits.timeout}
-        if self._listener is None:
-            return read_response(_litellm.complete(request), endpoint.model)
-        with _litellm.stream(request) as chunks:
-            return read_stream(chunks, endpoint.model, self._pass_on)
 
     def _pass_on(self, piece: str) -> None:
         assert self._listener is not None

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from convrag_litellm.limited_body import make_event_hooks
+from convrag_llms.httpx_limits import make_event_hooks
 
 
 class PooledClient(httpx.Client):  # type: ignore[misc, unused-ignore]

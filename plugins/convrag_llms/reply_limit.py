@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from convrag_litellm.http_errors import list_causes
+from convrag_llms.http_errors import list_causes
 
 MAX_REPLY_BYTES = 10 * 2**20
 """The longest reply in one piece, after decompression; 128,000 tokens are about half a MB."""

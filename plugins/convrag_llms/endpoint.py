@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from convrag import LLMError
 from convrag.api.secrets import is_public_address, redact_address
-from convrag_litellm import providers
-
-_PLACEHOLDER_KEY = "not-needed"  # OpenAI's client insists on a key; a local server does not look at it
+from convrag_llms import providers
+from convrag_llms.validation import check_variable_name
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model at a server; see LiteLLM for the parameters."""
+    """A model at a server; see the options for the parameters."""
 
     model: str
     api_base: str | None
     api_base_env: str | None
     api_key_env: str | None
+
+    @classmethod
+    def checked(cls, model: str, api_base: str | None, api_base_env: str | None, api_key_env: str | None) -> Endpoint:
+        """Make one of an option's parameters. Raises ConfigError for what is no variable's name."""
+        for name, variable in (("api_key_env", api_key_env), ("api_base_env", api_base_env)):
+            if variable is not None:
+                check_variable_name(variable, name)
+        return cls(model, api_base, api_base_env, api_key_env)
 
     @property
     def provider(self) -> str:
@@ -40,9 +47,9 @@ class Endpoint:
         return redact_address(address) if address else None
 
     def api_key(self) -> str | None:
-        """The key, or None, where litellm reads the usual variable. Raises LLMError where api_key_env is not set."""
+        """The key that api_key_env names; None without one. Raises LLMError where that variable is not set."""
         if self.api_key_env is None:
-            return _PLACEHOLDER_KEY if self.is_self_hosted() else None
+            return None
         if key := os.environ.get(self.api_key_env):
             return key
         message = f"{self.api_key_env} is not set: export it, with the key for {self.model}"
@@ -51,6 +58,10 @@ class Endpoint:
     def is_self_hosted(self) -> bool:
         """Whether the server has an address of the user's own, rather than the provider's."""
         return bool(self.api_base or self.api_base_env) and self.provider not in providers.ACCOUNT_ADDRESSES
+
+    def find_missing_keys(self) -> Sequence[str]:
+        """The environment variables that this model's provider needs and that are not set, as far as it is known."""
+        return providers.find_missing_keys(self.provider) or []
 
     def problems(self) -> Iterator[str]:
         """What is missing, and what to do: variables that are not set, or a self-hosted server that does not answer."""
@@ -66,5 +77,4 @@ class Endpoint:
 
     def _missing_variables(self) -> list[str]:
         named = [name for name in (self.api_key_env, self.api_base_env) if name and not os.environ.get(name)]
-        usual = [] if self.api_key_env or self.is_self_hosted() else providers.find_missing_keys(self.model)
-        return [*named, *usual]
+        return [*named, *([] if self.api_key_env or self.is_self_hosted() else self.find_missing_keys())]

@@ -40,16 +40,13 @@ def parse_provider(model: str) -> str:
     return model.partition("/")[0] if "/" in model else ""
 
 
-def find_missing_keys(model: str) -> Sequence[str]:
-    """The environment variables that this model's provider needs and that are not set."""
-    provider = parse_provider(model)
+def find_missing_keys(provider: str) -> Sequence[str] | None:
+    """The environment variables that a provider needs and that are not set; None for one that is not known here."""
     if provider in KEYLESS:
         return []
     if names := KEY_VARIABLES.get(provider):
         return [] if any(os.environ.get(name) for name in names) else names[:1]
-    from convrag_litellm import _litellm
-
-    return _litellm.find_missing_keys(model)
+    return None
 
 
 def find_address_in_environment(provider: str) -> str | None:

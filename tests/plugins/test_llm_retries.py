@@ -10,13 +10,12 @@ import pytest
 
 from convrag.api.errors import LLMError
 from convrag.api.types import Message, Prompt
-from convrag_litellm import retrying
-from convrag_litellm.llm import LiteLLM
-from litellm_client import make_client
+from convrag_llms import retrying
+from convrag_llms.litellm_llm import LiteLLM
+from llm_client import every_option, make_client
 from llm_server import Server, Step, make_error, make_reply
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 pytestmark = pytest.mark.integration
 
 PROMPT = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")))
@@ -56,6 +55,7 @@ FINAL = {
 }
 
 
+@every_option
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
     server.plan_replies(TRANSIENT[fault], TRANSIENT[fault], make_reply())
@@ -64,6 +64,7 @@ def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
     assert len(server.requests) == 3
 
 
+@every_option
 @pytest.mark.parametrize("retries", [0, 3])
 @pytest.mark.parametrize("fault", TRANSIENT)
 def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> None:
@@ -74,6 +75,7 @@ def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> 
     assert (raised.value.provider, raised.value.model) == ("openai", "openai/local")
 
 
+@every_option
 @pytest.mark.parametrize("fault", FINAL)
 def test_what_cannot_pass_is_not(server: Server, fault: str) -> None:
     step, advice = FINAL[fault]
@@ -111,6 +113,7 @@ def test_a_model_without_a_provider() -> None:
         LiteLLM(model="nonsense").complete(PROMPT)
 
 
+@every_option
 class TestWaiting:
     def test_as_long_as_the_server_says(self, server: Server) -> None:
         server.plan_replies(make_error(429, headers={"Retry-After": "1"}), make_reply())
@@ -162,6 +165,7 @@ class TestDeadline:
         "dripping headers": Step(body=make_reply(), header_byte_delay=0.05),
     }
 
+    @every_option
     @pytest.mark.parametrize("fault", SLOW)
     def test_a_slow_reply_is_cut_off(self, server: Server, fault: str) -> None:
         make_client(server).complete(PROMPT)  # the library is loaded, and there is a connection
@@ -185,10 +189,12 @@ class TestDeadline:
             stage.complete(PROMPT)
         assert 0.4 <= time.monotonic() - start < 1.5
 
+    @every_option
     def test_a_slow_reply_in_time_is_one(self, server: Server) -> None:
         server.plan_replies(Step(body=make_reply(), byte_delay=0.001))
         assert make_client(server, timeout=10, retries=0).complete(PROMPT).text == "A dog."
 
+    @every_option
     def test_the_server_sees_the_connection_close(self, server: Server) -> None:
         server.plan_replies(Step(body=make_reply(), byte_delay=0.02))
         with pytest.raises(LLMError):
@@ -198,6 +204,7 @@ class TestDeadline:
             time.sleep(0.02)
         assert time.monotonic() < end, "it goes on sending to nobody"
 
+    @every_option
     def test_it_holds_for_this_call_only(self, server: Server) -> None:
         import httpx
 

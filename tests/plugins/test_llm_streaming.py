@@ -8,12 +8,11 @@ import pytest
 from convrag.api.errors import LLMError
 from convrag.api.types import Completion, Message, Prompt
 from convrag.store.streaming import listen_with
-from litellm_client import make_client
+from llm_client import COST_WITHOUT_PRICE, every_option, make_client
 from llm_server import DONE, Server, Step, make_error, make_event, make_reply
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
-from convrag_litellm import limited_body, reply
+from convrag_llms import limited_body, reply
 
 pytestmark = [
     pytest.mark.integration,
@@ -21,16 +20,19 @@ pytestmark = [
 ]
 
 PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
+PRICES = {"input_cost_per_token": 3e-5, "output_cost_per_token": 6e-5}  # gpt-4's, which litellm knows
 LONG = "A dog that flew into space."
 
 
 def heard(server: Server, **parameters: Any) -> tuple[Completion, list[str]]:
     pieces: list[str] = []
-    stage = make_client(server, **{"model": "openai/gpt-4", **parameters})
+    priced = {"extra": PRICES} if server.option == "openai_compatible" else {}
+    stage = make_client(server, **{"model": "openai/gpt-4", **priced, **parameters})
     with listen_with(pieces.append):
         return stage.complete(PROMPT), pieces
 
 
+@every_option
 def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
     server.plan_replies(make_reply(LONG, prompt_tokens_details={"cached_tokens": 2}))
     completion, pieces = heard(server)
@@ -41,6 +43,13 @@ def test_pieces_are_handed_out_and_make_the_reply(server: Server) -> None:
     assert completion.cost_usd == pytest.approx(7 * 3e-5 + 3 * 6e-5)
 
 
+@every_option
+def test_prices_of_ones_own_count(server: Server) -> None:
+    completion, _ = heard(server, model="openai/priced-and-streamed", extra=PRICES)
+    assert completion.cost_usd == pytest.approx(7 * 3e-5 + 3 * 6e-5)
+
+
+@every_option
 def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
     server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.1))
     times: list[float] = []
@@ -50,11 +59,13 @@ def test_pieces_come_while_the_reply_is_written(server: Server) -> None:
     assert times[-1] - times[0] > 0.4
 
 
+@every_option
 def test_nobody_listens_nothing_is_streamed(server: Server) -> None:
     make_client(server).complete(PROMPT)
     assert "stream" not in server.requests[0]
 
 
+@every_option
 def test_the_request_is_the_same_either_way(server: Server) -> None:
     stage = make_client(server)
     silent = stage.request(PROMPT)
@@ -62,13 +73,15 @@ def test_the_request_is_the_same_either_way(server: Server) -> None:
         assert stage.request(PROMPT) == silent
 
 
+@every_option
 def test_a_server_without_usage_is_counted_here(server: Server) -> None:
     server.plan_replies({**make_reply(LONG), "usage": None})
-    completion, _ = heard(server, model="openai/local")
+    completion, _ = heard(server, model="openai/local", extra={})
     assert completion.completion_tokens >= 6
-    assert completion.cost_usd is None
+    assert completion.cost_usd == COST_WITHOUT_PRICE[server.option]
 
 
+@every_option
 @pytest.mark.parametrize(
     "fault", [make_error(429), Step(reset=True), make_reply(""), Step(body=make_reply(LONG), pieces=0)]
 )
@@ -79,6 +92,7 @@ def test_before_the_first_piece_it_is_asked_again(server: Server, fault: Any) ->
     assert len(server.requests) == 2
 
 
+@every_option
 @pytest.mark.parametrize("chunked", [True, False])
 def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
     server.plan_replies(Step(body=make_reply(LONG), pieces=3, chunked=chunked), make_reply(LONG))
@@ -90,6 +104,7 @@ def test_after_the_first_piece_it_is_not(server: Server, chunked: bool) -> None:
     assert len(server.requests) == 1
 
 
+@every_option
 def test_the_deadline_holds_for_the_whole_of_a_stream(server: Server) -> None:
     heard(server)
     server.plan_replies(Step(body=make_reply(LONG), byte_delay=0.2))
@@ -100,6 +115,7 @@ def test_the_deadline_holds_for_the_whole_of_a_stream(server: Server) -> None:
     assert len(server.requests) == 1
 
 
+@every_option
 def test_who_listens_may_stop_it(server: Server) -> None:
     def enough(piece: str) -> None:
         raise KeyboardInterrupt
@@ -121,6 +137,7 @@ UNICODE = say("").replace(b'"content": ""', '"content": "caf\u00e9 \U0001f680"'.
 SPLIT = UNICODE.index("\u00e9".encode()) + 1  # between the two bytes of a letter
 
 
+@every_option
 @pytest.mark.parametrize(
     ("events", "text"),
     [
@@ -158,6 +175,7 @@ def test_a_reply_that_came_whole_is_kept(server: Server, events: tuple[bytes, ..
     assert len(server.requests) == 1
 
 
+@every_option
 @pytest.mark.parametrize(
     "fault",
     [
@@ -189,6 +207,7 @@ class TestFaultOfAStream:
         assert len(server.requests) == 1
 
 
+@every_option
 @pytest.mark.parametrize("events", [(), (DONE,), (STOP, DONE), (say("\u200b"), STOP, DONE), (TOOL, DONE)])
 def test_an_empty_stream_is_asked_again(server: Server, events: tuple[bytes, ...]) -> None:
     server.plan_replies(Step(events=events), Step(events=(say("A dog."), STOP, DONE)))
@@ -196,6 +215,7 @@ def test_an_empty_stream_is_asked_again(server: Server, events: tuple[bytes, ...
     assert (completion.text, completion.retries) == ("A dog.", 1)
 
 
+@every_option
 @pytest.mark.parametrize("part", [say("A dog "), b": ping\n\n", say(""), b"data: xxxx"])
 def test_a_stream_without_end_ends_at_the_timeout(server: Server, part: bytes) -> None:
     heard(server)
@@ -207,6 +227,7 @@ def test_a_stream_without_end_ends_at_the_timeout(server: Server, part: bytes) -
     assert failure.value.status == 408
 
 
+@every_option
 def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reply, "MAX_REPLY_BYTES", 2**20)
     server.plan_replies(Step(events=tuple(say(f"{n} " * 10_000) for n in range(100)), endless=True))
@@ -215,6 +236,7 @@ def test_a_stream_without_end_ends_at_the_limit(server: Server, monkeypatch: pyt
     assert len(server.requests) == 1
 
 
+@every_option
 def test_the_bytes_of_a_stream_are_limited(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_body, "MAX_STREAM_BYTES", 2**20)
     server.plan_replies(Step(events=(b"data: " + b"x" * 60_000, b"x" * 60_000), endless=True))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from convrag.store.cancellation import sleep
-from convrag_litellm.context_window import exceeds_context_window
-from convrag_litellm.http_errors import read_retry_after, read_status
-from convrag_litellm.reply import EmptyReply
+from convrag_llms.context_window import exceeds_context_window
+from convrag_llms.http_errors import may_pass, read_retry_after
+from convrag_llms.reply import EmptyReply
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -52,10 +52,7 @@ def _is_transient(error: BaseException) -> bool:
     """Whether the same request may succeed later: after rate limits, timeouts, server errors and empty replies."""
     if isinstance(error, EmptyReply):
         return True
-    status = read_status(error)
-    if status is None or exceeds_context_window(error):
-        return False
-    return status in (408, 429) or status >= 500
+    return may_pass(error) and not exceeds_context_window(error)
 
 
 def _compute_wait(state: RetryCallState) -> float:
