@@ -8,7 +8,7 @@ from math import nan
 from typing import Any, cast
 
 from convrag.api.plain_data import make_plain
-from convrag.api.record_rows import EvidenceRow, PassageRow, check_row
+from convrag.api.record_rows import EvidenceRow, PassageRow, SupportRow, check_row
 from convrag.api.records import TurnRecord
 from convrag.api.types import (
     Answer,
@@ -18,9 +18,11 @@ from convrag.api.types import (
     Hit,
     Message,
     Passage,
+    PassageSpan,
     Prompt,
     Query,
     Role,
+    Support,
 )
 
 
@@ -49,6 +51,8 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
         "attempt": record.attempt,
     }
+    if record.answer.support:
+        fields["support"] = [_format_support(each) for each in record.answer.support]
     if record.profile:
         fields["profile"] = list(record.profile)
     if replies:
@@ -77,7 +81,7 @@ def parse_record(row: Any) -> TurnRecord:
         ),
         hits=hits,
         evidence=Evidence(tuple(items)),
-        answer=Answer(checked.agent_response, checked.citations),
+        answer=Answer(checked.agent_response, checked.citations, support=tuple(map(_make_support, checked.support))),
         trace=checked.trace,
         timings=checked.timings,
         usage=checked.usage,
@@ -112,6 +116,15 @@ def _format_passage(passage: Passage) -> dict[str, Any]:
     """Format what a passage has beside its id."""
     texts = {"title": passage.title, "text": passage.text, "url": passage.url}
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _format_support(support: Support) -> dict[str, Any]:
+    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    return {"start": support.start, "end": support.end, "spans": spans}
+
+
+def _make_support(row: SupportRow) -> Support:
+    return Support(row.start, row.end, tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans))
 
 
 def _make_passage(row: PassageRow | EvidenceRow) -> Passage:

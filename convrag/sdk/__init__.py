@@ -7,6 +7,7 @@
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of English texts.
 * `clauses`: shortens sentences by whole clauses.
+* `statements`: finds the sentence that each citation of an answer stands behind.
 * `citations`: finds and checks the citations of an answer.
 * `sources`: the numbered passages of an answer, and what people know them by.
 * `transcript`: a conversation as Markdown.

@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Rewrite
+from convrag.api.types import (
+    Answer,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    PassageSpan,
+    Query,
+    Rewrite,
+    Support,
+)
 from convrag.turn.defects import check_items, check_type, make_error, name_type
 
 
@@ -59,6 +70,13 @@ def check_answer(stage: Generator, result: Any) -> Answer:
     check_type(stage, "generate", answer.text, str)
     check_items(stage, "generate", answer.citations, str)
     check_type(stage, "generate", answer.trace, Mapping)
+    for support in check_items(stage, "generate", answer.support, Support):
+        for place in (support.start, support.end):
+            check_type(stage, "generate", place, int)
+        for span in check_items(stage, "generate", support.spans, PassageSpan):
+            check_type(stage, "generate", span.passage_id, str)
+            for place in (span.start, span.end):
+                check_type(stage, "generate", place, int)
     return answer
 
 

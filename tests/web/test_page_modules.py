@@ -167,6 +167,17 @@ def test_older_conversations_are_shown_when_asked_for(chat: ChatPage):
     assert not older.is_visible()
 
 
+def test_what_the_generator_names_is_marked_and_shared_words_elsewhere(modules: ChatPage):
+    text = "🙂 Tea is hot. Milk is cold."
+    spans = [{"id": "tea", "start": 2, "end": 13}, {"id": "milk", "start": 0, "end": 1}]
+    record = {"support": [{"start": 0, "end": 5, "spans": spans}]}
+    found = call(modules, "../view/support.js", "findCitedSpans", record, "tea", text, ["Milk is cold."])
+    assert found == {"spans": [[3, 14]], "named": True}
+    for silent in ({}, {"support": []}, {"support": [{"start": 0, "end": 5, "spans": spans[1:]}]}):
+        found = call(modules, "../view/support.js", "findCitedSpans", silent, "tea", text, ["Milk is cold."])
+        assert found == {"spans": [[15, 28]], "named": False}
+
+
 RENDER_DOCUMENT = """async ([shown]) => {
     const { renderDocumentText } = await import("/static/page/document_text.js");
     return renderDocumentText(shown).map((part) => `${part.tagName.toLowerCase()}: ${part.innerHTML}`);
