@@ -65,11 +65,12 @@ def parse_record(row: Any) -> TurnRecord:
     checked = check_row(row)
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
     items = []
     for item in checked.evidence:
         passage = passages.get(item.id) or _make_passage(item)
         shown = passage.text if item.shown is None else item.shown
-        items.append(EvidenceItem(item.number, passage, shown, item.hint))
+        items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
     return TurnRecord(
         conversation_id=checked.conversation_id,
         turn_id=checked.turn_id,

@@ -155,12 +155,16 @@ class Nugget:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceItem:
-    """A passage as the model sees it: `[number]` and `text`. A hint points to the full text in an earlier message."""
+    """A passage as the model sees it: `[number]` and `text`. A hint points to the full text in an earlier message.
+
+    `score` is the one that ranked the passage in this turn; the pipeline fills it in. None: it was not ranked.
+    """
 
     number: int
     passage: Passage
     text: str
     hint: bool = False
+    score: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

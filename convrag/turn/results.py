@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
@@ -62,6 +63,14 @@ def check_evidence(stage: Context, result: Any) -> Evidence:
         check_type(stage, "assemble", item.text, str)
     check_type(stage, "assemble", evidence.trace, Mapping)
     return evidence
+
+
+def add_scores(evidence: Evidence, hits: Sequence[Hit]) -> Evidence:
+    """Fill in the scores that ranked the passages of the evidence."""
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
+    return replace(
+        evidence, items=tuple(replace(item, score=scores.get(item.passage.id, item.score)) for item in evidence.items)
+    )
 
 
 def check_answer(stage: Generator, result: Any) -> Answer:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
-from convrag.sdk.sentences import find_sentence_spans
 from convrag.sdk.alignment import Aligner, keep_outermost
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_ginger.tagged_texts import read_tagged_texts
 
 log = logging.getLogger(__name__)
