@@ -1,7 +1,7 @@
 """Learns from turns with labels when the passages answer a question: logistic regression and a threshold (Platt).
 
-The regression makes a probability of the features. The threshold is where the mean of two shares is highest on the turns
-that it is fitted to: of answerable turns that are answered, and of unanswerable ones that are not.
+The regression makes a probability of the features. The threshold is where the mean of two shares is highest on those
+turns: of the answerable ones that are answered, and of the unanswerable ones that are not.
 To say how good that is on other turns, it is fitted to the conversations of one half and tested on those of the other.
 """
 
