@@ -1,9 +1,9 @@
 """generator=drafts without a language model: its answers at equal length, and its decisions on other conversations.
 
-Answers: the share of the reference answer's content words, each pair of answers cut to the shorter, on MTRAG's reference
-contexts with llm=extractive: 396 answerable turns of clapnq and cloud. Decisions: all labelled turns of both, with the
-passages that BM25 finds in the pools, given history, and the calibration of each half of the conversations tested on the
-other. Of 426 labelled turns 30 are unanswerable.
+Answers: the share of the reference answer's content words, each pair of answers cut to the shorter, on MTRAG's
+reference contexts with llm=extractive: 396 answerable turns of clapnq and cloud. Decisions: all labelled turns of both,
+with the passages that BM25 finds in the pools, given history, and the calibration of each half of the conversations
+tested on the other. Of 426 labelled turns 30 are unanswerable.
 """
 
 # ruff: noqa: T201 - the figures are what benchmarks are for
