@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,8 +89,3 @@ def decide(query: str, evidence: Evidence, marked: MarkedSpans, calibration: Cal
     if not answered:
         return Decision("unanswerable", features, probability)
     return Decision("answerable" if features[VERDICT] == 1 else "partial", features, probability)
-
-
-def list_unknown(calibration: Calibration, features: Sequence[str]) -> list[str]:
-    """The features that a calibration reads and a turn does not have."""
-    return sorted(calibration.weights.keys() - set(features))

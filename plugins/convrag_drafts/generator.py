@@ -36,13 +36,13 @@ class DraftsGenerator(Generator):
        what is not there is dropped. 2. The spans and the retrieval scores decide whether the passages answer the
        question, in full or in part; where they do not, the answer says so, and where nothing was asked, the reply is a
        courtesy. 3. Two drafts cite passages by number. 4. Votes compare them by what they support, leave out and add,
-       each criterion in both orders; the draft from the spans wins a tie. The recipe of the best systems of MTRAGEval
-       (SemEval-2026 task 8), in our own prompts.
+       each criterion in both orders; the draft from the spans wins a tie. The recipe of MTRAGEval's best
+       system (SemEval-2026 task 8), in our own prompts.
 
-    A turn takes 5 to 7 calls with 4 votes, 1 if it is unanswerable, 2 if nothing is asked, and one more for each reply
-    that cannot be read. Where a step fails, the turn goes on with what there is: without spans with the draft from the
-    passages, with one draft where the other fails, without votes with the first. The trace says so (`failures`), and
-    has the spans, the decision with its features, both drafts and the votes.
+    A turn takes 5 to 7 calls with 4 votes, 3 if both drafts are the same, 1 if it is unanswerable, 2 if nothing is
+    asked, and one more for each reply that cannot be read. Where a step fails, the turn goes on with what there is:
+    without spans with the draft from the passages, with one draft where the other fails, without votes with the first.
+    The trace says so (`failures`), and has the spans, the decision with its features, both drafts and the votes.
 
     Args:
         llm: marks, writes and judges.

@@ -178,6 +178,28 @@ def test_what_the_generator_names_is_marked_and_shared_words_elsewhere(modules: 
         assert found == {"spans": [[15, 28]], "named": False}
 
 
+OPEN_PASSAGE = """async ([source, record]) => {
+    const { PassagePanel } = await import("/static/page/passage_panel.js");
+    const panel = new PassagePanel(() => {});
+    document.body.append(panel.element);
+    panel.open(source, record);
+    const texts = (selector) => [...panel.element.querySelectorAll(selector)].map((each) => each.textContent);
+    const shown = [texts("mark.cited"), texts(".hint").at(-1), texts(".claims li")];
+    panel.element.remove();
+    return shown;
+}"""
+
+
+def test_the_passage_says_what_its_marks_are(modules: ChatPage):
+    source = {"number": 1, "id": "tea", "title": "Tea", "text": "Tea is hot. Milk is cold.", "cited": True}
+    record = {"agent_response": "Milk is cold. [1]"}
+    assert modules.page.evaluate(OPEN_PASSAGE, [source, record])[0] == ["Milk is cold."]
+    record["support"] = [{"start": 0, "end": 13, "spans": [{"id": "tea", "start": 0, "end": 11}]}]
+    marked, note, claims = modules.page.evaluate(OPEN_PASSAGE, [source, record])
+    assert (marked, claims) == (["Tea is hot."], ["Milk is cold."])
+    assert note == "Marked is what the answer was made of."
+
+
 RENDER_DOCUMENT = """async ([shown]) => {
     const { renderDocumentText } = await import("/static/page/document_text.js");
     return renderDocumentText(shown).map((part) => `${part.tagName.toLowerCase()}: ${part.innerHTML}`);
