@@ -32,12 +32,11 @@ _TASKS = ("spans", "draft_spans", "draft_passages", "choose", "reply")
 class DraftsGenerator(Generator):
     """Write two drafts, one from evidence spans alone and one from the whole passages, and let judges choose.
 
-    1. The LLM quotes the parts of the passages that bear on the question. Each quotation is looked up in its passage;
-       what is not there is dropped. 2. The spans and the retrieval scores decide whether the passages answer the
-       question, in full or in part; where they do not, the answer says so, and where nothing was asked, the reply is a
-       courtesy. 3. Two drafts cite passages by number. 4. Votes compare them by what they support, leave out and add,
-       each criterion in both orders; the draft from the spans wins a tie. The recipe of MTRAGEval's best
-       system (SemEval-2026 task 8), in our own prompts.
+    The LLM quotes the parts of the passages that bear on the question. Each quotation is looked up in its passage; what
+    is not there is dropped. The spans and the retrieval scores decide whether the passages answer the question, in full
+    or in part; where they do not, the answer says so, and where nothing was asked, the reply is a courtesy. Two drafts
+    cite passages by number. Votes compare them by support, completeness and relevance, each in both orders; the draft
+    from the spans wins a tie. This is the recipe of MTRAGEval's best system (SemEval-2026 task 8), in our own prompts.
 
     A turn takes 5 to 7 calls with 4 votes, 3 if both drafts are the same, 1 if it is unanswerable, 2 if nothing is
     asked, and one more for each reply that cannot be read. Where a step fails, the turn goes on with what there is:
