@@ -43,10 +43,9 @@ from convrag_ginger.report import report_outcomes
 class GingerGenerator(Generator):
     """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
 
-    Every sentence cites the passages of the nuggets that it rests on, and these are what a page marks in the passages
-    (`Answer.support`). The trace holds all nuggets with their offsets,
-    the clusters with their scores (and with the words of their topics, where the clusterer has any), their order, and
-    each sentence with its citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each,
+    Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names these. The trace holds
+    all nuggets with their offsets, the clusters with their scores (and with the words of their topics, where the
+    clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each,
     and a single one gives a single sentence. Without nuggets, the answer says that the passages do not answer the
     question (`outcome`: answered, single or unanswerable).
 
