@@ -80,7 +80,7 @@ def fit(turns: Sequence[LabelledTurn]) -> Calibration:
     }
     unset = Calibration(weights, float(model.intercept_[0]), 0.0)
     probabilities = [unset.compute_probability(turn.features) or 0.0 for turn in turns]
-    threshold = _choose_threshold(probabilities, [turn.answerable for turn in turns])
+    threshold = choose_threshold(probabilities, [turn.answerable for turn in turns])
     return Calibration(weights, unset.intercept, threshold)
 
 
@@ -110,19 +110,24 @@ def decide_other_half(turns: Sequence[LabelledTurn]) -> tuple[list[LabelledTurn]
     return [*halves[1], *halves[0]], decided
 
 
-def _choose_threshold(probabilities: Sequence[float], answerable: Sequence[bool]) -> float:
-    """The probability from which on to answer, so that the mean of the two recalls is highest."""
-    values = sorted(set(probabilities))
-    cuts = [0.0, *((one + other) / 2 for one, other in pairwise(values)), 1.0]
+def choose_threshold(probabilities: Sequence[float], answerable: Sequence[bool]) -> float:
+    """The probability from which on to answer: where the mean of the shares of right decisions of both kinds is highest.
+
+    Of several such places the middle one. Both kinds must be there.
+    """
     total = sum(answerable)
-
-    def balance(cut: float) -> float:
-        kept = sum(p >= cut and label for p, label in zip(probabilities, answerable, strict=True))
-        refused = sum(p < cut and not label for p, label in zip(probabilities, answerable, strict=True))
-        return kept / total + refused / (len(answerable) - total)
-
-    scores = [balance(cut) for cut in cuts]
-    best = [cut for cut, score in zip(cuts, scores, strict=True) if score > max(scores) - 1e-9]
+    kinds = {value: [0, 0] for value in sorted(set(probabilities))}
+    for value, label in zip(probabilities, answerable, strict=True):
+        kinds[value][label] += 1
+    cuts = [(one + other) / 2 for one, other in pairwise(kinds)]
+    scores = [(1.0, 0.0)]  # the mean of the two shares, twice, where everything is answered
+    refused = withheld = 0
+    for cut, (unanswerable, others) in zip([*cuts, 1.0], kinds.values(), strict=True):
+        refused += unanswerable
+        withheld += others
+        scores.append((1 - withheld / total + refused / (len(answerable) - total), cut))
+    highest = max(scores)[0]
+    best = [cut for score, cut in scores if score > highest - 1e-9]
     return best[len(best) // 2]
 
 

@@ -45,9 +45,9 @@ class GingerGenerator(Generator):
 
     Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names these. The trace holds
     all nuggets with their offsets, the clusters with their scores (and with the words of their topics, where the
-    clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each,
-    and a single one gives a single sentence. Without nuggets, the answer says that the passages do not answer the
-    question (`outcome`: answered, single or unanswerable).
+    clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer
+    nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the answer says
+    that the passages do not answer the question (`outcome`: answered, single or unanswerable).
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.

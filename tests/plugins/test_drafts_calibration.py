@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from omegaconf import OmegaConf
 
 from convrag import ConfigError, DataError, Evidence, EvidenceItem, Passage, TurnRecord
-from convrag.config.compose import compose
 from convrag.run.records import to_json
 from convrag.testing import TaskContract
 from convrag_drafts.answerability import Calibration, Weight, decide
 from convrag_drafts.calibrate_task import CalibrateAnswerabilityTask
-from convrag_drafts.calibration import LabelledTurn, decide_other_half, fit, measure, read_turns
+from convrag_drafts.calibration import LabelledTurn, choose_threshold, decide_other_half, fit, measure, read_turns
 from convrag_drafts.calibration_file import read_calibration
 from convrag_drafts.evidence_spans import MarkedSpans
 
@@ -53,7 +55,7 @@ def write_run(folder: Path, records: list[TurnRecord]) -> Path:
 
 
 def calibrate(path: Path, *runs: Path) -> int:
-    return CalibrateAnswerabilityTask(records=list(runs), path=path).execute(compose(), path.parent)
+    return CalibrateAnswerabilityTask(records=list(runs), path=path).execute(OmegaConf.create(), path.parent)
 
 
 class TestCalibrateContract(TaskContract):
@@ -188,3 +190,17 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
 def test_equal_turns_have_a_threshold() -> None:
     turns = [LabelledTurn(str(n), {"coverage": 0.5}, True, bool(n % 2)) for n in range(6)]
     assert 0 <= fit(turns).threshold <= 1
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.25, 0.5, 0.9]), st.booleans()), min_size=2, max_size=12))
+def test_no_threshold_is_better(turns: list[tuple[float, bool]]) -> None:
+    probabilities, labels = zip(*turns, strict=True)
+    assume(len(set(labels)) == 2)
+
+    def balance(cut: float) -> float:
+        right = [[(p >= cut) == label for p, label in turns if label == kind] for kind in (True, False)]
+        return sum(sum(own) / len(own) for own in right)
+
+    found = balance(choose_threshold(probabilities, labels))
+    assert found == pytest.approx(max(map(balance, (0.0, 0.1, 0.22, 0.3, 0.7, 1.0))))
