@@ -111,7 +111,7 @@ def decide_other_half(turns: Sequence[LabelledTurn]) -> tuple[list[LabelledTurn]
 
 
 def choose_threshold(probabilities: Sequence[float], answerable: Sequence[bool]) -> float:
-    """The probability from which on to answer: where the mean of the shares of right decisions of both kinds is highest.
+    """The probability from which on to answer: where the mean of both shares of right decisions is highest.
 
     Of several such places the middle one. Both kinds must be there.
     """
