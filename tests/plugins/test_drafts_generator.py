@@ -31,7 +31,7 @@ from convrag import (
 from convrag.testing import GeneratorContract
 from convrag_drafts.drafting import renumber_citations
 from convrag_drafts.generator import DraftsGenerator
-from litellm_client import make_client
+from llm_client import make_client
 from llm_server import Server, make_reply
 
 MOON = Passage("moon", "The Moon is 384,400 km away. It has no air.\nIts phases last a month.", "Moon")
