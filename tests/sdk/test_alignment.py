@@ -6,35 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
-from ginger_toys import KETTLE, detect
+from convrag.sdk.alignment import Aligner, keep_outermost
 
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        ("a <IN>b</IN> c <IN>d</IN>", ["b", "d"]),
-        ("<IN>two\nlines</IN>", ["two\nlines"]),
-        ("<in> b </ IN >", ["b"]),
-        ("<IN>a <IN>b</IN> c</IN>", ["a b c"]),  # nested: the outermost
-        ("<IN></IN> <IN> \n </IN>", []),
-        ("a</IN> b", []),
-        ("<IN>One. Two.", ["One."]),  # never closed: its sentence
-        ("<IN>a <IN>b</IN>", ["a", "b"]),
-        ("<IN>a", ["a"]),
-        ("no tags", []),
-        ("", []),
-    ],
-)
-def test_tags(reply: str, expected: list[str]) -> None:
-    assert read_tagged_texts(reply) == expected
-
-
-@given(st.text(alphabet="ab. \n<>/IN", max_size=60), st.lists(st.sampled_from(["<IN>", "</IN>", "a. ", "b\n"])))
-def test_no_reply_leaves_a_tag_in_a_nugget(noise: str, pieces: list[str]) -> None:
-    for nugget in read_tagged_texts(noise + "".join(pieces)):
-        assert nugget == nugget.strip() != ""
-        assert not re.search(r"<\s*/?\s*IN\s*>", nugget, re.IGNORECASE) or "<" in noise
+KETTLE = "A kettle whistles because steam is forced through its lid. It was patented in 1890."
 
 
 def test_outermost_spans() -> None:
@@ -73,11 +47,6 @@ def test_typography_is_no_difference() -> None:
 
 def test_a_word_is_not_found_inside_another() -> None:
     assert Aligner("training is in it", 0.9).align("in") == (12, 14, "exact")
-
-
-def test_repeated_text_is_found_one_after_the_other() -> None:
-    nuggets = detect("<IN>tea</IN> and <IN>tea</IN> and <IN>tea</IN>", "tea and tea and milk")
-    assert [(nugget.start, nugget.end) for nugget in nuggets] == [(0, 3), (8, 11)]
 
 
 @settings(max_examples=200)
