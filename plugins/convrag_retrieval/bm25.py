@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
 
-_CODE = "bm25_builder", "bm25_index", "known_texts", "token_lists"
+_CODE = "bm25_builder", "bm25_index", "known_texts", "postings", "token_lists"
 """The modules of this package that decide what an index holds."""
 
 
@@ -103,8 +103,10 @@ class BM25Retriever(Retriever):
         if not (searched := [query for query in queries if query.weight]):
             return dict.fromkeys(ids, 0.0)
         index = self._domains.get(searched[0].domain)
-        scores = index.words.scores([query.text for query in searched], [query.weight for query in searched])
-        return {id_: float(scores[position]) for id_, position in index.corpus.positions(ids).items()}
+        positions = index.corpus.positions(ids)
+        texts, weights = [query.text for query in searched], [query.weight for query in searched]
+        scores = index.words.score(texts, weights, list(positions.values()))
+        return dict(zip(positions, scores.tolist(), strict=True))
 
     def _load(self, domain: str) -> _DomainIndex:
         from convrag_retrieval.bm25_builder import BM25Builder
@@ -118,7 +120,7 @@ class BM25Retriever(Retriever):
         series = make_series("bm25", self.dataset, domain, self.settings)
         builder = BM25Builder(corpus, self.settings, self.store, family, series)
         folder = self.store.folder("indexes", key, builder.build, series=series)
-        return _DomainIndex(corpus, BM25Index(folder, self.settings), describe_index(corpus, builder.counts, "indexed"))
+        return _DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), describe_index(corpus, builder.counts, "indexed"))
 
 
 @dataclass(frozen=True)

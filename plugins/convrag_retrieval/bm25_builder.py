@@ -14,18 +14,15 @@ from convrag import ConfigError, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
 from convrag.store.store import BATCH
-from convrag_retrieval.bm25_index import tokenize
+from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
+from convrag_retrieval.postings import Postings
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_retrieval.bm25 import BM25Settings
-
-_WORDS = "vocab.index.json"
-"""The file in which bm25s keeps word -> number."""
-
 
 class _Corpus(NamedTuple):
     """A corpus as bm25s takes it."""
@@ -65,7 +62,8 @@ class BM25Builder:
         index = bm25s.BM25(method=settings.method, k1=settings.k1, b=settings.b, delta=settings.delta)
         with show_step(f"Weighing words of {self._corpus.domain}"):
             index.index(_Corpus(lists, words), create_empty_token=False, show_progress=False)
-        index.save(folder)
+        Postings.save(folder, *(index.scores[name] for name in ("data", "indices", "indptr")))
+        (folder / WORDS).write_text(json.dumps(list(words)), encoding="utf-8")
         lists.save(folder)
         np.save(folder / TEXTS, texts.hashes)
 
@@ -93,8 +91,7 @@ class BM25Builder:
                 places, positions = texts.match(hashes)
                 if not left or not len(places):
                     continue
-                earlier = json.loads((folder / _WORDS).read_text(encoding="utf-8"))
-                lists = TokenLists.load(folder, vocabulary.number(sorted(earlier, key=earlier.__getitem__)))
+                lists = TokenLists.load(folder, vocabulary.number(load_words(folder)))
                 for place, position in zip(places.tolist(), positions.tolist(), strict=True):
                     if found[position] is None:
                         found[position] = lists.get(place)

@@ -301,7 +301,7 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
     again.prepare()
     assert again.retrieve(queries, 5) == first
     index = again._domains.get("default").words
-    assert isinstance(index._index.scores["data"], np.memmap)
+    assert isinstance(index.postings._weights.base, np.memmap)
     with pytest.raises(AssertionError, match="must not be called"):
         BM25Retriever(dataset=MOON, store=store, k1=0.9).prepare()  # other settings are another index
     with pytest.raises(AssertionError, match="must not be called"):
