@@ -1,13 +1,12 @@
-"""Builds the BM25 index of one domain with bm25s; words of passages that an earlier index has are not found again."""
+"""Builds the BM25 index of one domain; words of passages that an earlier index has are not found again."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import bm25s
 import numpy as np
 
 from convrag import ConfigError, Store
@@ -15,6 +14,7 @@ from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
 from convrag.store.store import BATCH
 from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
+from convrag_retrieval.bm25_weights import weigh_words
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.postings import Postings
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_retrieval.bm25 import BM25Settings
-
-class _Corpus(NamedTuple):
-    """A corpus as bm25s takes it."""
-
-    ids: TokenLists
-    vocab: dict[str, int]
-
 
 class BM25Builder:
     """Builds the index of one corpus.
@@ -58,11 +51,8 @@ class BM25Builder:
         lists, words = self._find_words(texts)
         if not words:
             raise ConfigError(f"the passages of {self._corpus.domain!r} hold no word that could be searched for")
-        settings = self._settings
-        index = bm25s.BM25(method=settings.method, k1=settings.k1, b=settings.b, delta=settings.delta)
         with show_step(f"Weighing words of {self._corpus.domain}"):
-            index.index(_Corpus(lists, words), create_empty_token=False, show_progress=False)
-        Postings.save(folder, *(index.scores[name] for name in ("data", "indices", "indptr")))
+            Postings.save(folder, *weigh_words(lists, len(words), self._settings))
         (folder / WORDS).write_text(json.dumps(list(words)), encoding="utf-8")
         lists.save(folder)
         np.save(folder / TEXTS, texts.hashes)
