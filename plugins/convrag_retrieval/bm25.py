@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
 
-_CODE = "bm25_builder", "bm25_index", "bm25_weights", "known_texts", "postings", "token_lists"
+_CODE = "bm25_builder", "bm25_index", "bm25_weights", "known_texts", "postings", "token_lists", "token_shards"
 """The modules of this package that decide what an index holds."""
 
 
@@ -118,9 +118,13 @@ class BM25Retriever(Retriever):
         family = digest(["bm25", words, code, *map(find_version, self.libraries)])
         key = f"{family}-{digest([corpus.fingerprint, self.settings])}"
         series = make_series("bm25", self.dataset, domain, self.settings)
-        builder = BM25Builder(corpus, self.settings, self.store, family, series)
+        builder = BM25Builder(corpus, self.settings, self.store, family, series, series or key)
         folder = self.store.folder("indexes", key, builder.build, series=series)
-        return _DomainIndex(corpus, BM25Index(folder, self.settings, len(corpus)), describe_index(corpus, builder.counts, "indexed"))
+        if builder.counts:
+            builder.clean_up()
+        return _DomainIndex(
+            corpus, BM25Index(folder, self.settings, len(corpus)), describe_index(corpus, builder.counts, "indexed")
+        )
 
 
 @dataclass(frozen=True)

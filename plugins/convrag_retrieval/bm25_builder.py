@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,16 @@ from convrag_retrieval.bm25_weights import weigh_words
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.postings import Postings
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
+from convrag_retrieval.token_shards import SHARD, TokenShards
+
+SHARDS = "words"
+"""The folder of the store with the words of passages of builds that were interrupted."""
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_retrieval.bm25 import BM25Settings
+
 
 class BM25Builder:
     """Builds the index of one corpus.
@@ -33,22 +39,30 @@ class BM25Builder:
         store: has the earlier indexes.
         family: the first part of the names of all indexes whose words were found in the same way.
         series: of the index (see `Store.folder`), or empty.
+        shards: the name of the folder that keeps the words of an interrupted build.
     """
 
-    def __init__(self, corpus: Corpus, settings: BM25Settings, store: Store, family: str, series: str) -> None:
+    def __init__(
+        self, corpus: Corpus, settings: BM25Settings, store: Store, family: str, series: str, shards: str
+    ) -> None:
         self._corpus = corpus
         self._settings = settings
         self._store = store
         self._family = family
         self._newest = store.folders.find_newest("indexes", series) if series else None
+        self._shards = TokenShards(store.path / SHARDS / f"{family}-{shards}")
         self.counts: BuildCounts | None = None
         """What `build` did; None before."""
 
     def build(self, folder: Path) -> None:
-        """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words."""
+        """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words.
+
+        What was done is kept, shard by shard, if it is interrupted.
+        """
         texts = TextPositions(self._corpus.hash_texts())
         self.counts = BuildCounts()
-        lists, words = self._find_words(texts)
+        with self._store.lock([self._shards.name]):  # against a build of the same data set with other passages
+            lists, words = self._find_words(texts)
         if not words:
             raise ConfigError(f"the passages of {self._corpus.domain!r} hold no word that could be searched for")
         with show_step(f"Weighing words of {self._corpus.domain}"):
@@ -57,6 +71,11 @@ class BM25Builder:
         lists.save(folder)
         np.save(folder / TEXTS, texts.hashes)
 
+    def clean_up(self) -> None:
+        """Remove the shards, once the folder is complete."""
+        with self._store.lock([self._shards.name]):
+            self._shards.remove()
+
     def _find_words(self, texts: TextPositions) -> tuple[TokenLists, dict[str, int]]:
         assert self.counts is not None
         vocabulary = Vocabulary()
@@ -64,28 +83,41 @@ class BM25Builder:
         self._take_over(texts, vocabulary, found)
         missing = [position for position, words in enumerate(found) if words is None]
         self.counts.kept, self.counts.new = len(found) - len(missing), len(missing)
-        contents = self._read(missing)
-        for position, words in zip(missing, tokenize(contents, self._settings), strict=True):
-            found[position] = vocabulary.number(words)
+        contents = tokenize(self._read(missing), self._settings)
+        for start in range(0, len(missing), SHARD):
+            shard = missing[start : start + SHARD]
+            lists = [vocabulary.number(words) for words in islice(contents, len(shard))]
+            if start + SHARD < len(missing):
+                self._shards.add(texts.hashes[shard], vocabulary.list_words(), lists)
+            for position, words in zip(shard, lists, strict=True):
+                found[position] = words
         return vocabulary.renumber([words for words in found if words is not None])
 
     def _take_over(self, texts: TextPositions, vocabulary: Vocabulary, found: list[NDArray[np.int32] | None]) -> None:
         """Take the words of texts that an earlier index has; count those of the index before that are gone."""
         assert self.counts is not None
         left = len(found)
+
+        def take(hashes: NDArray[np.bytes_], read: Callable[[], tuple[Sequence[str], TokenLists]]) -> None:
+            nonlocal left
+            places, positions = texts.match(hashes)
+            if not left or not len(places):
+                return
+            words, lists = read()
+            numbers = vocabulary.number(words)
+            for place, position in zip(places.tolist(), positions.tolist(), strict=True):
+                if found[position] is None:
+                    found[position] = numbers[lists.get(place)]
+                    left -= 1
+
         with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
             for folder in folders:
                 hashes = load_texts(folder)
                 if folder == self._newest:
                     self.counts.removed = texts.count_absent(hashes)
-                places, positions = texts.match(hashes)
-                if not left or not len(places):
-                    continue
-                lists = TokenLists.load(folder, vocabulary.number(load_words(folder)))
-                for place, position in zip(places.tolist(), positions.tolist(), strict=True):
-                    if found[position] is None:
-                        found[position] = lists.get(place)
-                        left -= 1
+                take(hashes, lambda folder=folder: (load_words(folder), TokenLists.load(folder)))  # type: ignore[misc]
+        for shard in self._shards.read():
+            take(shard.hashes, lambda shard=shard: (shard.words, shard.lists))  # type: ignore[misc]
 
     def _read(self, positions: list[int]) -> Iterator[str]:
         """Read the passages at positions, in batches, with a progress bar."""

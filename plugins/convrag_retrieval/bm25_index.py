@@ -22,11 +22,12 @@ WORDS = "words.json"
 """The words of an index, by number: a file of every index."""
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn and bm25s split
-_STOPWORDS = frozenset(
+_LUCENE = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
-    "to was will with".split()
+    "to was will with"
 )
-"""Lucene's list for English."""
+"""The stop words of Lucene's English analyzer."""
+_STOPWORDS = frozenset(_LUCENE.split())
 
 
 class BM25Index:
@@ -47,9 +48,7 @@ class BM25Index:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
         return self.postings.search(self._weigh_words(texts, weights), k)
 
-    def score(
-        self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]
-    ) -> NDArray[np.float64]:
+    def score(self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]) -> NDArray[np.float64]:
         """Score the passages at positions for weighted queries: (n,) sums of weight times score."""
         return self.postings.score(self._weigh_words(texts, weights), np.array(positions, dtype=np.int32))
 

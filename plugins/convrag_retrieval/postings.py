@@ -119,7 +119,7 @@ class Postings:
         least, done = 0.0, 0
         near: list[NDArray[np.int32]] = []
         try:
-            for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):  # noqa: B007
+            for done, (term, rest) in enumerate(zip(terms, rests[1:], strict=True), 1):
                 sums[term.positions] += term.score()
                 if term.most:
                     least = _raise_least(least, sums[term.positions], k)

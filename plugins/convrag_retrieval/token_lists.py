@@ -42,9 +42,9 @@ class TokenLists:
         np.save(folder / _LENGTHS, self.lengths)
 
     @classmethod
-    def load(cls, folder: Path, numbers: NDArray[np.int32]) -> TokenLists:
-        """Load the lists from a folder, with other numbers for their words: numbers[old] is the new one."""
-        return cls(numbers[np.load(folder / _TOKENS)], np.load(folder / _LENGTHS))
+    def load(cls, folder: Path) -> TokenLists:
+        """Load the lists from a folder."""
+        return cls(np.load(folder / _TOKENS), np.load(folder / _LENGTHS))
 
 
 class Vocabulary:
@@ -55,6 +55,10 @@ class Vocabulary:
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def list_words(self) -> list[str]:
+        """List the words by number."""
+        return list(self._numbers)
 
     def number(self, words: Iterable[str]) -> NDArray[np.int32]:
         """Return the numbers of words; new words get new ones."""
@@ -74,6 +78,6 @@ class Vocabulary:
         seen = np.argsort(first, kind="stable")[: int((first < len(joined)).sum())]
         new = np.zeros(len(self._numbers), dtype=np.int32)
         new[seen] = np.arange(len(seen), dtype=np.int32)
-        words = list(self._numbers)
+        words = self.list_words()
         lengths = np.array([len(text) for text in texts], dtype=np.int64)
         return TokenLists(new[joined], lengths), {words[old]: number for number, old in enumerate(seen.tolist())}

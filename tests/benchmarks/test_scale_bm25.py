@@ -22,7 +22,7 @@ PASSAGES = int(os.environ.get("CONVRAG_BENCHMARK_PASSAGES", "1000000"))
 
 
 def run_step(step: str, store: Path, passages: int) -> dict[str, Any]:
-    """Run a step of this file in a process of its own, print what it measured, and return it; times are of the clock and of the processor."""
+    """Run a step in a process of its own, and print return its figures; times are of clock and processor."""
     process = subprocess.Popen([sys.executable, __file__, step, str(store), str(passages)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     with process.stdout:
@@ -88,9 +88,10 @@ def search(retriever: Any) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    from zipf_passages import ZipfPassages
+
     from convrag.store.store import Store
     from convrag_retrieval.bm25 import BM25Retriever
-    from zipf_passages import ZipfPassages
 
     step, store, passages = sys.argv[1:]
     retriever = BM25Retriever(dataset=ZipfPassages(int(passages)), store=Store(Path(store)))

@@ -8,7 +8,7 @@ import numpy as np
 
 from convrag import Conversation, CorpusPart, Dataset, Passage, Query
 
-_STOPWORDS = "the of and to in a is that it was for on are as with at by this be or from not have but an which".split()
+_STOPWORDS = "the of and to in a is that it was for on are as with at by this be or from not have but an which"
 _WORDS = 400_000
 _PART = 10_000
 
@@ -27,8 +27,9 @@ class ZipfPassages(Dataset):
         random = np.random.default_rng(1)
         letters = np.array(list("etaoinshrdlucmfwypvb"))
         lengths = random.integers(3, 11, _WORDS)
-        made = ["".join(row[:length]) for row, length in zip(random.choice(letters, (_WORDS, 10)), lengths, strict=True)]
-        self._words = np.array(_STOPWORDS + made, dtype=object)
+        rows = random.choice(letters, (_WORDS, 10))
+        made = ["".join(row[:length]) for row, length in zip(rows, lengths, strict=True)]
+        self._words = np.array(_STOPWORDS.split() + made, dtype=object)
         self._shares = np.cumsum(1 / np.arange(1, len(self._words) + 1))
 
     def conversations(self) -> Iterator[Conversation]:

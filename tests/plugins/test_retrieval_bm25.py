@@ -177,7 +177,12 @@ def test_weights_are_those_of_bm25s(store: Store, method: Any, k1: float, b: flo
 @pytest.mark.parametrize("stopwords", ["english", "none"])
 @pytest.mark.parametrize("stemmer", ["english", "none"])
 def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
-    texts = ["The Moon's AIR, and it's burning: x 42 foo_bar naïve ŁÓDŹ", "", "a I", "don't stop-words, İstanbul \ud83d ok"]
+    texts = [
+        "The Moon's AIR, and it's burning: x 42 foo_bar naïve ŁÓDŹ",
+        "",
+        "a I",
+        "don't stop-words, İstanbul \ud83d ok",
+    ]
     settings = BM25Settings("lucene", 1.5, 0.75, 0.5, stopwords, stemmer)
     expected = bm25s.tokenize(
         texts,
