@@ -29,7 +29,7 @@ from convrag_retrieval import bm25_builder, bm25_index
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.row_journal import RowJournal, Rows
-from convrag_retrieval.vectors import FILE
+from convrag_retrieval.stored_rows import FILE
 
 
 class Passages(Dataset):
@@ -88,7 +88,7 @@ def index_densely(folder: Path, texts: Sequence[str], **parameters: Any) -> tupl
     )
     try:
         (sentence,) = retriever.index()
-        return sentence, embedder.embedded, np.array(retriever._domains.get("default").vectors.rows)
+        return sentence, embedder.embedded, np.array(retriever._domains.get("default").vectors.rows.stored)
     finally:
         end_command(retriever)
 
