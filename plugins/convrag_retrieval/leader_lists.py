@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from convrag_retrieval.stored_rows import StoredRows
 
 _FILE = "lists.faiss"
-_PROBES = 64
+_PROBES = 128
 """Lists that are searched."""
 _MIN_CANDIDATES = 256
 _ROWS = 16
