@@ -17,7 +17,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_scale_dense import make_vectors
 
 PASSAGES = int(os.environ.get("CONVRAG_BENCHMARK_PASSAGES", "200000"))
 HERE = Path(__file__).parent
@@ -45,7 +44,8 @@ def test_killed_builds_go_on(
 ) -> None:
     folders = [tmp_path / "calm", tmp_path / "killed"]
     if name == "dense":
-        make_vectors(tmp_path, PASSAGES)
+        script = str(HERE / "test_scale_dense.py")
+        subprocess.run([sys.executable, script, str(tmp_path), "vectors", str(PASSAGES), ""], check=True)
     commands = {folder: build_command(name, tmp_path, folder, parameters) for folder in folders}
     calm, killed = folders
     took = processor_seconds(commands[calm])
