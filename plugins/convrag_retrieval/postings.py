@@ -19,6 +19,10 @@ _FEW = 8
 """Looking a passage up in the list of a word takes as long as adding up so many passages of the list."""
 
 
+_KEPT = 4
+"""Arrays for sums, of a number for each passage, that are kept for the next searches."""
+
+
 class _Term(NamedTuple):
     """A word of a query."""
 
@@ -132,7 +136,8 @@ class Postings:
         finally:
             for term in terms[:done]:
                 sums[term.positions] = 0
-            self._unused.append(sums)
+            if len(self._unused) < _KEPT:
+                self._unused.append(sums)
 
     def _find_terms(self, words: Mapping[int, float]) -> list[_Term]:
         """Find the terms of a query in the order in which they are summed: first those that lower scores, if any."""
