@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,8 +34,10 @@ class LeaderLists:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._index = faiss.read_index(str(folder / _FILE), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
-        faiss.downcast_InvertedLists(self._index.invlists).prefetch_nthread = 0  # it would start threads to read pages
+        flags = faiss.IO_FLAG_READ_ONLY if sys.platform == "win32" else faiss.IO_FLAG_READ_ONLY | faiss.IO_FLAG_MMAP
+        self._index = faiss.read_index(str(folder / _FILE), flags)
+        if sys.platform != "win32":  # faiss maps no lists there
+            faiss.downcast_InvertedLists(self._index.invlists).prefetch_nthread = 0  # no threads that read pages
 
     @staticmethod
     def save(folder: Path, leaders: NDArray[np.float32], rows: StoredRows, lists: NDArray[np.int32]) -> None:

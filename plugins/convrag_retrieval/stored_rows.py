@@ -62,7 +62,7 @@ class StoredRows:
             self._scales[positions] = scales
             divisors = np.where(scales > 0, scales, 1).astype(np.float32)[:, None]
             rows = np.clip(np.rint(rows / divisors), -_LARGEST, _LARGEST)
-        self.stored[positions] = rows  # type: ignore[call-overload]
+        self.stored[positions] = rows
 
     def save(self, folder: Path) -> None:
         """Complete the files in a folder."""
