@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from convrag import ConvragError, Ranker, Store
 from convrag.registry.parameters import operational
 from convrag_neural.backends import Backend
+from convrag_neural.batching import compute_in_batches
 from convrag_neural.local_model import BackendStage, check_sizes, score_distinct
 
 if TYPE_CHECKING:
@@ -58,18 +59,9 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
         return score_distinct(texts, lambda distinct: self._predict_logits([(query, text) for text in distinct]))
 
     def _predict_logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
-        """Score each pair: (n,) logits. The library batches pairs by length, and returns them in the given order."""
-        from torch.nn import Identity
-
+        """Score each pair: (n,) logits."""
         with self._locked_model() as model:
-            scores: NDArray[np.float32] = model.predict(
-                pairs,
-                batch_size=self.batch_size,
-                activation_fn=Identity(),
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
-        return scores
+            return compute_in_batches(pairs, lambda batch: _predict_batch(model, batch), model, self.batch_size)
 
     def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder
@@ -80,9 +72,23 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
+        loaded = self._load_with_backend(
+            CrossEncoder,
+            source,
+            lambda model, texts: _predict_batch(model, [(text, texts[0]) for text in texts]),
+            max_length=self.max_length,
+        )
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"
             )
         return loaded
+
+
+def _predict_batch(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+    from torch.nn import Identity
+
+    scores: NDArray[np.float32] = model.predict(
+        pairs, batch_size=len(pairs), activation_fn=Identity(), convert_to_numpy=True, show_progress_bar=False
+    )
+    return scores

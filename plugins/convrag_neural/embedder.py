@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from convrag import Embedder, Store
 from convrag.registry.parameters import operational
 from convrag_neural.backends import Backend
+from convrag_neural.batching import compute_in_batches
 from convrag_neural.local_model import BackendStage, check_sizes
 
 if TYPE_CHECKING:
@@ -65,17 +66,19 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         return rows
 
     def _encode(self, model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        vectors = model.encode(
-            texts, batch_size=self.batch_size, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-        )
-        return np.asarray(vectors, dtype=np.float32)
+        return compute_in_batches(texts, lambda batch: _encode_batch(model, batch), model, self.batch_size)
 
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = self._load_with_backend(SentenceTransformer, source)
+        loaded = self._load_with_backend(SentenceTransformer, source, _encode_batch)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded
+
+
+def _encode_batch(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
+    vectors: NDArray[np.float32] = model.encode(
+        texts, batch_size=len(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+    )
+    return vectors
