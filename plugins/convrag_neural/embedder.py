@@ -23,11 +23,13 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
     Args:
         model: a folder, which needs no network, or a name on the hub, which is downloaded once.
         query_prefix: put before queries, for models that were trained so (the model's card tells).
-        batch_size: texts that are embedded at once: more is faster, and needs more memory.
+        batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs more memory; on a CPU
+            batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and those of one are used on the others.
-        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
-            the same vectors to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
+        backend: what computes: "torch"; on a CPU and faster, "openvino" or "onnx", which give the same vectors to some
+            six digits; "openvino_bf16", faster again, to some three digits. "auto" takes the fastest that is installed
+            and gives six digits, and torch on a GPU; the run's summary names it (see docs/indexes.md).
         store: keeps a model that was exported for a backend.
         max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
 

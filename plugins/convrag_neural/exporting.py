@@ -118,7 +118,7 @@ def _wrap(network: Any, names: list[str], output: str) -> nn.Module:
     """A module with positional inputs and one output, which can be traced."""
     import torch
 
-    class Traced(torch.nn.Module):
+    class Traced(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.network = network
