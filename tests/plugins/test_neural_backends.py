@@ -40,7 +40,7 @@ TEXTS = [
     "",
     "The bank raised its rates. " * 90,
     "x" * 3000,
-    "\u2603 \U0001f415 \x00 \ud83d",
+    "\u2603 \U0001f415 \x00",
 ]
 """Usual ones, a blank one, one that is longer than the model reads, one long word, and odd characters."""
 
