@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convrag import ConvragError
 from convrag_neural.backends import Computing, Library, name_library
 
 if TYPE_CHECKING:
@@ -65,7 +66,11 @@ def _compile_openvino(path: Path, backend: Computing) -> tuple[Callable[[Arrays]
     # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
     precision = "bf16" if backend == "openvino_bf16" else "f32"
     options = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": torch.get_num_threads()}
-    compiled = import_openvino().Core().compile_model(path, "CPU", options)
+    core = import_openvino().Core()
+    if precision == "bf16" and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+        # It would compute in float32: another result under the same identity.
+        raise ConvragError("backend=openvino_bf16: this processor has no bfloat16: choose backend=openvino")
+    compiled = core.compile_model(path, "CPU", options)
     request = compiled.create_infer_request()
     names = [port.get_any_name() for port in compiled.inputs]
 

@@ -246,6 +246,12 @@ def need(backend: Any) -> None:
         pytest.skip(str(missing))
 
 
+def has_bf16() -> bool:
+    from convrag_neural import compiled
+
+    return "BF16" in compiled.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+
 def embedder(backend: Any, store: Store) -> SentenceTransformersEmbedder:
     need(backend)
     return SentenceTransformersEmbedder(model=FOLDER, max_length=256, backend=backend, device="cpu", store=store)
@@ -268,6 +274,8 @@ def test_a_backend_gives_the_vectors_of_torch(
     backend: Any, tolerance: float, store: Store, plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = embedder(backend, store)
+    if backend == "openvino_bf16" and not has_bf16():
+        pytest.skip("this processor has no bfloat16")
     rows = stage.embed(TEXTS)
     assert (rows.dtype, rows.shape) == (np.float32, (len(TEXTS), 384))
     assert not rows[2].any()
@@ -312,6 +320,17 @@ def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
     monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
     embedder("openvino", store).prepare()
     assert asked == [{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}]
+
+
+def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from convrag_neural import compiled
+
+    need("openvino_bf16")
+    SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=store).prepare()  # exported from here on
+    core = SimpleNamespace(get_property=lambda device, name: ["FP32", "INT8"])
+    monkeypatch.setattr(compiled, "import_openvino", lambda: SimpleNamespace(Core=lambda: core))
+    with pytest.raises(ConvragError, match="this processor has no bfloat16: choose backend=openvino"):
+        SentenceTransformersEmbedder(model=str(tiny), backend="openvino_bf16", store=store).prepare()
 
 
 def test_an_export_that_was_damaged_is_made_again(tmp_path: Path, tiny: Path) -> None:
