@@ -73,9 +73,7 @@ def _translate(argument: str, registry: Registry, overrides: Sequence[str]) -> l
     return [argument]
 
 
-def _choose_several(
-    choices: Mapping[str, str], group: str, place: str, overrides: Sequence[str]
-) -> list[str]:
+def _choose_several(choices: Mapping[str, str], group: str, place: str, overrides: Sequence[str]) -> list[str]:
     """Overrides that choose these stages by their names, and no others, though a variant may bring some."""
     given = list_given(place, overrides)
     left_out = [f"~{group}@{place}.{name}" for name in given if name not in choices]
@@ -86,7 +84,9 @@ def _choose_several(
 def _is_chosen_again(override: str, later: Iterable[str]) -> bool:
     """Whether a later override chooses the stage at the same place: Hydra refuses to add one twice."""
     key, equals, _ = override.partition("=")
-    return override.startswith("+") and "@" in key and bool(equals) and any(each.startswith(f"{key}=") for each in later)
+    return (
+        override.startswith("+") and "@" in key and bool(equals) and any(each.startswith(f"{key}=") for each in later)
+    )
 
 
 def _parse(argument: str) -> Override | None:

@@ -14,7 +14,6 @@ from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 from convrag.store.store import Store
 
-
 _MAPPINGS = (dict, collections.abc.Mapping)
 
 

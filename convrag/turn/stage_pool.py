@@ -133,9 +133,7 @@ def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mappi
         stage: the stage.
     """
     # a list of pairs: the order of several stages may bear on results
-    others = {
-        name: list(given.items()) if isinstance(given, Mapping) else given for name, given in injected.items()
-    }
+    others = {name: list(given.items()) if isinstance(given, Mapping) else given for name, given in injected.items()}
     return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **others})
 
 
