@@ -13,13 +13,13 @@ from convrag.store.usage import UsageMeter, current_meter
 
 
 class EnsembleRewriter(Rewriter):
-    """Give the queries of several rewriters, each with its weight: rewrites that fail in different ways help each other.
+    """Give the queries of several rewriters, weighted: rewrites that fail in different ways help each other.
 
     `rewriter.of=[mmr,condense,replay]` names the rewriters; two of one option get names of their own:
-    `rewriter.of='{claude: replay, mixtral: replay}' rewriter.of.claude.path=FILE`. All of them rewrite at once, and each
-    query keeps its own weight, multiplied by its rewriter's. What becomes of them is the retriever's: bm25 and dense add
-    them up, `retriever=fused` searches for those of each rewriter by themselves and fuses the rankings. The first query,
-    by which passages are reranked and the question is answered, is the first rewriter's.
+    `rewriter.of='{claude: replay, mixtral: replay}' rewriter.of.claude.path=FILE`. All of them rewrite at once, and
+    each query keeps its own weight, multiplied by its rewriter's. What becomes of them is up to the retriever: bm25 and
+    dense add them up; `retriever=fused` searches for those of each rewriter by themselves and fuses the rankings. The
+    first query, by which passages are reranked and the question is answered, is the first rewriter's.
 
     A rewriter that fails gives the question itself as it stands; the trace has the queries, the trace and the failure
     of each.
