@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
+from convrag.config.named_stages import name_stages
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import option_node
 from convrag.config.yaml_files import files_read
@@ -147,7 +148,7 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
 
 def _check_several(place: str, group: str, value: Any, registry: Registry, choices: Mapping[str, str]) -> None:
     """The stages that a parameter holds by their names: `of: {claude: replay, short: {_option_: mmr, k: 5}}`."""
-    nodes = value.items() if isinstance(value, Mapping) else [(name, name) for name in value or ()]
+    nodes = name_stages(value, group, place).items()
     for name, node in nodes:
         if isinstance(node, Mapping) and OPTION_KEY not in node:
             chosen = [str(each) for each, other in nodes if not isinstance(other, Mapping) or OPTION_KEY in other]
