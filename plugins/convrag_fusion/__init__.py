@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from convrag import Register, hookimpl
 
+_REFORMULATE = "convrag_fusion.reformulate:ReformulateRewriter"
+
 
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the rewriters and the retriever."""
     register("rewriter", "ensemble", "convrag_fusion.ensemble:EnsembleRewriter")
-    register("rewriter", "reformulate", "convrag_fusion.reformulate:ReformulateRewriter")
+    register("rewriter", "reformulate", _REFORMULATE)
+    for kind in ("keywords", "entities", "answer", "context"):
+        register("rewriter", f"reformulate_{kind}", _REFORMULATE, kind=kind)
     register("retriever", "fused", "convrag_fusion.retriever:FusedRetriever")
