@@ -32,7 +32,8 @@ class FusedRetriever(Retriever):
       lacks gets the score that the retriever gives it, where it can (bm25 and dense do), else the lowest.
     * `weighted_rrf` adds up reciprocal ranks, weighted; `rrf` does so without weights (Cormack et al. 2009).
     * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then those of the rewriters,
-      weighted. A rewriter with many queries so has no more votes than one with a single query.
+      weighted. A rewriter with many queries so has no more votes than one with a single query; an ensemble within an
+      ensemble counts as one rewriter.
 
     With `agreement` a ranking also weighs by how much its first ten passages are those of the others: a rewrite that
     went wrong finds what no other one finds (after Wu and Crestani 2002, who weigh systems by their likeness to the
@@ -151,12 +152,13 @@ def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Grou
     Args:
         queries: of one rewrite. Each query without a source is a group of its own.
         apart: search for each query of a group by itself, but for queries that are for one kind of search: a query for
-            words and one for vectors belong together.
+            words and one for vectors belong together. The rewriters of an ensemble within an ensemble are one group.
     """
     sources: dict[object, list[Query]] = {}
     for number, query in enumerate(queries):
         if query.weight:
-            sources.setdefault(query.source or number, []).append(query)
+            source = query.source.partition("/")[0] if apart else query.source
+            sources.setdefault(source or number, []).append(query)
     return [_make_group(members, apart) for members in sources.values()]
 
 

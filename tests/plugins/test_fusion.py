@@ -236,6 +236,12 @@ def test_queries_for_one_kind_of_search_belong_together() -> None:
     assert [[query.text for query in unit] for unit in group.units] == [["w", "v"], ["u"]]
 
 
+def test_an_ensemble_within_an_ensemble_is_one_rewriter() -> None:
+    queries = (Query("one", source="near/a"), Query("two", source="near/b"), Query("three", source="far"))
+    nested = search(FusedRetriever(base=Ranked(one="x", two="x", three="y"), fusion="nested_rrf"), *queries)
+    assert nested == pytest.approx({"x": 1 / 61, "y": 1 / 61})
+
+
 def test_equal_queries_are_searched_once_and_count_for_each() -> None:
     base = Ranked(one="x", two="y")
     twice = (Query("one", source="a"), Query("one", source="b"), Query("two", source="c"))
