@@ -48,7 +48,7 @@ def test_five_rewrites_are_searched_and_fused(server: Server, cluster: Cluster, 
     overrides = (
         "+system=mtrageval",
         "llm=openai_compatible",
-        "llm.model=openai/tiny",
+        "llm.model=tiny",
         f"llm.api_base={server.address}",
         "retriever.base.create_endpoint=true",
         "generator=none",
