@@ -42,6 +42,7 @@ def answer_by_prompt(server: Server) -> None:
     server.end_request = lambda: None  # type: ignore[method-assign]
 
 
+@pytest.mark.parametrize("option", ["openai_compatible"], indirect=True)
 def test_five_rewrites_are_searched_and_fused(server: Server, cluster: Cluster, here: Path) -> None:
     pytest.importorskip("elastic_transport")
     answer_by_prompt(server)
