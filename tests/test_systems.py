@@ -114,7 +114,7 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
     assert sent(again.turn("c", QUESTIONS[4])) == sent(whole.turn("c", QUESTIONS[4]))
 
 
-PRESETS = ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval", "mtrageval_answers"]
+PRESETS = ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval"]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
