@@ -86,7 +86,9 @@ class PromptTemplate:
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
             try:
                 template = environment.from_string(text)
-                template.globals = dict(template.globals)  # each filling copies it, which takes long of Jinja's ChainMap
+                template.globals = dict(
+                    template.globals
+                )  # each filling copies it, which takes long of Jinja's ChainMap
                 messages.append(MessageTemplate(cast(Role, role), template, line))
             except TemplateSyntaxError as error:
                 raise DataError(
