@@ -8,7 +8,7 @@ from math import nan
 from typing import Any, cast
 
 from convrag.api.plain_data import make_plain
-from convrag.api.record_rows import EvidenceRow, PassageRow, check_row
+from convrag.api.record_rows import EvidenceRow, PassageRow, SupportRow, check_row
 from convrag.api.records import TurnRecord
 from convrag.api.types import (
     Answer,
@@ -18,9 +18,11 @@ from convrag.api.types import (
     Hit,
     Message,
     Passage,
+    PassageSpan,
     Prompt,
     Query,
     Role,
+    Support,
 )
 
 
@@ -33,7 +35,7 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "turn": record.number,
         "original_query": record.original_query,
         "rewritten_query": record.rewritten_query,
-        "queries": [{"text": query.text, "weight": make_plain(query.weight)} for query in record.queries],
+        "queries": [format_query(query) for query in record.queries],
         "trace": make_plain(record.trace),
         "contexts": [_format_hit(hit) for hit in record.hits],
         "evidence": _format_evidence(record),
@@ -49,10 +51,22 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
         "attempt": record.attempt,
     }
+    if record.answer.support:
+        fields["support"] = [_format_support(each) for each in record.answer.support]
     if record.profile:
         fields["profile"] = list(record.profile)
     if replies:
         fields["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
+    return fields
+
+
+def format_query(query: Query) -> dict[str, Any]:
+    """Format a query as plain data; `search` and `source` are left out where they have their defaults."""
+    fields = {"text": query.text, "weight": make_plain(query.weight)}
+    if query.search != "any":
+        fields["search"] = query.search
+    if query.source:
+        fields["source"] = query.source
     return fields
 
 
@@ -61,11 +75,12 @@ def parse_record(row: Any) -> TurnRecord:
     checked = check_row(row)
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
     items = []
     for item in checked.evidence:
         passage = passages.get(item.id) or _make_passage(item)
         shown = passage.text if item.shown is None else item.shown
-        items.append(EvidenceItem(item.number, passage, shown, item.hint))
+        items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
     return TurnRecord(
         conversation_id=checked.conversation_id,
         turn_id=checked.turn_id,
@@ -73,11 +88,12 @@ def parse_record(row: Any) -> TurnRecord:
         number=checked.turn,
         original_query=checked.original_query,
         queries=tuple(
-            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain) for query in checked.queries
+            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain, query.search, query.source)
+            for query in checked.queries
         ),
         hits=hits,
         evidence=Evidence(tuple(items)),
-        answer=Answer(checked.agent_response, checked.citations),
+        answer=Answer(checked.agent_response, checked.citations, support=tuple(map(_make_support, checked.support))),
         trace=checked.trace,
         timings=checked.timings,
         usage=checked.usage,
@@ -112,6 +128,15 @@ def _format_passage(passage: Passage) -> dict[str, Any]:
     """Format what a passage has beside its id."""
     texts = {"title": passage.title, "text": passage.text, "url": passage.url}
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _format_support(support: Support) -> dict[str, Any]:
+    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    return {"start": support.start, "end": support.end, "spans": spans}
+
+
+def _make_support(row: SupportRow) -> Support:
+    return Support(row.start, row.end, tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans))
 
 
 def _make_passage(row: PassageRow | EvidenceRow) -> Passage:
