@@ -108,6 +108,6 @@ def test_the_store_with_64_threads(tmp_path: Path) -> None:
         processor_together = (time.process_time() - processor) / len(keys)
     print(
         f"\na value of 2 kB: {1e6 * alone:.0f} us with one thread, {1e6 * together:.0f} us with 64 "
-        f"({together / alone:.1f} times); {1e6 * processor_alone:.0f} and {1e6 * processor_together:.0f} of the processor"
+        f"({together / alone:.1f} times); processor: {1e6 * processor_alone:.0f}, {1e6 * processor_together:.0f} us"
     )
     assert together < 6 * alone
