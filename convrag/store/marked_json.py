@@ -177,7 +177,7 @@ def _list_fields(cls: type) -> list[tuple[str, bool]]:
 def _make_reader(cls: Any) -> Callable[[Any], Any]:
     """Return what makes an object of a known class of what `_convert_object` gave."""
     if issubclass(cls, Enum):
-        return cls
+        return lambda value: cls(value)
     if issubclass(cls, tuple):
         return lambda items: cls(*items)
     listed = _list_fields(cls)
