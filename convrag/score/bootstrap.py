@@ -39,9 +39,12 @@ def bootstrap_intervals(
     Returns:
         (j, 2) the 2.5th and the 97.5th percentile; NaN where fewer than five conversations have turns.
     """
-    means = _resample_means(sums, sizes)
     too_few = (sizes > 0).sum(axis=0) < LEAST
-    means[:, too_few] = nan
+    if too_few.all():  # nothing to draw 10,000 times
+        means = np.full((1, sums.shape[1]), nan)
+    else:
+        means = _resample_means(sums, sizes)
+        means[:, too_few] = nan
     scores = conclude(means) if conclude else means
     intervals = np.full((scores.shape[1], 2), nan)
     for column in range(scores.shape[1]):

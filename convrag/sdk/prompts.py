@@ -85,7 +85,11 @@ class PromptTemplate:
         line = 1 if divided else 0
         for role, text in zip(parts[1::2], parts[2::2], strict=True):
             try:
-                messages.append(MessageTemplate(cast(Role, role), environment.from_string(text), line))
+                template = environment.from_string(text)
+                template.globals = dict(
+                    template.globals
+                )  # each filling copies it, which takes long of Jinja's ChainMap
+                messages.append(MessageTemplate(cast(Role, role), template, line))
             except TemplateSyntaxError as error:
                 raise DataError(
                     f"this is no template: {error.message}", path=self.path, line=line + error.lineno

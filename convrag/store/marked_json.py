@@ -174,14 +174,15 @@ def _list_fields(cls: type) -> list[tuple[str, bool]]:
     return [(field.name, field.init) for field in fields(cls)]
 
 
-def _make_reader(cls: type) -> Callable[[Any], Any]:
+def _make_reader(cls: Any) -> Callable[[Any], Any]:
     """Return what makes an object of a known class of what `_convert_object` gave."""
     if issubclass(cls, Enum):
-        return cls
+        return lambda value: cls(value)
     if issubclass(cls, tuple):
         return lambda items: cls(*items)
-    names = {name for name, init in _list_fields(cls) if init}
-    if len(names) < len(_list_fields(cls)):
+    listed = _list_fields(cls)
+    names = {name for name, init in listed if init}
+    if len(names) < len(listed):
         return partial(_make_dataclass, cls)
     return lambda row: cls(**row) if row.keys() == names else _make_dataclass(cls, row)
 

@@ -16,7 +16,8 @@ also could describe explain find get give help know like may mean might must ple
 
 def split_words(text: str) -> list[str]:
     """All words of a text, in order and in lower case; 384,400 and Jean-Paul are one word each."""
-    return [match[0].lower().replace("’", "'") for match in _WORD.finditer(text)]
+    words = [word.lower() for word in _WORD.findall(text)]
+    return [word.replace("’", "'") for word in words] if "’" in text else words
 
 
 def stem_content_words(text: str) -> list[str]:
@@ -32,7 +33,7 @@ def find_numbers_and_negations(text: str) -> list[str]:
 
 def is_number(word: str) -> bool:
     """Whether a word has a digit: 1969, 3.5, 11th."""
-    return any(character.isdigit() for character in word)
+    return not word.isalpha() and any(map(str.isdigit, word))
 
 
 def _is_negation(word: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from convrag.score.bootstrap import bootstrap_intervals
 
@@ -30,6 +31,18 @@ def test_fewer_than_five_conversations_have_no_interval(number: int) -> None:
     sums = np.arange(number, dtype=float)[:, None]
     assert np.isnan(bootstrap_intervals(sums, np.ones((number, 1)))).all()
     assert np.isnan(bootstrap_intervals(sums, np.ones((number, 1)), lambda means: means * 2)).all()
+
+
+def test_nothing_is_concluded_from_too_few_conversations() -> None:
+    """A metric with a formula of its own would be asked 10,000 times for what is not there."""
+    rows: list[int] = []
+
+    def conclude(means: NDArray[np.float64]) -> NDArray[np.float64]:
+        rows.append(len(means))
+        return means
+
+    assert np.isnan(bootstrap_intervals(np.ones((4, 2)), np.ones((4, 2)), conclude)).all()
+    assert rows == [1]
 
 
 def test_conversations_without_a_scored_turn_do_not_count() -> None:

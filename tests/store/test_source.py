@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import convrag
+from convrag.store import imports
 from convrag.store.imports import find_imported_modules
 from convrag.store.source import hash_convrag, read_source
 
@@ -139,3 +140,12 @@ def test_a_module_brings_what_it_imports() -> None:
 
 def test_convrag_has_a_hash_of_its_own() -> None:
     assert len(hash_convrag()) == 32
+
+
+def test_imports_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stages of a grid's cells have their source looked up each time that they are built."""
+    find_imported_modules(["convrag.sdk.llm_rewriter"])
+    looked_for: list[str] = []
+    monkeypatch.setattr(imports, "find_file", lambda module: looked_for.append(module))
+    assert "convrag.sdk.llm_rewriter" in find_imported_modules(["convrag.sdk.llm_rewriter"])
+    assert not looked_for

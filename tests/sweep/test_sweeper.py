@@ -45,7 +45,7 @@ def rewriter_of(overrides: Sequence[str]) -> str:
 class InProcess:
     """A launcher that runs cells one after the other, and notes which ones it got, batch by batch."""
 
-    def __init__(self, config: DictConfig, loader: ConfigLoaderImpl) -> None:
+    def __init__(self, config: DictConfig, loader: ComposedCells) -> None:
         self.config, self.loader = config, loader
         self.batches: list[list[str]] = []
         self.before: Callable[[], None] = lambda: None
@@ -306,6 +306,20 @@ def test_the_launcher_gets_batches_where_it_should(here: Path) -> None:
     grid = make_grid("rewriter=none,last_n,full_history", batch=2)
     assert len(run_grid(grid)) == 3
     assert grid.launcher.batches == [["none", "last_n"], ["full_history"]]  # type: ignore[attr-defined]
+
+
+def test_each_cell_is_composed_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grid = make_grid("rewriter=none,last_n,full_history")
+    composed: list[list[str]] = []
+    compose = ConfigLoaderImpl.load_sweep_config
+
+    def note(self: ConfigLoaderImpl, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        composed.append(sweep_overrides)
+        return compose(self, master_config, sweep_overrides)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_sweep_config", note)
+    run_grid(grid)
+    assert len(composed) == 3
 
 
 def test_a_ready_grid_brings_its_factors_and_the_command_line_wins(here: Path) -> None:
