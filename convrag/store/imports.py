@@ -34,8 +34,15 @@ def find_imported_modules(names: Iterable[str]) -> list[str]:
         if module in found or module.startswith(_WITHOUT_RESULTS):
             continue
         found.add(module)
-        waiting += [inner for name in find_imports(read_text(find_file(module))) for inner in _resolve(name)]
+        waiting += _list_imported(module)
     return sorted(found)
+
+
+@cache
+def _list_imported(module: str) -> tuple[str, ...]:
+    """List the modules of convrag that a module imports itself; one may come twice."""
+    imports = dict.fromkeys(find_imports(read_text(find_file(module))))
+    return tuple(inner for name in imports for inner in _resolve(name))
 
 
 def find_imports(text: str) -> Iterator[str]:
@@ -67,23 +74,22 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _resolve(name: str) -> Iterator[str]:
-    """Yield the modules of convrag behind a dotted name. A package yields the module from which it has the name."""
+@cache
+def _resolve(name: str) -> tuple[str, ...]:
+    """Find the modules of convrag behind a dotted name. A package gives the module from which it has the name."""
     package, _, attribute = name.rpartition(".")
     if _is_module(name):
-        yield name
-        return
+        return (name,)
     if _is_module(package):
-        yield package
-        return
+        return (package,)
     file = find_file(package)
     offered = _read_facade(file)
     if attribute == "*":
-        yield from (module for modules in offered.values() for module in modules)
-    else:
-        yield from offered.get(attribute, [package] if file.is_file() else [])
+        return tuple(module for modules in offered.values() for module in modules)
+    return tuple(offered.get(attribute, [package] if file.is_file() else []))
 
 
+@cache
 def _is_module(name: str) -> bool:
     file = find_file(name)
     return file.is_file() and file.name != "__init__.py"

@@ -54,7 +54,7 @@ def read_source(cls: type, libraries: Iterable[str] = ()) -> Source:
             hashes[top], names = _read_package(places) if places else (_hash_functions(base), frozenset())
             imported |= names
     modules = find_imported_modules(imported)
-    hashes |= {module: _hash_files([find_file(module)]) for module in modules}
+    hashes |= {module: _hash_module(module) for module in modules}
     named = [name for module in modules for name in read_libraries(module)]
     return Source(_combine(hashes), tuple(sorted({*named})))
 
@@ -114,6 +114,12 @@ def _list_files(places: Iterable[Path]) -> list[Path]:
             subfolders[:] = sorted(name for name in subfolders if name != "__pycache__" and not name.startswith("."))
             files += (path for name in sorted(names) if (path := Path(folder, name)).suffix in _SUFFIXES)
     return files
+
+
+@cache
+def _hash_module(name: str) -> str:
+    """Hash a module of convrag."""
+    return _hash_files([find_file(name)])
 
 
 def _hash_files(paths: Iterable[Path]) -> str:

@@ -13,6 +13,7 @@ import pytest
 import convrag
 from convrag.store.imports import find_imported_modules
 from convrag.store.source import hash_convrag, read_source
+from convrag_baselines.concatenation import LastNRewriter
 
 _PRINT = """
 from {module} import Topic
@@ -139,3 +140,15 @@ def test_a_module_brings_what_it_imports() -> None:
 
 def test_convrag_has_a_hash_of_its_own() -> None:
     assert len(hash_convrag()) == 32
+
+
+def test_source_that_was_read_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid and a server make hundreds of stages, and each has a fingerprint."""
+    first = read_source(LastNRewriter)
+
+    def refuse(path: Path) -> bool:
+        raise AssertionError(f"{path} is looked for again")
+
+    for name in ("is_file", "is_dir", "read_bytes", "read_text"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert read_source(LastNRewriter) == first
