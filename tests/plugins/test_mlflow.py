@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
+from commands import StartedCommand, run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
@@ -127,7 +127,10 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "rewriter=last_n"]
-    process = subprocess.Popen([*COMMAND, *mode, *files], cwd=here, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    nothing = subprocess.DEVNULL
+    process = StartedCommand(
+        [*mode, *files], here, environment=ENVIRONMENT, libraries=LIBRARIES, stdout=nothing, stderr=nothing
+    )
     deadline = time.monotonic() + 120
     while not list(here.glob("outputs/*/*/**/.unfinished/run.trec")):
         assert process.poll() is None
