@@ -19,6 +19,7 @@ import socket
 import sys
 import termios
 import threading
+import warnings
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -112,6 +113,8 @@ def become(command: dict) -> None:
     first = [] if command["code"] else [str(Path.cwd())]  # as by python -P
     sys.path[:1] = [*first, *added]  # in place of this file's folder
     sys.argv = ["-c" if command["code"] else "convrag", *command["arguments"]]
+    if os.environ.get("PYTHONWARNINGS") == "ignore":
+        warnings.simplefilter("ignore")
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 

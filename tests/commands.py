@@ -19,8 +19,21 @@ from tempfile import TemporaryFile
 from threading import Lock
 from typing import IO, Any
 
-SERVER_LIBRARIES = ("fastapi", "uvicorn", "httptools", "uvloop", "prometheus_client", "sqlalchemy")
-"""What task=serve imports beside the libraries of most runs."""
+LIBRARIES = (
+    "alembic.command",
+    "fastapi",
+    "httptools",
+    "litellm",
+    "mlflow",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "prometheus_client",
+    "prompt_toolkit.shortcuts",
+    "rich.markdown",
+    "sqlalchemy.dialects.sqlite",
+    "uvicorn",
+    "uvloop",
+)
+"""What LLMs, MLflow, a chat or a server need beside the libraries of most runs: one process has them for all."""
 
 _one_at_a_time = Lock()
 
@@ -37,8 +50,8 @@ def run_convrag(
     """Run `python -m convrag` in a folder, in a new process that need not import the libraries that most runs use.
 
     The process is forked from one that has imported them and done nothing else (command_server.py). There is one for
-    each choice of libraries and of Python's own variables. What a library reads from the environment when it is
-    imported is that of the first such command; a test of that starts a process of its own.
+    each choice of libraries and of Python's own variables, but for PYTHONWARNINGS=ignore. What a library reads from
+    the environment when it is imported is that of the first such command; a test of that starts a process of its own.
 
     Args:
         arguments: of the command.
@@ -214,7 +227,8 @@ def _describe(
 
 def _of_python(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """The variables that Python itself reads at its start."""
-    return tuple(sorted((k, v) for k, v in variables.items() if k.startswith("PYTHON") and k != "PYTHONPATH"))
+    later = {"PYTHONPATH": variables.get("PYTHONPATH"), "PYTHONWARNINGS": "ignore"}  # what a forked process reads
+    return tuple(sorted((k, v) for k, v in variables.items() if k.startswith("PYTHON") and later.get(k) != v))
 
 
 def _fill(file: IO[bytes], text: str) -> None:

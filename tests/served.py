@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx
 
-from commands import SERVER_LIBRARIES, StartedCommand
+from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
 from convrag_web.server.addresses import bind_socket
 from convrag_web.server.app import Access, Limits, make_app
@@ -104,7 +104,7 @@ def serve_command(
     command = ["task=serve", f"task.port={port}", *overrides]
     variables = {**os.environ, **(environment or {})}
     with StartedCommand(
-        command, folder, environment=variables, libraries=SERVER_LIBRARIES, stdout=PIPE, stderr=PIPE, text=True
+        command, folder, environment=variables, libraries=LIBRARIES, stdout=PIPE, stderr=PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None

@@ -13,13 +13,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from commands import StartedCommand
+from commands import LIBRARIES, StartedCommand
 from convrag.sdk.console import make_console
 
 pyte = pytest.importorskip("pyte")
-
-LIBRARIES = ("litellm", "prompt_toolkit", "prompt_toolkit.shortcuts", "rich.markdown", "sqlalchemy.dialects.sqlite")
-"""What a chat imports beside the libraries of most runs."""
 
 
 class TerminalConsole:

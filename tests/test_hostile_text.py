@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import StartedCommand, run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from llm_server import Server, make_reply
 from third_party import Environment
 
@@ -70,7 +70,7 @@ def run_on_terminal(arguments: list[str], folder: Path, typed: str = "") -> str:
     ours, theirs = pty.openpty()
     variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
     process = StartedCommand(
-        arguments, folder, environment=variables, libraries=("litellm",), stdin=theirs, stdout=theirs, stderr=theirs
+        arguments, folder, environment=variables, libraries=LIBRARIES, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     if typed:

@@ -10,7 +10,7 @@ from subprocess import PIPE
 
 import pytest
 
-from commands import StartedCommand
+from commands import LIBRARIES, StartedCommand
 from convrag.store.folder_lock import FOLDER_LOCK
 from llm_server import Server
 
@@ -30,7 +30,7 @@ def start(folder: Path, server: Server, *arguments: str) -> StartedCommand:
     llm = ("llm=openai_compatible", f"llm.api_base={server.address}", "llm.model=openai/any", "generator=direct")
     plain = ("hydra.run.dir=shared", "limit=1", "workers=1", "tracker=none")
     command = [*llm, *plain, *arguments]
-    return StartedCommand(command, folder, libraries=("litellm",), stdout=PIPE, stderr=PIPE, text=True)
+    return StartedCommand(command, folder, libraries=LIBRARIES, stdout=PIPE, stderr=PIPE, text=True)
 
 
 def check_files(folder: Path, printed: str, override: str) -> None:

@@ -16,9 +16,8 @@ from typing import Protocol
 
 import pytest
 
-from commands import StartedCommand
+from commands import LIBRARIES, StartedCommand
 from llm_server import Server, Step, make_error, make_reply
-from mlflow_database import LIBRARIES as OF_MLFLOW
 from mlflow_database import copy_database, make_database
 
 pytest.importorskip("litellm")
@@ -33,7 +32,6 @@ joblib = pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher")
 SECONDS = 10
 """What a stop may take on a machine that is busy with other tests; alone it is two at most."""
 
-LIBRARIES = ("litellm", *OF_MLFLOW)
 RUN = ["rewriter=none", "generator=direct", "limit=1"]
 TURNS = 7
 """In the first conversation of the sample."""
@@ -283,7 +281,7 @@ def test_nothing_stays_open_in_mlflow(
     copy_database(database, tmp_path)
     arguments = [*modes[mode], *at(server, *RUN, "tracker=mlflow", "metrics=[]")]
     server.plan_replies(make_reply(), NEVER)
-    command = start(*arguments, itself=mode == "joblib")
+    command = start(*arguments)
     command.wait_until(lambda: len(server.requests) >= 2 + (mode == "joblib"))
     status = command.stop(sent, group=sent is not signal.SIGTERM)  # a terminal signals all, `kill` one
     assert status == 128 + sent, command.said()

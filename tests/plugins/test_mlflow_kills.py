@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from commands import StartedCommand, run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag_mlflow.processes import describe_process, is_gone, mark_process
-from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
+from mlflow_database import ENVIRONMENT, copy_database, make_database
 
 pytest.importorskip("mlflow")
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from commands import SERVER_LIBRARIES, StartedCommand
+from commands import LIBRARIES, StartedCommand
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SCRIPTED = Path(__file__).with_name("scripted_llm.py")
 ARGUMENTS = """--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
---disable-sync"""
+--disable-sync --disable-extensions --in-process-gpu"""
 IMPATIENT = 30_000
 """Milliseconds for which a test waits for what should happen at once."""
 
@@ -82,7 +82,7 @@ def serve(folder: Path, *arguments: str, port: int = 0, token: str = "") -> Iter
     if token:
         variables["CONVRAG_TOKEN"] = token
     with StartedCommand(
-        command, folder, environment=variables, libraries=SERVER_LIBRARIES, stdout=subprocess.PIPE, text=True
+        command, folder, environment=variables, libraries=LIBRARIES, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
         try:
