@@ -52,11 +52,8 @@ def test_the_tutorial(tmp_path: Path) -> None:
             (work / path).write_text(step["text"], encoding="utf-8")
             continue
         for command in step["commands"].splitlines():
-            if (
-                command.startswith(COMMAND) and not (work / "tea-ideas").exists()
-            ):  # the new environment adds nothing yet
-                typed = shlex.split(command.removeprefix(COMMAND))
-                done = run_convrag(typed, work, environment=environment, libraries=LIBRARIES)
+            if command.startswith(COMMAND) and not (work / "tea-ideas").exists():
+                done = run_convrag(shlex.split(command.removeprefix(COMMAND)), work, libraries=LIBRARIES)
             else:
                 done = subprocess.run(
                     command, shell=True, cwd=work, env=environment, capture_output=True, text=True, check=False

@@ -33,7 +33,7 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "turn": record.number,
         "original_query": record.original_query,
         "rewritten_query": record.rewritten_query,
-        "queries": [{"text": query.text, "weight": make_plain(query.weight)} for query in record.queries],
+        "queries": [format_query(query) for query in record.queries],
         "trace": make_plain(record.trace),
         "contexts": [_format_hit(hit) for hit in record.hits],
         "evidence": _format_evidence(record),
@@ -56,6 +56,16 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
     return fields
 
 
+def format_query(query: Query) -> dict[str, Any]:
+    """Format a query as plain data; `search` and `source` are left out where they have their defaults."""
+    fields = {"text": query.text, "weight": make_plain(query.weight)}
+    if query.search != "any":
+        fields["search"] = query.search
+    if query.source:
+        fields["source"] = query.source
+    return fields
+
+
 def parse_record(row: Any) -> TurnRecord:
     """Make the record of plain data; `TurnRecord.from_dict` explains it."""
     checked = check_row(row)
@@ -73,7 +83,8 @@ def parse_record(row: Any) -> TurnRecord:
         number=checked.turn,
         original_query=checked.original_query,
         queries=tuple(
-            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain) for query in checked.queries
+            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain, query.search, query.source)
+            for query in checked.queries
         ),
         hits=hits,
         evidence=Evidence(tuple(items)),

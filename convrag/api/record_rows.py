@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from convrag.api.plain_data import describe_first_problem
 from convrag.api.records import Usage
@@ -45,10 +45,12 @@ class EvidenceRow:
 
 @dataclass(frozen=True)
 class QueryRow:
-    """A query with its weight; None is a weight that was no number."""
+    """A query with its weight; None is a weight that was no number. The other two may be missing."""
 
     text: str
     weight: float | None
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
 
 
 @dataclass(frozen=True)

@@ -105,12 +105,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not."""
+    """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not.
+
+    `search` says which kind of search it is for: by words ("lexical"), by vectors ("dense"), or both ("any"). A
+    retriever takes the queries for its kind, see `convrag.sdk.queries`. `source` names the rewriter that made it, where
+    a rewrite has the queries of several.
+    """
 
     text: str
     weight: float = 1.0
     turn_id: str = ""
     domain: str = "default"
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from math import inf
 from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
+from convrag.api.record_fields import format_query
 from convrag.api.records import Run, TurnRecord
 from convrag.api.types import Hit
 from convrag.run.records import to_json
@@ -123,7 +124,7 @@ def format_beir_line(record: TurnRecord) -> str:
         "_id": record.turn_id,
         "domain": record.domain,
         "text": f"{USER}{record.rewritten_query}",
-        "queries": [{"text": query.text, "weight": query.weight} for query in record.queries],
+        "queries": [format_query(query) for query in record.queries],
         "agent_response": record.answer.text,
     }
     return format_json(line)

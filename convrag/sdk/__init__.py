@@ -11,6 +11,7 @@
 * `sources`: the numbered passages of an answer, and what people know them by.
 * `transcript`: a conversation as Markdown.
 * `fusion`: reciprocal rank fusion.
+* `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `stemming`: stems of English words.
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.

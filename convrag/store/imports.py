@@ -34,15 +34,14 @@ def find_imported_modules(names: Iterable[str]) -> list[str]:
         if module in found or module.startswith(_WITHOUT_RESULTS):
             continue
         found.add(module)
-        waiting += _list_imported(module)
+        waiting += _find_direct_imports(module)
     return sorted(found)
 
 
 @cache
-def _list_imported(module: str) -> tuple[str, ...]:
-    """List the modules of convrag that a module imports itself; one may come twice."""
-    imports = dict.fromkeys(find_imports(read_text(find_file(module))))
-    return tuple(inner for name in imports for inner in _resolve(name))
+def _find_direct_imports(module: str) -> tuple[str, ...]:
+    """Find the modules of convrag that a module imports itself. Its text is read once in a process, as Python does."""
+    return tuple(inner for name in find_imports(read_text(find_file(module))) for inner in _resolve(name))
 
 
 def find_imports(text: str) -> Iterator[str]:
@@ -76,7 +75,7 @@ def read_text(path: Path) -> str:
 
 @cache
 def _resolve(name: str) -> tuple[str, ...]:
-    """Find the modules of convrag behind a dotted name. A package gives the module from which it has the name."""
+    """Return the modules of convrag behind a dotted name. For a package it is the module from which it has the name."""
     package, _, attribute = name.rpartition(".")
     if _is_module(name):
         return (name,)
@@ -89,7 +88,6 @@ def _resolve(name: str) -> tuple[str, ...]:
     return tuple(offered.get(attribute, [package] if file.is_file() else []))
 
 
-@cache
 def _is_module(name: str) -> bool:
     file = find_file(name)
     return file.is_file() and file.name != "__init__.py"

@@ -104,6 +104,12 @@ def _read_package(places: tuple[Path, ...]) -> tuple[str, frozenset[str]]:
     return _hash_files(files), frozenset(name for text in texts for name in find_imports(text))
 
 
+@cache
+def _hash_module(module: str) -> str:
+    """Hash the file of a module of convrag. It is read once in a process, which runs what it has imported."""
+    return _hash_files([find_file(module)])
+
+
 def _list_files(places: Iterable[Path]) -> list[Path]:
     """List source files and templates, in a fixed order for each place. A place that is a file counts in any case."""
     files: list[Path] = []
@@ -114,12 +120,6 @@ def _list_files(places: Iterable[Path]) -> list[Path]:
             subfolders[:] = sorted(name for name in subfolders if name != "__pycache__" and not name.startswith("."))
             files += (path for name in sorted(names) if (path := Path(folder, name)).suffix in _SUFFIXES)
     return files
-
-
-@cache
-def _hash_module(name: str) -> str:
-    """Hash a module of convrag."""
-    return _hash_files([find_file(name)])
 
 
 def _hash_files(paths: Iterable[Path]) -> str:

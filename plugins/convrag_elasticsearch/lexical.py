@@ -21,6 +21,8 @@ class LexicalSubquery(Subquery):
         b: normalisation by passage length.
     """
 
+    searches_by = "lexical"
+
     def __init__(self, analyzer: str, k1: float, b: float) -> None:
         self.analyzer = analyzer
         self.k1 = k1

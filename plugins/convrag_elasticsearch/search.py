@@ -7,6 +7,7 @@ from typing import Any
 
 from convrag import Hit, Query
 from convrag.sdk.fusion import reciprocal_rank_fusion
+from convrag.sdk.queries import choose_queries
 from convrag_elasticsearch.msearch import MultiSearch, SearchRequest, complete_body
 from convrag_elasticsearch.settings import FusionSettings
 from convrag_elasticsearch.subqueries import Subquery, WeightedSearch
@@ -47,8 +48,14 @@ class IndexSearcher:
         """
         depth = max(self.fusion.depth, k)
         hybrid = len(self.subqueries) > 1
-        sizes = [depth if hybrid or (each.fuses_queries and len(queries) > 1) else k for each in self.subqueries]
-        searches = [each.build_searches(queries, size) for each, size in zip(self.subqueries, sizes, strict=True)]
+        chosen = [choose_queries(queries, each.searches_by) for each in self.subqueries]
+        sizes = [
+            depth if hybrid or (each.fuses_queries and len(own) > 1) else k
+            for each, own in zip(self.subqueries, chosen, strict=True)
+        ]
+        searches = [
+            each.build_searches(own, size) for each, own, size in zip(self.subqueries, chosen, sizes, strict=True)
+        ]
         if hybrid and all(len(own) == 1 for own in searches) and self.fuses_on_server():
             body = _build_rrf_body([own[0].body for own in searches], self.fusion.rrf_k, depth)
             return self.multi_search.search([SearchRequest(alias, complete_body(body, k))])[0]

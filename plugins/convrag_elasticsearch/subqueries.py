@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from convrag import Passage, Query
 
@@ -24,6 +24,9 @@ class WeightedSearch(NamedTuple):
 
 class Subquery(ABC):
     """One way to search: what it indexes of passages, and how it searches that."""
+
+    searches_by: ClassVar[Literal["lexical", "dense"]] = "dense"
+    """Whether it searches by words or by vectors, and so which queries it takes (`convrag.sdk.queries`)."""
 
     fuses_queries = False
     """Whether several queries become several searches whose rankings are fused."""

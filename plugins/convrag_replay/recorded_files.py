@@ -131,7 +131,10 @@ def _read_queries(given: Any, line: Line) -> tuple[Query, ...]:
         text, weight = fields.get("text"), _to_float(fields.get("weight", 1.0))
         if not isinstance(text, str) or weight is None or not isfinite(weight):
             raise line.error('each of "queries" needs "text" (a string), and its "weight" must be a number')
-        queries.append(Query(text, weight))
+        search, source = fields.get("search", "any"), fields.get("source", "")
+        if search not in ("any", "lexical", "dense") or not isinstance(source, str):
+            raise line.error('in "queries", "search" must be any, lexical or dense, and "source" a string')
+        queries.append(Query(text, weight, search=search, source=source))
     return tuple(queries)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
+from convrag.sdk.queries import choose_queries
 from convrag.store.fingerprint import digest, find_version
 from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
@@ -90,7 +91,7 @@ class BM25Retriever(Retriever):
         return [self._domains.get(domain).about for domain in self.dataset.domains()]
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        searched = [query for query in queries if query.weight]
+        searched = choose_queries(queries, "lexical")
         if not searched or k < 1:
             return []
         index = self._domains.get(searched[0].domain)
@@ -100,7 +101,7 @@ class BM25Retriever(Retriever):
 
     def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> dict[str, float]:
         """Score given passages, retrieved or not: id -> BM25 score; ids that the corpus lacks are left out."""
-        if not (searched := [query for query in queries if query.weight]):
+        if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
         index = self._domains.get(searched[0].domain)
         scores = index.words.scores([query.text for query in searched], [query.weight for query in searched])

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store
 from convrag.registry.parameters import operational
+from convrag.sdk.queries import choose_queries
 from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
@@ -117,7 +118,7 @@ class DenseRetriever(Retriever):
         """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
         import numpy as np
 
-        if not (searched := [query for query in queries if query.weight]):
+        if not (searched := choose_queries(queries, "dense")):
             return None
         rows = self.embedder.embed([query.text for query in searched], query=True).astype(np.float64)
         weights = np.array([[query.weight] for query in searched])

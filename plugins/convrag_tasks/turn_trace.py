@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from convrag import Completion, Prompt, Run, TurnRecord, hookimpl
+from convrag import Completion, Prompt, Query, Run, TurnRecord, hookimpl
+from convrag.sdk.queries import describe_query
 
 _HIDDEN = ("prompt", "system")  # the hash of a prompt, and whose trace it is
 _LONGEST = 120  # characters of an entry
@@ -31,7 +32,7 @@ def format_turn_trace(record: TurnRecord) -> str:
     """A turn's rewriter, queries, passages, tokens and seconds; what each stage could not do stands with it."""
     lines = [f"  rewriter: {_format_entries(record.trace.get('rewriter', {}))}"]
     lines += [f"  {stage} fell back: {reason}" for stage, reason in record.fallbacks.items()]
-    lines += [f"  searched for: {query.text!r}{_format_weight(query.weight)}" for query in record.queries]
+    lines += [f"  searched for: {query.text!r}{_format_note(query)}" for query in record.queries]
     hints = sum(item.hint for item in record.evidence.items)
     shown = f"{len(record.evidence.items)} shown" + (f", {hints} of them as hints" if hints else "")
     lines += [f"  passages: {len(record.hits)} retrieved, {shown}", *_format_tokens(record.replies)]
@@ -105,5 +106,6 @@ def _list_mappings(given: Any) -> list[Mapping[str, Any]]:
     return [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
 
 
-def _format_weight(weight: float) -> str:
-    return "" if weight == 1 else f" (weight {weight:g})"
+def _format_note(query: Query) -> str:
+    described = describe_query(query)
+    return f" ({described})" if described else ""

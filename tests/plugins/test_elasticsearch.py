@@ -147,6 +147,15 @@ def test_dense_adds_weighted_vectors_and_scores_are_cosines(server: Server, stor
     assert len(server.searches()[-1]) == 2
 
 
+def test_each_side_of_a_hybrid_searches_for_its_own_queries(server: Server, store: Store) -> None:
+    stage = made(store, mode="hybrid", fusion="client")
+    stage.retrieve([Query("copper kettle", search="lexical"), Query("green tea", search="dense")], 4)
+    lexical, dense = server.searches()[-1][1::2]
+    assert "copper kettle" in str(lexical)
+    assert "green tea" not in str(lexical)
+    assert dense["knn"]["query_vector"] == pytest.approx(Hashed().embed(["green tea"])[0].tolist(), abs=1e-6)
+
+
 def test_sparse_fuses_ranks_by_weight(server: Server, store: Store) -> None:
     stage = elser(store, rrf_k=60)
     first, second = (ids(stage.retrieve([Query(text)], 10)) for text in ("copper kettle", "green tea"))

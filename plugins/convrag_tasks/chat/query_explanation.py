@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from convrag import TurnRecord
+from convrag.sdk.queries import describe_query
 
 REASONS = {
     "first_turn": "it is the first question",
@@ -55,9 +56,9 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
 
 
 def _list_queries(record: TurnRecord) -> Iterator[tuple[str, str]]:
-    weighted = any(query.weight != 1 for query in record.queries)
     for query in record.queries:
-        yield "Query", f"{query.text} (weight {query.weight:g})" if weighted else query.text
+        described = describe_query(query)
+        yield "Query", f"{query.text} ({described})" if described else query.text
 
 
 def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:

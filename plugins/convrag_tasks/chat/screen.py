@@ -10,6 +10,7 @@ from rich.text import Text
 from convrag import Passage, Query, TurnRecord
 from convrag.score.summary_page import list_cut_replies
 from convrag.sdk.console import make_console
+from convrag.sdk.queries import describe_query
 from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag_tasks.chat.answer_display import AnswerDisplay, Display, PlainDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown
@@ -144,7 +145,6 @@ class Screen:
 
 def format_queries(queries: Sequence[Query]) -> str:
     """The queries of a turn in a line each: "Searching for: tea", "and: tea kettle"."""
-    weighted = any(query.weight != 1 for query in queries)
     lines = []
     for query in queries[:QUERIES_SHOWN]:
         text = " ".join(query.text.split())
@@ -153,7 +153,8 @@ def format_queries(queries: Sequence[Query]) -> str:
             if len(text) > LONGEST_QUERY
             else text
         )
-        lines.append(f"{cut} (weight {query.weight:g})" if weighted else cut)
+        described = describe_query(query)
+        lines.append(f"{cut} ({described})" if described else cut)
     if more := len(queries) - len(lines):
         lines.append(f"{more} more queries")
     return "\n          and: ".join([f"Searching for: {lines[0]}", *lines[1:]])

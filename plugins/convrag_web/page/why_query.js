@@ -1,6 +1,7 @@
 /** Says why a query was searched for: what the rewriter decided, what of the conversation it used, and the weights. */
 
 import { make } from "../view/dom.js";
+import { describeSearch } from "../view/queries.js";
 
 const REASONS = {
   pronoun: "it has a pronoun",
@@ -42,7 +43,7 @@ function sayDecision(record, trace) {
 
 function showQueries(queries) {
   if (queries.length < 2) return [];
-  const rows = queries.map(({ text, weight }) => makeRow(`× ${round(weight)}`, text));
+  const rows = queries.map((query) => makeRow(`× ${round(query.weight)}${describeSearch(query)}`, query.text));
   return [make("h4", {}, "Queries and their weights"), make("ul", { class: "plain" }, ...rows)];
 }
 

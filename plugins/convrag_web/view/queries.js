@@ -5,13 +5,20 @@ import { renderData } from "./data.js";
 
 const HIDDEN = new Set(["prompt", "system"]); // the hash of a prompt template, and whose trace it is
 
+const KINDS = { lexical: "for words", dense: "for vectors" };
+
+/** Say what kind of search a query is for, and which rewriter it is from: ", for words, from mmr". */
+export function describeSearch(query) {
+  return (KINDS[query.search] ? `, ${KINDS[query.search]}` : "") + (query.source ? `, from ${query.source}` : "");
+}
+
 /** Show the queries. `changed` are texts of queries that another turn does not have. */
 export function renderQueries(record, changed = new Set()) {
   if (!record.queries?.length) return null;
   const single = record.queries.length === 1;
   return make("ul", { class: "queries" }, record.queries.map((query) => make("li", {},
     changed.has(query.text) ? make("mark", { class: "changed" }, query.text) : make("span", {}, query.text),
-    !single && make("span", { class: "weight", title: "weight of this query" }, `\u00d7 ${Number(query.weight?.toFixed(3))}`),
+    !single && make("span", { class: "weight", title: "weight of this query" }, `\u00d7 ${Number(query.weight?.toFixed(3))}${describeSearch(query)}`),
     query.text === record.original_query && make("span", { class: "note" }, "as it was asked"))));
 }
 

@@ -1,0 +1,73 @@
+"""Queries for one kind of search: who takes them, how they are shown, written and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from convrag import Query, Store, TurnRecord
+from convrag.run.writers import format_beir_line
+from convrag.sdk.queries import choose_queries, describe_query
+from convrag.testing import passages
+from convrag.turn.passages_dataset import PassagesDataset
+from convrag_offline.lsa import LsaEmbedder
+from convrag_replay.recorded_files import read_rewrites
+from convrag_retrieval.bm25 import BM25Retriever
+from convrag_retrieval.dense import DenseRetriever
+
+WORDS = Query("kettle", 0.5, search="lexical", source="blend")
+MEANING = Query("tea maker", search="dense")
+EITHER = Query("teapot", 2.0)
+
+
+def test_each_kind_of_search_takes_its_own_queries() -> None:
+    assert choose_queries((WORDS, MEANING, EITHER), "lexical") == [WORDS, EITHER]
+    assert choose_queries((WORDS, MEANING, EITHER), "dense") == [MEANING, EITHER]
+
+
+def test_where_none_is_for_it_a_search_takes_all_but_those_of_weight_0() -> None:
+    assert choose_queries((WORDS, Query("steam", 0.0)), "dense") == [WORDS]
+    assert choose_queries((), "dense") == []
+
+
+def test_retrievers_search_for_their_own(tmp_path: Path) -> None:
+    dataset, store = PassagesDataset(passages()), Store(tmp_path)
+    embedder = LsaEmbedder(dataset=dataset, store=store)
+    lexical = BM25Retriever(dataset=dataset, store=store)
+    dense = DenseRetriever(dataset=dataset, embedder=embedder, store=store)
+    ids = [passage.id for passage in passages()]
+    both = (Query("kettle", search="lexical"), Query("bread", search="dense"))
+    assert lexical.retrieve(both, 3) == lexical.retrieve([Query("kettle")], 3)
+    assert dense.retrieve(both, 3) == dense.retrieve([Query("bread")], 3)
+    assert lexical.scores(both, ids) == lexical.scores([Query("kettle")], ids)
+    assert dense.scores(both, ids) == dense.scores([Query("bread")], ids)
+
+
+def test_a_query_is_described() -> None:
+    assert [describe_query(query) for query in (WORDS, MEANING, Query("tea"))] == [
+        "weight 0.5, for words, from blend",
+        "for vectors",
+        "",
+    ]
+
+
+def test_a_record_and_a_file_of_rewrites_keep_all_of_it(tmp_path: Path) -> None:
+    record = TurnRecord("tea", "tea<::>1", "default", 1, "And it?", queries=(WORDS, MEANING, EITHER))
+    read = TurnRecord.from_dict(record.to_dict())
+    assert [(q.text, q.weight, q.search, q.source) for q in read.queries] == [
+        ("kettle", 0.5, "lexical", "blend"),
+        ("tea maker", 1.0, "dense", ""),
+        ("teapot", 2.0, "any", ""),
+    ]
+    file = tmp_path / "rewrites.jsonl"
+    file.write_text(format_beir_line(record) + "\n")
+    assert read_rewrites(file)["tea<::>1"] == (WORDS, MEANING, EITHER)
+
+
+@pytest.mark.parametrize("wrong", ['{"text": "x", "search": "sparse"}', '{"text": "x", "source": 1}'])
+def test_another_kind_of_search_in_a_file_is_an_error(tmp_path: Path, wrong: str) -> None:
+    file = tmp_path / "rewrites.jsonl"
+    file.write_text(f'{{"_id": "1", "text": "x", "queries": [{wrong}]}}\n')
+    with pytest.raises(Exception, match="line 1.*search"):
+        read_rewrites(file)
