@@ -265,7 +265,7 @@ def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_pat
         pytest.param("run", signal.SIGTERM, marks=thorough),
         pytest.param("grid", signal.SIGINT, marks=thorough),
         ("grid", signal.SIGHUP),
-        pytest.param("joblib", signal.SIGINT, marks=joblib),
+        pytest.param("joblib", signal.SIGINT, marks=[joblib, thorough]),  # as in test_launchers.py
         pytest.param("joblib", signal.SIGTERM, marks=[joblib, thorough]),
     ],
 )
