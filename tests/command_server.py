@@ -3,10 +3,12 @@
 The libraries that most runs use are imported once. Each command is then run by a process forked from this one, which
 has loaded no plugin and run nothing. Its arguments are the number of a socket, and more libraries to import. Over the
 socket comes, for each command, a file of its request in JSON and its standard input, output and error; its process id
-goes back, then its exit status.
+goes back, then its exit status. Where a fifth file comes, it is a pipe for these two, and nobody waits for the command
+but a process between it and this one.
 """
 
 import atexit
+import fcntl
 import gc
 import importlib
 import json
@@ -15,8 +17,11 @@ import runpy
 import signal
 import socket
 import sys
+import termios
 import threading
+import warnings
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 LIBRARIES = (
@@ -61,34 +66,55 @@ LIBRARIES = (
 
 def serve(connection: socket.socket) -> dict | None:
     """Answer requests until there are no more (None), or in a forked process, which gets the command to run."""
+    between: set[int] = set()
     while True:
-        _, files, _, _ = socket.recv_fds(connection, 1, 4)
+        _, files, _, _ = socket.recv_fds(connection, 1, 5)
         if not files:
             return None
         request, *standard = files
+        pipe = standard.pop() if len(standard) == 4 else None
+        if pipe is not None and (process := os.fork()) != 0:
+            for file in files:
+                os.close(file)
+            between.add(process)
+            between.difference_update([each for each in between if os.waitpid(each, os.WNOHANG)[0]])
+            continue
         process = os.fork()
         if process == 0:
             connection.close()
+            if pipe is not None:
+                os.close(pipe)
             for number, file in enumerate(standard):
                 os.dup2(file, number)
                 os.close(file)
             with os.fdopen(request, encoding="utf-8") as lines:
                 return json.load(lines)
-        for file in files:
+        for file in (request, *standard):
             os.close(file)
-        connection.sendall(process.to_bytes(4))
-        _, status = os.waitpid(process, 0)
-        connection.sendall(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+        tell = connection.sendall if pipe is None else partial(os.write, pipe)
+        with suppress(BrokenPipeError):  # whoever has started it need not hear how it ends
+            tell(process.to_bytes(4))
+            _, status = os.waitpid(process, 0)
+            tell(os.waitstatus_to_exitcode(status).to_bytes(4, signed=True))
+        if pipe is not None:
+            os._exit(0)
 
 
 def become(command: dict) -> None:
     """Make this process as `python -m convrag` would begin: its folder, environment, arguments and random numbers."""
+    if command["session"]:
+        os.setsid()
+    if command["terminal"]:
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(command["folder"])
     os.environ.clear()
     os.environ.update(command["environment"])
     added = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    sys.path[:1] = [str(Path.cwd()), *added]  # the first was this file's folder
-    sys.argv = ["convrag", *command["arguments"]]
+    first = [] if command["code"] else [str(Path.cwd())]  # as by python -P
+    sys.path[:1] = [*first, *added]  # in place of this file's folder
+    sys.argv = ["-c" if command["code"] else "convrag", *command["arguments"]]
+    if os.environ.get("PYTHONWARNINGS") == "ignore":
+        warnings.simplefilter("ignore")
     if "numpy.random" in sys.modules:
         sys.modules["numpy.random"].seed()
 
@@ -115,6 +141,9 @@ if __name__ == "__main__":
         signal.signal(signal.SIGINT, signal.default_int_handler)
         become(command)
         try:
+            if command["code"]:
+                exec(command["code"], {"__name__": "__main__"})
+                sys.exit()
             runpy.run_module("convrag", run_name="__main__", alter_sys=True)
         except SystemExit as ending:
             leave(ending)

@@ -11,11 +11,29 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
-from typing import IO
+from typing import IO, Any
+
+LIBRARIES = (
+    "alembic.command",
+    "fastapi",
+    "httptools",
+    "litellm",
+    "mlflow",
+    "mlflow.store.tracking.sqlalchemy_store",
+    "prometheus_client",
+    "prompt_toolkit.shortcuts",
+    "rich.markdown",
+    "sqlalchemy.dialects.sqlite",
+    "uvicorn",
+    "uvloop",
+)
+"""What LLMs, MLflow, a chat or a server need beside the libraries of most runs: one process has them for all."""
 
 _one_at_a_time = Lock()
 
@@ -32,8 +50,8 @@ def run_convrag(
     """Run `python -m convrag` in a folder, in a new process that need not import the libraries that most runs use.
 
     The process is forked from one that has imported them and done nothing else (command_server.py). There is one for
-    each choice of libraries and of Python's own variables. What a library reads from the environment when it is
-    imported is that of the first such command; a test of that starts a process of its own.
+    each choice of libraries and of Python's own variables, but for PYTHONWARNINGS=ignore. What a library reads from
+    the environment when it is imported is that of the first such command; a test of that starts a process of its own.
 
     Args:
         arguments: of the command.
@@ -50,9 +68,7 @@ def run_convrag(
         subprocess.TimeoutExpired: it took longer.
     """
     variables = dict(os.environ if environment is None else environment)
-    python = tuple(sorted((k, v) for k, v in variables.items() if k.startswith("PYTHON") and k != "PYTHONPATH"))
     command = ["convrag", *arguments]
-    request = {"arguments": [*arguments], "folder": str(folder), "environment": variables}
     with (
         _one_at_a_time,
         TemporaryFile() as asked,
@@ -60,16 +76,159 @@ def run_convrag(
         TemporaryFile() as out,
         TemporaryFile() as err,
     ):
-        _fill(asked, json.dumps(request))
+        _fill(asked, _describe(arguments, folder, variables))
         _fill(given, stdin)
         try:
-            status = _run(_server(libraries, python), [file.fileno() for file in (asked, given, out, err)], timeout)
+            status = _run(
+                _server(libraries, _of_python(variables)), [file.fileno() for file in (asked, given, out, err)], timeout
+            )
         except TimeoutError:
             raise subprocess.TimeoutExpired(command, timeout, _text(out), _text(err)) from None
         except BaseException:  # what the server has still to say must not answer the next request
             _server.cache_clear()
             raise
         return subprocess.CompletedProcess(command, status, _text(out), _text(err))
+
+
+class StartedCommand:
+    """`python -m convrag` in a process that goes on beside the test, forked as `run_convrag` does it.
+
+    It has the attributes and methods of subprocess.Popen that tests use; what is said there of those holds here.
+
+    Args:
+        arguments: of the command.
+        folder: in which it runs.
+        environment: all its variables; by default this process's.
+        libraries: see `run_convrag`.
+        stdin, stdout, stderr: a file, or PIPE, DEVNULL or STDOUT of subprocess, or None for this process's own.
+        session: whether it leads a session and a process group of its own.
+        terminal: whether its standard input is a terminal that it gets for its own.
+        text: whether pipes are of text.
+        code: what is run in place of the command, as by `python -P -c`.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        *,
+        environment: Mapping[str, str] | None = None,
+        libraries: tuple[str, ...] = (),
+        stdin: IO[Any] | int | None = subprocess.DEVNULL,
+        stdout: IO[Any] | int | None = None,
+        stderr: IO[Any] | int | None = None,
+        session: bool = False,
+        terminal: bool = False,
+        text: bool = False,
+        code: str = "",
+    ) -> None:
+        variables = dict(os.environ if environment is None else environment)
+        self.args = ["convrag", *arguments]
+        self.returncode: int | None = None
+        with TemporaryFile() as asked, ExitStack() as given:
+            own = session or terminal
+            _fill(asked, _describe(arguments, folder, variables, session=own, terminal=terminal, code=code))
+            self.stdin, first = _open_end(stdin, 0, given, text=text)
+            self.stdout, second = _open_end(stdout, 1, given, text=text)
+            self.stderr, third = (
+                (None, second) if stderr == subprocess.STDOUT else _open_end(stderr, 2, given, text=text)
+            )
+            self._ending, told = os.pipe()
+            given.callback(os.close, told)
+            with _one_at_a_time:
+                server = _server(libraries, _of_python(variables))
+                socket.send_fds(server, [b"\0"], [asked.fileno(), first, second, third, told])
+        self.pid = self._read()
+
+    def _read(self) -> int:
+        if len(number := os.read(self._ending, 4)) < 4:
+            raise RuntimeError("the process that waits for a command has ended")
+        return int.from_bytes(number, signed=True)
+
+    def poll(self) -> int | None:
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._ending], [], [], timeout)[0]:
+                assert timeout is not None
+                raise subprocess.TimeoutExpired(self.args, timeout)
+            self.returncode = self._read()
+            os.close(self._ending)
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def communicate(self, given: Any = None, timeout: float | None = None) -> tuple[Any, Any]:
+        if self.stdin and not self.stdin.closed:
+            with suppress(BrokenPipeError):
+                if given:
+                    self.stdin.write(given)
+                self.stdin.close()
+        with ThreadPoolExecutor() as threads:
+            reading = [stream and threads.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            try:
+                self.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+            out, err = (each and each.result() for each in reading)
+        self._close()
+        return out, err
+
+    def _close(self) -> None:
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream:
+                with suppress(BrokenPipeError):
+                    stream.close()
+
+    def __enter__(self) -> StartedCommand:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._close()
+        self.wait()
+
+
+def _open_end(file: IO[Any] | int | None, number: int, given: ExitStack, *, text: bool) -> tuple[IO[Any] | None, int]:
+    """Our end of a pipe, where there is to be one, and the command's file."""
+    if file is None:
+        return None, number
+    if file == subprocess.DEVNULL:
+        return None, given.enter_context(open(os.devnull, "r+b")).fileno()  # noqa: PTH123
+    if file != subprocess.PIPE:
+        return None, file if isinstance(file, int) else file.fileno()
+    reading, writing = os.pipe()
+    ours, theirs = (writing, reading) if number == 0 else (reading, writing)
+    given.callback(os.close, theirs)
+    mode = ("w" if number == 0 else "r") + ("" if text else "b")
+    return os.fdopen(ours, mode, buffering=1 if text else -1), theirs
+
+
+def _describe(
+    arguments: Sequence[str],
+    folder: Path,
+    variables: Mapping[str, str],
+    *,
+    session: bool = False,
+    terminal: bool = False,
+    code: str = "",
+) -> str:
+    request = {"arguments": [*arguments], "folder": str(folder), "environment": variables}
+    return json.dumps({**request, "session": session, "terminal": terminal, "code": code})
+
+
+def _of_python(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The variables that Python itself reads at its start."""
+    later = {"PYTHONPATH": variables.get("PYTHONPATH"), "PYTHONWARNINGS": "ignore"}  # what a forked process reads
+    return tuple(sorted((k, v) for k, v in variables.items() if k.startswith("PYTHON") and later.get(k) != v))
 
 
 def _fill(file: IO[bytes], text: str) -> None:
@@ -110,3 +269,18 @@ def _server(libraries: tuple[str, ...], python: tuple[tuple[str, str], ...]) -> 
         process = subprocess.Popen(command, env=others | dict(python), pass_fds=[number], stdin=subprocess.DEVNULL)
     atexit.register(lambda: (ours.close(), process.wait()))
     return ours
+
+
+NEURAL = ("torch", "transformers", "sentence_transformers")
+
+
+def fork_python(code: str, environment: dict[str, str]) -> StartedCommand:
+    """Start Python with some code, as convrag.testing.new_process does, in a process that has imported libraries.
+
+    Those of models are imported where this process has imported them.
+    """
+    libraries = NEURAL if {*NEURAL} <= {*sys.modules} else ()
+    pipe = subprocess.PIPE
+    return StartedCommand(
+        [], Path.cwd(), environment=environment, libraries=libraries, stdin=pipe, stdout=pipe, stderr=pipe, code=code
+    )

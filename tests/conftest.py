@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from commands import fork_python
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads would only take turns
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # else numba sets OpenMP's number anew, for the main thread alone
 
 SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
+
+
+def pytest_configure() -> None:
+    """Fork the processes of the contracts' tests: there are more than a hundred."""
+    from convrag.testing.new_process import NewProcess  # behind the variables above, which numpy reads
+
+    NewProcess.start = staticmethod(fork_python)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from commands import StartedCommand
 from convrag.api.records import EXIT_STATUS
 
 BOARDS = ("leaderboard.md", "leaderboard.csv", "leaderboard.tex")
@@ -57,20 +58,32 @@ class Grid:
         arguments: of the command.
         asked: how many calls its LLM has answered so far.
         kind: under which the store keeps their replies.
+        itself: whether it is started as `python -m convrag`, as launchers need it, not forked.
     """
 
     folder: Path
     arguments: Sequence[str]
     asked: Callable[[], int]
     kind: str
+    itself: bool = False
 
-    def start(self) -> subprocess.Popen[bytes]:
+    def start(self) -> StartedCommand | subprocess.Popen[bytes]:
         """As the leader of a process group: workers of a launcher die with it."""
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
         with (self.folder / "out.txt").open("ab") as said:
+            if not self.itself:
+                return StartedCommand(
+                    self.arguments,
+                    self.folder,
+                    environment=environment,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    session=True,
+                )
             return subprocess.Popen(
                 [sys.executable, "-m", "convrag", *self.arguments],
                 cwd=self.folder,
-                env={**os.environ, "PYTHONWARNINGS": "ignore"},
+                env=environment,
                 stdout=said,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -120,14 +133,14 @@ class Grid:
         return {name: (folder / name).read_bytes() for name in BOARDS}
 
 
-def counting(folder: Path, *arguments: str) -> Grid:
+def counting(folder: Path, *arguments: str, itself: bool = False) -> Grid:
     """A grid whose LLM is `COUNTING`."""
     folder.mkdir(exist_ok=True)
     (folder / "counting.py").write_text(COUNTING)
     asked = folder / "asked.txt"
     asked.touch()
     arguments = (*arguments, "plugins=[counting.py]", "llm=counting")
-    return Grid(folder, arguments, lambda: len(asked.read_text().splitlines()), "CountingLLM.complete")
+    return Grid(folder, arguments, lambda: len(asked.read_text().splitlines()), "CountingLLM.complete", itself)
 
 
 def shares(number: int, seed: int) -> list[float]:

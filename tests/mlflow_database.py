@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 ENVIRONMENT = {**os.environ, "PYTHONWARNINGS": "ignore"}
-LIBRARIES = ("mlflow", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "sqlalchemy.dialects.sqlite")
-"""What a command that logs to MLflow imports."""
 
 
 def make_database(folder: Path) -> Path:

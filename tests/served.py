@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import httpx
 
+from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
 from convrag_web.server.addresses import bind_socket
 from convrag_web.server.app import Access, Limits, make_app
@@ -86,7 +86,7 @@ def serve(
 class ServeCommand:
     """`python -m convrag task=serve` as a process."""
 
-    process: subprocess.Popen[str]
+    process: StartedCommand
     address: str
 
     def stop(self, number: int = signal.SIGTERM, timeout: float = 60) -> tuple[int, str, str]:
@@ -101,10 +101,10 @@ def serve_command(
     folder: Path, *overrides: str, environment: Mapping[str, str] | None = None, port: int = 0
 ) -> Iterator[ServeCommand]:
     """Run the command in a folder until it serves; it is killed at the end of the block."""
-    command = [sys.executable, "-m", "convrag", "task=serve", f"task.port={port}", *overrides]
+    command = ["task=serve", f"task.port={port}", *overrides]
     variables = {**os.environ, **(environment or {})}
-    with subprocess.Popen(
-        command, cwd=folder, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    with StartedCommand(
+        command, folder, environment=variables, libraries=LIBRARIES, stdout=PIPE, stderr=PIPE, text=True
     ) as process:
         try:
             assert process.stdout is not None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
+import select
+import termios
 import time
 from collections.abc import Iterable
 from io import StringIO
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from commands import LIBRARIES, StartedCommand
 from convrag.sdk.console import make_console
 
 pyte = pytest.importorskip("pyte")
@@ -67,17 +69,21 @@ class ChatTerminal:
         rows: int = 40,
         environment: dict[str, str] | None = None,
     ) -> None:
-        pexpect = pytest.importorskip("pexpect")
         others = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
-        self.process = pexpect.spawn(
-            sys.executable,
-            ["-m", "convrag", "task=chat", *arguments],
-            cwd=str(folder),
-            env={**others, "TERM": "xterm-256color", **(environment or {})},
-            dimensions=(rows, columns),
-            timeout=120,
+        variables = {**others, "TERM": "xterm-256color", **(environment or {})}
+        self._terminal, theirs = os.openpty()
+        termios.tcsetwinsize(theirs, (rows, columns))
+        self.process = StartedCommand(
+            ["task=chat", *arguments],
+            folder,
+            environment=variables,
+            libraries=LIBRARIES,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            terminal=True,
         )
-        self.process.delaybeforesend = None
+        os.close(theirs)
         self.screen = pyte.HistoryScreen(columns, rows, history=10_000)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
@@ -94,7 +100,7 @@ class ChatTerminal:
 
     def type(self, keys: str | bytes) -> None:
         """Type keys; what the terminal sends for them."""
-        self.process.send(keys)
+        os.write(self._terminal, keys.encode() if isinstance(keys, str) else keys)
 
     def ask(self, line: str) -> None:
         """Type a line at the prompt, wait until it is answered and the prompt is there again."""
@@ -119,13 +125,11 @@ class ChatTerminal:
 
     def read(self, seconds: float = 0.2) -> None:
         """Show what the command writes within some time."""
-        import pexpect
-
-        try:
-            new = self.process.read_nonblocking(65536, seconds)
-        except pexpect.TIMEOUT:
+        if not select.select([self._terminal], [], [], seconds)[0]:
             return
-        except pexpect.EOF:
+        try:
+            new = os.read(self._terminal, 65536)
+        except OSError:  # the command has ended, and nobody has the other side
             return
         self.raw += new
         self._stream.feed(new)
@@ -133,7 +137,7 @@ class ChatTerminal:
     def resize(self, columns: int, rows: int = 40) -> None:
         """Make the window larger or smaller."""
         self.screen.resize(rows, columns)
-        self.process.setwinsize(rows, columns)
+        termios.tcsetwinsize(self._terminal, (rows, columns))
 
     def end(self, keys: str = "/quit\r") -> int:
         """Type the last line; the exit status."""
@@ -143,11 +147,17 @@ class ChatTerminal:
     def wait(self) -> int:
         """Wait for the end; the exit status."""
         end = time.monotonic() + 60
-        while self.process.isalive() and time.monotonic() < end:
+        while self.process.poll() is None and time.monotonic() < end:
             self.read(0.1)
         self.read(0.1)
-        self.process.close()
-        return 128 + self.process.signalstatus if self.process.signalstatus else int(self.process.exitstatus)
+        status = self.process.wait(0)
+        return 128 - status if status < 0 else status
+
+    def close(self) -> None:
+        """End the command, if it goes on, and close the terminal."""
+        self.process.kill()
+        self.process.wait()
+        os.close(self._terminal)
 
     def _count_prompts(self) -> int:
         return sum(line.startswith(">") for line in list_lines(self.screen))

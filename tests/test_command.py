@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
+from commands import StartedCommand, run_convrag
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -155,8 +155,8 @@ def test_starting_up_imports_nothing_heavy(tmp_path: Path) -> None:
 
 
 def test_runs_that_start_together_keep_apart(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "convrag", "limit=1", "generator=none", "tracker=none"]
-    running = [subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) for _ in range(3)]
+    command = ["limit=1", "generator=none", "tracker=none"]
+    running = [StartedCommand(command, tmp_path, stdout=subprocess.DEVNULL) for _ in range(3)]
     assert [process.wait(timeout=300) for process in running] == [0, 0, 0]
     assert len(run_folders(tmp_path)) == 3
 
@@ -167,9 +167,8 @@ def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tm
     (tmp_path / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "convrag", *files, "tracker=none"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-    )
+    nothing = subprocess.DEVNULL
+    process = StartedCommand([*files, "tracker=none"], tmp_path, stdout=nothing, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):
         assert process.poll() is None

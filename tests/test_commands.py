@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
-from commands import run_convrag
+from commands import StartedCommand, run_convrag
 
 TASK = """
 import atexit, json, os, sys, threading
@@ -102,6 +104,36 @@ def test_one_that_takes_too_long_is_killed(folder: Path) -> None:
     assert run_task(folder).returncode == 0
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
+
+
+def test_one_that_goes_on_beside_the_test(folder: Path) -> None:
+    arguments = ["plugins=[told.py]", "task=told", "hydra.run.dir=out", "task.ending="]
+    waiting, done = ([*arguments[:-1], f"task.ending='{ending}'"] for ending in ("sleep", "3"))
+    with StartedCommand(waiting, folder, stdin=PIPE, stdout=PIPE, stderr=PIPE, session=True, text=True) as command:
+        assert command.stdin
+        command.stdin.write("one\n")
+        command.stdin.close()
+        assert command.stdout
+        assert command.stderr.readline() == "to stderr\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            command.wait(0.01)
+        assert command.poll() is None
+        told = json.loads((folder / "told.json").read_text())
+        assert (told["stdin"], told["process"]) == ("one\n", command.pid)
+        assert os.getpgid(command.pid) == command.pid != os.getpgid(0)
+        assert run_task(folder, "1").returncode == 2  # beside it, in the folder that it holds
+        command.send_signal(signal.SIGTERM)
+        assert command.wait(60) == 128 + signal.SIGTERM
+        assert "stopped by SIGTERM" in command.communicate()[1]
+    with pytest.raises(ProcessLookupError):
+        os.kill(command.pid, 0)
+    other = StartedCommand(done, folder, stdout=PIPE, stderr=subprocess.STDOUT)
+    assert sorted(other.communicate(timeout=60)[0].splitlines()) == [b"goodbye", b"to stderr", b"to stdout"]
+    assert other.returncode == 3
+    killed = StartedCommand(waiting, folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL
+    killed.send_signal(signal.SIGTERM)  # nobody is there
 
 
 def test_what_python_reads_at_its_start(folder: Path) -> None:

@@ -14,13 +14,12 @@ import pytest
 
 from commands import run_convrag
 
-COMMAND = ["rewriter=condense", "llm=extractive", "retriever=hybrid", "embedder=lsa", "store.path=store"]
-LIBRARIES = ("numpy", "scipy.sparse", "sklearn.feature_extraction.text", "sklearn.decomposition", "bm25s")
+COMMAND = ["rewriter=condense", "llm=extractive", "retriever=hybrid", "embedder=lsa", "store.path=store", "limit=4"]
 
 
 def run(folder: Path, name: str) -> tuple[str, str]:
     """Run in a folder; return the scores and answers of its turns, and what was said on standard error."""
-    done = run_convrag([*COMMAND, f"hydra.run.dir={name}"], folder, libraries=LIBRARIES)
+    done = run_convrag([*COMMAND, f"hydra.run.dir={name}"], folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads((folder / name / "metrics.json").read_text(encoding="utf-8"))["failed"] == 0
     answers = sorted((folder / name / "datasets").glob("*.jsonl"))

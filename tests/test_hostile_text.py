@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from llm_server import Server, make_reply
 from third_party import Environment
 
@@ -69,13 +68,9 @@ def run_on_terminal(arguments: list[str], folder: Path, typed: str = "") -> str:
     import pty
 
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "convrag", *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        cwd=folder,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"},
+    variables = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    process = StartedCommand(
+        arguments, folder, environment=variables, libraries=LIBRARIES, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
     if typed:

@@ -87,7 +87,7 @@ def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
 def test_two_processes_that_are_interrupted_leave_nothing_open_in_mlflow(tmp_path: Path) -> None:
     launcher = ("hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "tracker=mlflow")
-    grid = counting(tmp_path, "-m", "rewriter=none,last_n", "limit=3", "generator=direct", *launcher)
+    grid = counting(tmp_path, "-m", "rewriter=none,last_n", "limit=3", "generator=direct", *launcher, itself=True)
     process = grid.start()
     deadline = time.monotonic() + 120
     while grid.asked() < 6:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
+from commands import LIBRARIES, run_convrag
 from llm_server import Server, Step, make_error, make_reply
 from secret_search import find_secrets
 
@@ -43,7 +43,7 @@ def run(folder: Path, server: Server, *arguments: str) -> subprocess.CompletedPr
     """The command with the keys in its environment, and the server's address with a password."""
     address = server.address.replace("http://", f"http://me:{PASSWORD}@")
     environment = {**os.environ, **PLANTED, "MY_SERVER": address}
-    return run_convrag([*ARGUMENTS, *arguments], folder, environment=environment, libraries=("litellm",))
+    return run_convrag([*ARGUMENTS, *arguments], folder, environment=environment, libraries=LIBRARIES)
 
 
 def leaks(folder: Path, done: subprocess.CompletedProcess[str]) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
+from commands import LIBRARIES, run_convrag
 from llm_server import Server, Step, make_error, make_reply
 from toys import STRANGE
 
@@ -63,7 +63,7 @@ def convrag(
     environment = {**os.environ, "OPENAI_API_KEY": "key"}
     if server:
         command += ["llm=openai_compatible", f"llm.api_base={server.address}"]
-    libraries = ("litellm",) if server else ()
+    libraries = LIBRARIES if server else ()
     done = run_convrag(command, folder, environment=environment, libraries=libraries)
     assert done.returncode == status, done.stdout[-2000:] + done.stderr[-3000:]
     return done
@@ -123,7 +123,7 @@ def test_a_metric_whose_calls_fail_makes_the_run_partial(options: list[str], ser
     asked = [f"metrics.{name}.llm=openai_compatible", f"metrics.{name}.llm.api_base={server.address}"]
     command = ["rewriter=none", "limit=1", "tracker=none", *options, *asked]
     environment = {**os.environ, "OPENAI_API_KEY": "key"}
-    done = run_convrag(command, tmp_path, environment=environment, libraries=("litellm",))
+    done = run_convrag(command, tmp_path, environment=environment, libraries=LIBRARIES)
     assert done.returncode == 3, done.stdout[-2000:] + done.stderr[-3000:]
     found = metrics(tmp_path)
     calls = found["usage"][f"metrics.{name}"]["calls"]

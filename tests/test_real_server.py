@@ -16,6 +16,7 @@ from urllib.request import urlopen
 
 import pytest
 
+from commands import LIBRARIES, run_convrag
 from convrag.api.types import Message, Prompt
 from convrag.store.streaming import listen_with
 
@@ -71,8 +72,7 @@ def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
     address, model = server
     chosen = ["llm=openai_compatible", f"llm.api_base={address}", f"llm.model='openai/{model}'", "llm.max_tokens=12"]
     rest = ["rewriter=condense", "rewriter.gate=always", "generator=chat", "top_n=1", "limit=1", "tracker=none"]
-    command = [sys.executable, "-m", "convrag", *chosen, *rest]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    done = run_convrag([*chosen, *rest], tmp_path, libraries=LIBRARIES)
     assert done.returncode == 0, done.stderr
     (file,) = tmp_path.glob("outputs/*/*/intermediate/default.jsonl")
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

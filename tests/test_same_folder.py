@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
+from commands import LIBRARIES, StartedCommand
 from convrag.store.folder_lock import FOLDER_LOCK
 from llm_server import Server
 
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.integration
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    server.delay = 0.5
+    server.delay = 0.3
     yield server
     server.close()
 
 
-def start(folder: Path, server: Server, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, server: Server, *arguments: str) -> StartedCommand:
     llm = ("llm=openai_compatible", f"llm.api_base={server.address}", "llm.model=openai/any", "generator=direct")
     plain = ("hydra.run.dir=shared", "limit=1", "workers=1", "tracker=none")
-    command = [sys.executable, "-m", "convrag", *llm, *plain, *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [*llm, *plain, *arguments]
+    return StartedCommand(command, folder, libraries=LIBRARIES, stdout=PIPE, stderr=PIPE, text=True)
 
 
 def check_files(folder: Path, printed: str, override: str) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from commands import run_convrag
+from commands import LIBRARIES, run_convrag
 from convrag import ConfigError, Pipeline
 from convrag.api.secrets import describe_secret, is_secret_name, redact
 from convrag.config.compose import compose
-from mlflow_database import LIBRARIES
 from secret_search import find_secrets
 
 PASSWORD = "S3cretPassw0rd"

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import pytest
 
+from commands import LIBRARIES, StartedCommand
 from llm_server import Server, Step, make_error, make_reply
 from mlflow_database import copy_database, make_database
 
@@ -84,8 +85,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a command, which ends with the test."""
     started: list[Command] = []
 
-    def start(*arguments: str, folder: Path = tmp_path) -> Command:
-        started.append(Command(folder, *arguments))
+    def start(*arguments: str, folder: Path = tmp_path, itself: bool = False) -> Command:
+        started.append(Command(folder, *arguments, itself=itself))
         return started[-1]
 
     yield start
@@ -94,24 +95,40 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 class Start(Protocol):
-    def __call__(self, *arguments: str, folder: Path = ...) -> Command: ...
+    def __call__(self, *arguments: str, folder: Path = ..., itself: bool = ...) -> Command: ...
 
 
 class Command:
-    """A command in a process of its own, in a folder of its own."""
+    """A command in a process of its own, in a folder of its own.
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
+    It is forked from one that has imported its libraries, unless it is to be `python -m convrag` itself.
+    """
+
+    def __init__(self, folder: Path, *arguments: str, itself: bool = False) -> None:
         self.folder = folder
+        environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
         with (folder / "said.txt").open("ab") as said:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "convrag", *arguments],
-                cwd=folder,
-                env={**os.environ, "PYTHONWARNINGS": "ignore"},
-                stdin=subprocess.PIPE,
-                stdout=said,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+            if itself:
+                self.process: StartedCommand | subprocess.Popen[bytes] = subprocess.Popen(
+                    [sys.executable, "-m", "convrag", *arguments],
+                    cwd=folder,
+                    env=environment,
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            else:
+                self.process = StartedCommand(
+                    arguments,
+                    folder,
+                    environment=environment,
+                    libraries=LIBRARIES,
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=subprocess.STDOUT,
+                    session=True,
+                )
 
     def end(self) -> None:
         """Kill what is left of it."""
@@ -178,7 +195,7 @@ def check_resumed(start: Start, server: Server, arguments: list[str], expected: 
 def test_a_server_that_never_answers(sent: signal.Signals, server: Server, start: Start, tmp_path: Path) -> None:
     arguments = at(server, *RUN, "tracker=none")
     server.plan_replies(make_reply(), make_reply(), NEVER)
-    command = start(*arguments)
+    command = start(*arguments, itself=True)
     command.wait_until(lambda: len(server.requests) == 3)
     check_stopped(command, command.stop(sent), sent)
     check_resumed(start, server, arguments, TURNS - 2)
@@ -247,7 +264,7 @@ def test_a_call_that_another_process_makes(server: Server, start: Start, tmp_pat
         pytest.param("run", signal.SIGTERM, marks=thorough),
         pytest.param("grid", signal.SIGINT, marks=thorough),
         ("grid", signal.SIGHUP),
-        pytest.param("joblib", signal.SIGINT, marks=joblib),
+        pytest.param("joblib", signal.SIGINT, marks=[joblib, thorough]),  # as in test_launchers.py
         pytest.param("joblib", signal.SIGTERM, marks=[joblib, thorough]),
     ],
 )
@@ -315,7 +332,7 @@ def test_what_does_not_let_go(server: Server, start: Start, tmp_path: Path) -> N
 def test_while_libraries_are_imported(start: Start, tmp_path: Path) -> None:
     waits = "import time\nfrom pathlib import Path\nPath('importing').touch()\ntime.sleep(60)\n"
     (tmp_path / "hydra.py").write_text(waits)
-    command = start()
+    command = start(itself=True)
     command.wait_until((tmp_path / "importing").exists)
     assert command.stop() == 130
     assert command.said() == "convrag: interrupted.\n"
@@ -383,7 +400,7 @@ def test_a_signal_that_is_to_be_ignored(server: Server, start: Start, tmp_path: 
     server.plan_replies(NEVER)
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        command = start(*at(server, *RUN, "tracker=none"))
+        command = start(*at(server, *RUN, "tracker=none"), itself=True)
     finally:
         signal.signal(signal.SIGHUP, before)
     command.wait_until(lambda: len(server.requests) == 1)

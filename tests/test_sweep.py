@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -195,9 +194,7 @@ def test_the_same_grid_twice_at_once_has_one_writer(tmp_path: Path) -> None:
     while not grid.asked():
         assert first.poll() is None
         time.sleep(0.01)
-    second = subprocess.run(
-        [sys.executable, "-m", "convrag", *grid.arguments], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    second = run_convrag(grid.arguments, tmp_path)
     assert second.returncode == 2
     (folder,) = tmp_path.glob("outputs/sweeps/*")
     assert f"convrag: {folder} is in use by process {first.pid} on " in second.stderr

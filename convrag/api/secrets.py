@@ -78,8 +78,8 @@ def list_held_secrets() -> dict[str, str]:
     """The environment's variables that are named like a secret, with values that no word and no path can be."""
     return {
         name: value
-        for name, value in os.environ.items()
-        if _HOLDER.search(name) and len(value) >= 8 and not _is_path(value)
+        for name in os.environ
+        if _HOLDER.search(name) and len(value := os.environ.get(name, "")) >= 8 and not _is_path(value)
     }
 
 

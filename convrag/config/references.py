@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.api.secrets import describe_secret
+from convrag.api.secrets import describe_secret, list_held_secrets
 from convrag.config.settings import Settings
 
 
@@ -25,14 +25,15 @@ def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, dict)
     settings = {field.name for field in fields(Settings)}
+    held = list_held_secrets()
     return {
-        str(key): _resolve_public(value, resolved[str(key)]) if key in settings else value
+        str(key): _resolve_public(value, resolved[str(key)], held) if key in settings else value
         for key, value in plain.items()
     }
 
 
-def _resolve_public(value: Any, resolved: Any) -> Any:
+def _resolve_public(value: Any, resolved: Any, held: Mapping[str, str]) -> Any:
     """The resolved value, or what it was where that shows a secret."""
     if isinstance(value, Mapping) and isinstance(resolved, Mapping):
-        return {key: _resolve_public(each, resolved[key]) for key, each in value.items()}
-    return value if describe_secret(str(resolved)) else resolved
+        return {key: _resolve_public(each, resolved[key], held) for key, each in value.items()}
+    return value if describe_secret(str(resolved), held) else resolved

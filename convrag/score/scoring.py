@@ -149,8 +149,11 @@ class _MetricTable:
         np.add.at(sizes, conversations, applies)
 
         def conclude(resamples: NDArray[np.float64]) -> NDArray[np.float64]:
-            concluded = [self._conclude(means) for means in resamples.tolist()]
-            return np.array([[scores.get(name, nan) for name in measures] for scores in concluded])
+            scores = np.full((len(resamples), len(measures)), nan)
+            for row in np.flatnonzero(~np.isnan(resamples).all(axis=1)):  # of nothing, nothing is concluded
+                concluded = self._conclude(resamples[row].tolist())
+                scores[row] = [concluded.get(name, nan) for name in measures]
+            return scores
 
         scores_are_means = type(self.metric).conclude is Metrics.conclude
         intervals = bootstrap_intervals(sums, sizes, None if scores_are_means else conclude)

@@ -32,6 +32,13 @@ _CANNOT_REBUILD = 3
 """The exit status of a process that cannot make the test class."""
 
 
+def start_python(code: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Start Python with some code, a pipe for each standard stream, and nothing of the working folder on its path."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-P", "-c", code]
+    return subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
 class NewProcess:
     """A process that makes the stage of a test class as `make` does, and asks it conversation by conversation.
 
@@ -45,6 +52,9 @@ class NewProcess:
         SkipTest: the class cannot be made there, because it is local to a function, or has what cannot be pickled.
     """
 
+    start = staticmethod(start_python)
+    """How Python is started."""
+
     def __init__(self, contract: CallContract) -> None:
         self._request = _make_request(contract)
         environment = {
@@ -52,13 +62,7 @@ class NewProcess:
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
             "PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2",
         }
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _CODE],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        self._process = self.start(_CODE, environment)
 
     def read_answers(self) -> list[list[Frozen]]:
         """Return the answers to the first conversations: to as many as the process had time for, at least one.

@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import OtherConfiguration
 from convrag.api.groups import OPTION_KEY
-from convrag.api.secrets import MASK, describe_secret, is_secret_name
+from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
 from convrag.config.settings import Settings
 from convrag.registry.option import Option
 from convrag.registry.schema import plain_value
@@ -69,8 +69,9 @@ def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> d
         written: its node of the configuration, unresolved; None where there is none.
     """
     nodes = written if isinstance(written, Mapping) else {}
+    held = list_held_secrets()
     parameters = {
-        name: _describe_value(name, value, nodes.get(name))
+        name: _describe_value(name, value, nodes.get(name), held)
         for name, value in values.items()
         if not option.parameters[name].operational
     }
@@ -127,13 +128,13 @@ def _name_option(stage: Mapping[str, Any]) -> str:
     return str(stage.get(OPTION_KEY, "none"))
 
 
-def _describe_value(name: str, value: Any, written: Any) -> Any:
+def _describe_value(name: str, value: Any, written: Any, held: Mapping[str, str]) -> Any:
     if isinstance(value, Path):
         plain: Any = str(value.expanduser().absolute())
     else:
         plain = written if "${" in str(written) else plain_value(_make_absolute(value))
-    secret = (is_secret_name(name) and isinstance(plain, str) and "${" not in plain) or describe_secret(str(plain))
-    return MASK if secret and plain else plain
+    named_so = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
+    return MASK if plain and (named_so or describe_secret(str(plain), held)) else plain
 
 
 def _make_absolute(value: Any) -> Any:

@@ -6,12 +6,11 @@ import gc
 import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ import pytest
 pytest.importorskip("elasticsearch")
 pytest.importorskip("jsonschema")
 
-from commands import run_convrag
+from commands import StartedCommand, run_convrag
 from convrag.api.errors import ConvragError, DataError, NotReady
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Passage, Query
@@ -293,9 +292,8 @@ def corpus(tmp_path: Path) -> list[str]:
     return ["dataset=jsonl", *files, "retriever=elasticsearch", "retriever.chunk=20", "tracker=none"]
 
 
-def started(arguments: Sequence[str], folder: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "convrag", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def started(arguments: Sequence[str], folder: Path) -> StartedCommand:
+    return StartedCommand(arguments, folder, stdout=PIPE, stderr=PIPE, text=True)
 
 
 def settled(index: Index) -> int:

@@ -10,20 +10,26 @@ from pathlib import Path
 
 import pytest
 
-from commands import run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.tracker import AutoTracker, MlflowTracker
-from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
 
 pytest.importorskip("mlflow")
 
-COMMAND = [sys.executable, "-m", "convrag"]
 QUICK = ("generator=none", "limit=2")
 
 
 def convrag(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return run_convrag(arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES)
+
+
+def start(*arguments: str, folder: Path) -> StartedCommand:
+    nothing = subprocess.DEVNULL
+    return StartedCommand(
+        arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES, stdout=nothing, stderr=nothing
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +133,7 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl", "rewriter=last_n"]
-    process = subprocess.Popen([*COMMAND, *mode, *files], cwd=here, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    process = start(*mode, *files, folder=here)
     deadline = time.monotonic() + 120
     while not list(here.glob("outputs/*/*/**/.unfinished/run.trec")):
         assert process.poll() is None
@@ -148,11 +154,7 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
 
 
 def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
-    command = [*COMMAND, *QUICK, "limit=1"]
-    started = [
-        subprocess.Popen([*command, f"top_k={n}"], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-        for n in range(3, 7)
-    ]
+    started = [start(*QUICK, "limit=1", f"top_k={n}", folder=tmp_path) for n in range(3, 7)]
     assert [process.wait(timeout=300) for process in started] == [0] * 4
     assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 4
 
@@ -160,10 +162,7 @@ def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
 def test_processes_with_stores_of_their_own_and_a_grid_on_a_fresh_database(tmp_path: Path) -> None:
     commands = [["limit=1", "generator=none", f"top_k={n}", f"store.path=store{n}"] for n in range(3, 6)]
     commands.append(["-m", "limit=1", "generator=none", "rewriter=none,last_n"])
-    started = [
-        subprocess.Popen([*COMMAND, *command], cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-        for command in commands
-    ]
+    started = [start(*command, folder=tmp_path) for command in commands]
     assert [process.wait(timeout=300) for process in started] == [0] * 4
     assert [run["status"] for run in read_runs(tmp_path)] == ["FINISHED"] * 6
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from commands import run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag_mlflow.processes import describe_process, is_gone, mark_process
-from mlflow_database import ENVIRONMENT, LIBRARIES, copy_database, make_database
+from mlflow_database import ENVIRONMENT, copy_database, make_database
 
 pytest.importorskip("mlflow")
 
@@ -67,12 +67,13 @@ def here(tmp_path: Path, database: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, *arguments: str, after: int, pace: float) -> subprocess.Popen[bytes]:
+def start(folder: Path, *arguments: str, after: int, pace: float) -> StartedCommand:
     """Start a command and wait until it has made more than so many calls of its generator, and is slow from then on."""
     environment = {**ENVIRONMENT, "PACE": str(pace), "AFTER": str(after)}
-    command = [sys.executable, "-m", "convrag", *arguments, *SETTINGS]
     nothing = subprocess.DEVNULL
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=nothing, stderr=nothing)
+    process = StartedCommand(
+        [*arguments, *SETTINGS], folder, environment=environment, libraries=LIBRARIES, stdout=nothing, stderr=nothing
+    )
     deadline, path = time.monotonic() + 240, folder / "asked"
     while not path.exists() or path.stat().st_size <= after:
         assert process.poll() is None
@@ -81,7 +82,7 @@ def start(folder: Path, *arguments: str, after: int, pace: float) -> subprocess.
     return process
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: StartedCommand) -> None:
     process.kill()
     assert process.wait(timeout=60) == -signal.SIGKILL
 

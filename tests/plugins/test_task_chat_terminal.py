@@ -79,7 +79,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield start_chat
     for terminal in started:
-        terminal.process.close(force=True)
+        terminal.close()
 
 
 @pytest.mark.parametrize("columns", [40, 120])

@@ -14,6 +14,7 @@ import convrag
 from convrag.store import imports
 from convrag.store.imports import find_imported_modules
 from convrag.store.source import hash_convrag, read_source
+from convrag_baselines.concatenation import LastNRewriter
 
 _PRINT = """
 from {module} import Topic
@@ -149,3 +150,15 @@ def test_imports_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(imports, "find_file", lambda module: looked_for.append(module))
     assert "convrag.sdk.llm_rewriter" in find_imported_modules(["convrag.sdk.llm_rewriter"])
     assert not looked_for
+
+
+def test_source_that_was_read_is_not_looked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grid and a server make hundreds of stages, and each has a fingerprint."""
+    first = read_source(LastNRewriter)
+
+    def refuse(path: Path) -> bool:
+        raise AssertionError(f"{path} is looked for again")
+
+    for name in ("is_file", "is_dir", "read_bytes", "read_text"):
+        monkeypatch.setattr(Path, name, refuse)
+    assert read_source(LastNRewriter) == first

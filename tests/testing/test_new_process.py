@@ -10,9 +10,10 @@ from unittest import SkipTest
 import pytest
 
 import sound
+from commands import fork_python
 from convrag import Rewrite, Store
 from convrag.testing import RewriterContract
-from convrag.testing.new_process import NewProcess
+from convrag.testing.new_process import NewProcess, start_python
 
 PATCHED: list[str] = []
 """What a fixture would change in this process."""
@@ -45,6 +46,12 @@ class UnderPatched(RewriterContract):
         if not PATCHED:
             raise ConnectionError("no server")
         return sound.SoundRewriter()
+
+
+@pytest.fixture(params=[start_python, fork_python], ids=["itself", "forked"], autouse=True)
+def _start(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether Python starts anew, as in the tests of others, or is forked, as in most of ours."""
+    monkeypatch.setattr(NewProcess, "start", staticmethod(request.param))
 
 
 def test_it_is_made_there_with_what_fixtures_have_set(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from commands import LIBRARIES, StartedCommand
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 SCRIPTED = Path(__file__).with_name("scripted_llm.py")
 ARGUMENTS = """--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-component-update
---disable-sync"""
+--disable-sync --disable-extensions --in-process-gpu"""
 IMPATIENT = 30_000
 """Milliseconds for which a test waits for what should happen at once."""
 
@@ -75,12 +76,14 @@ def serve(folder: Path, *arguments: str, port: int = 0, token: str = "") -> Iter
         token: that it asks for; empty for none.
     """
     pytest.importorskip("fastapi", reason="serves: pip install convrag[serve]")
-    command = [sys.executable, "-m", "convrag", "task=serve", f"task.port={port}", f"plugins=[{SCRIPTED}]"]
+    command = ["task=serve", f"task.port={port}", f"plugins=[{SCRIPTED}]"]
     command += ["llm=scripted", "rewriter=condense", "generator=direct", *arguments]
     variables = {name: value for name, value in os.environ.items() if name != "CONVRAG_TOKEN"}
     if token:
         variables["CONVRAG_TOKEN"] = token
-    with subprocess.Popen(command, cwd=folder, env=variables, stdout=subprocess.PIPE, text=True) as process:
+    with StartedCommand(
+        command, folder, environment=variables, libraries=LIBRARIES, stdout=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         try:
             lines: list[str] = []
@@ -102,7 +105,7 @@ def serve(folder: Path, *arguments: str, port: int = 0, token: str = "") -> Iter
 class Server:
     """A running server: its process and its address."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+    def __init__(self, process: StartedCommand, address: str) -> None:
         self.process = process
         self.address = address
 
