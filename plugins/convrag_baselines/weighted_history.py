@@ -87,20 +87,19 @@ class WeightedHistoryRewriter(Rewriter):
 
     def _weigh_words(self, question: str, turns: Sequence[Turn]) -> list[Query]:
         """The queries for a search by words; `turns` are those that are used, newest first."""
-        own = find_content_words(question)
-        queries = [Query(question, self.stop_words if own else 1.0), Query(" ".join(own), 1 - self.stop_words)]
-        length = _vector_length(own or _WORD.findall(question)) or 1.0
+        every, own = _WORD.findall(question), find_content_words(question)
+        has_both = 0 < len(own) < len(every)
+        queries = [(question, self.stop_words if has_both else 1.0)]
+        if has_both:
+            queries.append((" ".join(own), 1 - self.stop_words))
+        length = _vector_length(own or every) or 1.0
         aged = [(text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
         said = [(words, share) for text, share in aged if (words := find_content_words(text))]
         total = sum(share for _, share in said)
         for words, share in said:
             weight = self.weight * share / total * length / _vector_length(words)
-            queries.append(Query(" ".join(words), weight))
-        return [
-            Query(query.text, query.weight, search="lexical", source="words")
-            for query in queries
-            if query.text and query.weight
-        ]
+            queries.append((" ".join(words), weight))
+        return [Query(text, weight, search="lexical", source="words") for text, weight in queries if weight]
 
 
 def find_content_words(text: str) -> list[str]:
