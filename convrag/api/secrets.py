@@ -6,6 +6,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
 
 MASK = "***"
@@ -91,11 +92,7 @@ def redact(message: str, *secrets: str | None, address: str | None = None) -> st
             addresses.
         address: one whose user, password and query are secrets too.
     """
-    values = [secret for secret in secrets if secret]
-    for name, value in os.environ.items():
-        values += [value] if _VARIABLE.search(name) and not _is_path(value) else []
-        values += _find_secret_parts(value) if "://" in value and "@" in value else []
-    values += _find_secret_parts(address) if address else []
+    values = [*_list_environment_secrets(), *filter(None, secrets), *(_find_secret_parts(address) if address else ())]
     for secret in sorted(values, key=len, reverse=True):
         if len(secret) >= _MIN_LENGTH:
             message = message.replace(secret, MASK)
@@ -121,6 +118,23 @@ def is_public_address(address: str) -> bool:
         return False
     secret = any(_VARIABLE.search(name) for name, _ in parse_qsl(parts.query))
     return "@" not in parts.netloc and not secret and not describe_secret(address)
+
+
+_environment: tuple[Mapping[Any, Any], tuple[str, ...]] = {}, ()
+"""What the environment held when it was last searched for secrets, and these."""
+
+
+def _list_environment_secrets() -> tuple[str, ...]:
+    """List what is secret in the environment, which is searched again only where it has changed."""
+    global _environment
+    held = dict(getattr(os.environ, "_data", os.environ))  # as it is kept: decoding it takes a hundred times as long
+    if held != _environment[0]:
+        found: list[str] = []
+        for name, value in os.environ.items():
+            found += [value] if _VARIABLE.search(name) and not _is_path(value) else []
+            found += _find_secret_parts(value) if "://" in value and "@" in value else []
+        _environment = held, tuple(found)
+    return _environment[1]
 
 
 def _is_path(value: str) -> bool:

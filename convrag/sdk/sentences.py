@@ -82,15 +82,19 @@ def segment_line(line: str, *, fast: bool = False) -> list[str]:
     """
     if fast:
         return CERTAIN_GAP.split(line)
+    lines = filter(None, _SEPARATORS.split(line))
+    blocks = (block for each in lines for block in _cut_at_certain_ends(each))
+    return [part for block in blocks for part in (_segment_block(block) if len(block) <= READ_AT_ONCE else [block])]
+
+
+@lru_cache(maxsize=8192)
+def _segment_block(block: str) -> tuple[str, ...]:
+    """Split a block with pysbd, which takes a millisecond; the cells of a grid read the same passages."""
     from pysbd import Segmenter
 
     segmenter = Segmenter(language="en", clean=False)  # it stores the text, so threads must not share it
     segmenter.language_module = _get_english()
-    lines = filter(None, _SEPARATORS.split(line))
-    blocks = (block for each in lines for block in _cut_at_certain_ends(each))
-    return [
-        str(part) for block in blocks for part in (segmenter.segment(block) if len(block) <= READ_AT_ONCE else [block])
-    ]
+    return tuple(str(part) for part in segmenter.segment(block))
 
 
 @cache

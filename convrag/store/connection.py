@@ -57,26 +57,25 @@ class DatabaseConnection(ForkAware):
         Raises:
             StoreUnusable: the database cannot be used.
         """
-        before = identify(self._file)
+        file = None
         try:
-            return self._execute_once(sql, values)
+            with self._guard:
+                file = identify(self._file)
+                return self._connect(file).execute(sql, values).fetchall()
         except (OSError, sqlite3.DatabaseError) as error:
-            self._replace_damaged(before, error)
+            self._replace_damaged(file, error)
         try:
-            return self._execute_once(sql, values)
+            with self._guard:
+                return self._connect(identify(self._file)).execute(sql, values).fetchall()
         except (OSError, sqlite3.DatabaseError) as error:
             raise self._make_error(error) from error
 
-    def _execute_once(self, sql: str, values: Sequence[str | bytes | float]) -> list[tuple[Any, ...]]:
-        with self._guard:
-            return self._connect().execute(sql, values).fetchall()
-
-    def _connect(self) -> sqlite3.Connection:
-        """Return the connection; the guard must be held.
+    def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
+        """Return the connection to the database, which is `file` now; the guard must be held.
 
         It is a new one where the database was deleted, or was damaged and replaced by another process.
         """
-        if self._connection is not None and self._opened != identify(self._file):
+        if self._connection is not None and self._opened != file:
             self._disconnect()
         if self._connection is None:
             self.path.mkdir(parents=True, exist_ok=True)

@@ -34,8 +34,14 @@ def find_imported_modules(names: Iterable[str]) -> list[str]:
         if module in found or module.startswith(_WITHOUT_RESULTS):
             continue
         found.add(module)
-        waiting += [inner for name in find_imports(read_text(find_file(module))) for inner in _resolve(name)]
+        waiting += _find_direct_imports(module)
     return sorted(found)
+
+
+@cache
+def _find_direct_imports(module: str) -> tuple[str, ...]:
+    """Find the modules of convrag that a module imports itself. Its text is read once in a process, as Python does."""
+    return tuple(inner for name in find_imports(read_text(find_file(module))) for inner in _resolve(name))
 
 
 def find_imports(text: str) -> Iterator[str]:
@@ -67,21 +73,19 @@ def read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def _resolve(name: str) -> Iterator[str]:
-    """Yield the modules of convrag behind a dotted name. A package yields the module from which it has the name."""
+@cache
+def _resolve(name: str) -> tuple[str, ...]:
+    """Return the modules of convrag behind a dotted name. For a package it is the module from which it has the name."""
     package, _, attribute = name.rpartition(".")
     if _is_module(name):
-        yield name
-        return
+        return (name,)
     if _is_module(package):
-        yield package
-        return
+        return (package,)
     file = find_file(package)
     offered = _read_facade(file)
     if attribute == "*":
-        yield from (module for modules in offered.values() for module in modules)
-    else:
-        yield from offered.get(attribute, [package] if file.is_file() else [])
+        return tuple(module for modules in offered.values() for module in modules)
+    return tuple(offered.get(attribute, [package] if file.is_file() else []))
 
 
 def _is_module(name: str) -> bool:

@@ -14,7 +14,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
@@ -47,8 +47,9 @@ class MarkedJson:
     """
 
     def __init__(self, classes: Mapping[str, type]) -> None:
-        self._classes = dict(classes)
         self._names = {cls: name for name, cls in classes.items()}
+        self._readers = {**{_MARK + name: _make_reader(cls) for name, cls in classes.items()}, **_READERS}
+        self._decoder = json.JSONDecoder(object_hook=self._read_object)
 
     def write(self, value: Any) -> bytes:
         """Write a value as UTF-8. Raises CannotBeKept."""
@@ -63,20 +64,13 @@ class MarkedJson:
 
     def read(self, data: bytes) -> Any:
         """Read a value. Data that `write` has not made may raise any exception."""
-        return json.loads(data.decode("utf-8", "surrogatepass"), object_hook=self._read_object)
+        return self._decoder.decode(data.decode("utf-8", "surrogatepass"))
 
     def _read_object(self, row: dict[str, Any]) -> Any:
         if len(row) != 1:
             return row
         ((mark, value),) = row.items()
-        if not mark.startswith(_MARK):
-            return row
-        if read := _READERS.get(mark):
-            return read(value)
-        cls = self._classes[mark[len(_MARK) :]]
-        if issubclass(cls, Enum):
-            return cls(value)
-        return cls(*value) if issubclass(cls, tuple) else _make_dataclass(cls, value)
+        return self._readers[mark](value) if mark.startswith(_MARK) else row
 
 
 class _Converter:
@@ -178,6 +172,18 @@ def _read_array(row: tuple[str, list[int], str]) -> Any:
 def _list_fields(cls: type) -> list[tuple[str, bool]]:
     """List the fields of a dataclass: name, and whether the constructor takes it."""
     return [(field.name, field.init) for field in fields(cls)]
+
+
+def _make_reader(cls: type) -> Callable[[Any], Any]:
+    """Return what makes an object of a known class of what `_convert_object` gave."""
+    if issubclass(cls, Enum):
+        return cls
+    if issubclass(cls, tuple):
+        return lambda items: cls(*items)
+    names = {name for name, init in _list_fields(cls) if init}
+    if len(names) < len(_list_fields(cls)):
+        return partial(_make_dataclass, cls)
+    return lambda row: cls(**row) if row.keys() == names else _make_dataclass(cls, row)
 
 
 def _make_dataclass(cls: type, row: Mapping[str, Any]) -> Any:

@@ -54,7 +54,7 @@ def read_source(cls: type, libraries: Iterable[str] = ()) -> Source:
             hashes[top], names = _read_package(places) if places else (_hash_functions(base), frozenset())
             imported |= names
     modules = find_imported_modules(imported)
-    hashes |= {module: _hash_files([find_file(module)]) for module in modules}
+    hashes |= {module: _hash_module(module) for module in modules}
     named = [name for module in modules for name in read_libraries(module)]
     return Source(_combine(hashes), tuple(sorted({*named})))
 
@@ -102,6 +102,12 @@ def _read_package(places: tuple[Path, ...]) -> tuple[str, frozenset[str]]:
     files = _list_files(places)
     texts = (read_text(path) for path in files if path.suffix == ".py")
     return _hash_files(files), frozenset(name for text in texts for name in find_imports(text))
+
+
+@cache
+def _hash_module(module: str) -> str:
+    """Hash the file of a module of convrag. It is read once in a process, which runs what it has imported."""
+    return _hash_files([find_file(module)])
 
 
 def _list_files(places: Iterable[Path]) -> list[Path]:

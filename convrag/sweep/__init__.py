@@ -2,6 +2,7 @@
 
 * `sweeper`: a grid is run, from its plan to its reports. Hydra's plugin (hydra_plugins.convrag_sweeper) calls it.
 * `plan`: the cells of a grid, checked before anything is written.
+* `composed_cells`: the configurations of cells are composed once.
 * `cells`: the cells of a grid are enumerated, drawn, and named.
 * `experiments`: which cells are the same experiment, and which factor made no difference.
 * `metric_checks`: whether the measures of `sweep.metric` are there, before a grid runs and at its end.

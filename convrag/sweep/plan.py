@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
@@ -24,6 +23,7 @@ from convrag.registry import plugins
 from convrag.run.observers import Observers
 from convrag.run.runner import NO_CONVERSATIONS
 from convrag.sweep.cells import draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.sweep.composed_cells import ComposedCells
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
 from convrag.sweep.metric_checks import find_missing_metrics
@@ -38,7 +38,7 @@ class Grid:
         config: of the command, Hydra's part in it.
         overrides: of the command line, lists of values among them.
         params: what a ready grid (conf/sweep/) brings: key -> values.
-        loader: composes the configuration of a cell.
+        loader: composes the configuration of a cell, and keeps it for the launcher.
         launcher: runs cells, in this process or in others.
         batch: how many cells the launcher gets at once; None for all.
     """
@@ -46,7 +46,7 @@ class Grid:
     config: DictConfig
     overrides: Sequence[str]
     params: Mapping[str, Any]
-    loader: ConfigLoader
+    loader: ComposedCells
     launcher: Launcher
     batch: int | None = None
 
@@ -85,6 +85,9 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
         raise ConfigError(missing)
     if problems := [each for found in observers.collect("convrag_sweep_check", sweep=sweep) for each in found]:
         raise NotReady(problems)
+    for cell, each in zip(cells, composed, strict=True):
+        if not cell.same_as:
+            grid.loader.keep(cell.overrides, each)
     return sweep, observers
 
 

@@ -88,7 +88,7 @@ def check_configuration(session: Session, configuration: Mapping[str, Any]) -> N
 
     What is not known (of a pipeline that was built by hand) differs from nothing.
     """
-    if not session.configuration or not configuration:
+    if not session.configuration or not configuration or session.configuration == configuration:
         return
     if differences := find_differences(session.configuration, configuration):
         raise OtherConfiguration(session.id, differences)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from convrag.api.errors import ConversationChanged
@@ -25,6 +25,26 @@ from convrag.turn.conversation_rows import (
 from convrag.turn.conversation_tables import conversations, turns
 from convrag.turn.database_engine import DatabaseEngine
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
+
+# SQLAlchemy takes longer to build a statement, and to find its compiled form, than SQLite takes to carry it out: the
+# statements of a turn are built once, and get their values as parameters.
+_BY_ID = conversations.c.key == bindparam("hashed")
+_OF_CONVERSATION = turns.c.conversation == bindparam("owner")
+_FIND_CONVERSATION = select(conversations).where(_BY_ID)
+_FIND_VERSION = select(conversations.c.number, conversations.c.version).where(_BY_ID)
+_FIND_ID = select(1).where(_BY_ID)
+_ADD_CONVERSATION = insert(conversations).returning(conversations.c.number)
+_CHANGE_VERSION = update(conversations).where(
+    conversations.c.number == bindparam("row"), conversations.c.version == bindparam("known")
+)
+_ADD_TURN = insert(turns)
+_CHANGE_TURN = update(turns).where(_OF_CONVERSATION, turns.c.number == bindparam("place"))
+_COUNT_TURNS = select(func.count()).where(_OF_CONVERSATION)
+_READ_NEW_TURNS = (
+    select(turns.c.number, turns.c.record)
+    .where(_OF_CONVERSATION, turns.c.version > bindparam("after"))
+    .order_by(turns.c.number)
+)
 
 
 class ConversationDatabase:
@@ -44,7 +64,7 @@ class ConversationDatabase:
     def load(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
         with self._engine.read() as connection:
-            row = connection.execute(select(conversations).where(_has_id(conversation_id))).one_or_none()
+            row = connection.execute(_FIND_CONVERSATION, _identify(conversation_id)).one_or_none()
             if row is None:
                 return None
             session = parse_session(row)
@@ -57,8 +77,7 @@ class ConversationDatabase:
         Hold the session's lock.
         """
         with self._engine.read() as connection:
-            columns = (conversations.c.number, conversations.c.version)
-            row = connection.execute(select(*columns).where(_has_id(session.id))).one_or_none()
+            row = connection.execute(_FIND_VERSION, _identify(session.id)).one_or_none()
             if row is not None and row.number == session.number:
                 if row.version != session.version:
                     session.stage_state.clear()
@@ -71,48 +90,51 @@ class ConversationDatabase:
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
         with self._engine.read() as connection:
-            return connection.execute(select(1).where(_has_id(conversation_id))).first() is not None
+            return connection.execute(_FIND_ID, _identify(conversation_id)).first() is not None
 
     def insert(self, session: Session) -> None:
         """Add a conversation that is not there yet. Raises ConversationChanged where another process has added it."""
         with self._engine.write() as connection:
-            number = self._insert(connection, session)
+            number = self._insert(connection, session.id, format_session(session))
         session.number, session.version = number, 0
 
     def append(self, session: Session, record: TurnRecord) -> None:
         """Add a turn behind the last one. Raises ConversationChanged."""
+        place, version = len(session.history) + 1, session.version + 1
+        changes = {"title": make_title(record.original_query)} if place == 1 else {}
+        turn = format_turn(record)  # before the transaction, which keeps other writers out
         with self._engine.write() as connection:
-            number = self._insert(connection, session) if session.number is None else session.number
-            place = len(session.history) + 1
-            changes = {"title": make_title(record.original_query)} if place == 1 else {}
-            self._raise_version(connection, session, number, **changes)
-            row = {"conversation": number, "number": place, "version": session.version + 1, **format_turn(record)}
-            connection.execute(insert(turns).values(row))
-        session.number, session.version = number, session.version + 1
+            if (number := session.number) is None:
+                row = {**format_session(session), "version": version, "updated": _format_now(), **changes}
+                number = self._insert(connection, session.id, row)
+            else:
+                self._raise_version(connection, session, number, **changes)
+            connection.execute(_ADD_TURN, {"conversation": number, "number": place, "version": version, **turn})
+        session.number, session.version = number, version
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
         """Put another turn in the place of the last one. Raises ConversationChanged."""
         assert session.number is not None
+        row = {"version": session.version + 1, **format_turn(record)}
         with self._engine.write() as connection:
             self._raise_version(connection, session, session.number)
-            last = (turns.c.conversation == session.number) & (turns.c.number == len(session.history))
-            row = {"version": session.version + 1, **format_turn(record)}
-            connection.execute(update(turns).where(last).values(row))
+            last = {"owner": session.number, "place": len(session.history)}
+            connection.execute(_CHANGE_TURN, {**row, **last})
         session.version += 1
 
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
         with self._engine.write() as connection:
-            changes = {"title": "", "version": conversations.c.version + 1, "updated": format_time(datetime.now(UTC))}
-            numbers = update(conversations).where(_has_id(conversation_id)).values(changes)
-            found = connection.execute(numbers.returning(conversations.c.number)).scalar_one_or_none()
+            changes = {"title": "", "version": conversations.c.version + 1, "updated": _format_now()}
+            numbers = update(conversations).where(_BY_ID).values(changes).returning(conversations.c.number)
+            found = connection.execute(numbers, _identify(conversation_id)).scalar_one_or_none()
             if found is not None:
                 connection.execute(delete(turns).where(turns.c.conversation == found))
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation with its turns."""
         with self._engine.write() as connection:
-            connection.execute(delete(conversations).where(_has_id(conversation_id)))
+            connection.execute(delete(conversations).where(_BY_ID), _identify(conversation_id))
 
     def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
         """List conversations, those that were changed last first; `limit` None lists all."""
@@ -124,36 +146,35 @@ class ConversationDatabase:
 
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
         """Read the records of a conversation's turns, in their order; an empty list where there is none."""
-        rows = select(turns.c.number, turns.c.record).join(conversations).where(_has_id(conversation_id))
+        rows = select(turns.c.number, turns.c.record).join(conversations).where(_BY_ID).order_by(turns.c.number)
         with self._engine.read() as connection:
-            return [parse_turn(row, conversation_id) for row in connection.execute(rows.order_by(turns.c.number))]
+            found = connection.execute(rows, _identify(conversation_id))
+            return [parse_turn(row, conversation_id) for row in found]
 
     def close(self) -> None:
         """Close the connections that no thread uses."""
         self._engine.close()
 
-    def _insert(self, connection: Connection, session: Session) -> int:
+    def _insert(self, connection: Connection, conversation_id: str, row: dict[str, Any]) -> int:
         """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
-        added = insert(conversations).values(format_session(session)).returning(conversations.c.number)
         try:
-            return int(connection.execute(added).scalar_one())
+            return int(connection.execute(_ADD_CONVERSATION, row).scalar_one())
         except IntegrityError:
-            raise ConversationChanged(session.id) from None
+            raise ConversationChanged(conversation_id) from None
 
     def _raise_version(self, connection: Connection, session: Session, number: int, **changes: Any) -> None:
         """Count a change of a conversation's turns. Raises ConversationChanged where the version is another."""
-        row = (conversations.c.number == number) & (conversations.c.version == session.version)
-        values = {"version": session.version + 1, "updated": format_time(datetime.now(UTC)), **changes}
-        if connection.execute(update(conversations).where(row).values(values)).rowcount != 1:
+        values = {"version": session.version + 1, "updated": _format_now(), **changes}
+        known = {"row": number, "known": session.version}
+        if connection.execute(_CHANGE_VERSION, {**values, **known}).rowcount != 1:
             raise ConversationChanged(session.id)
 
     def _read_turns(self, connection: Connection, session: Session, after: int) -> None:
         """Read the turns that were added or replaced after a version into a session's history."""
-        own = turns.c.conversation == session.number
-        count = connection.execute(select(func.count()).where(own)).scalar_one()
+        own = {"owner": session.number}
+        count = connection.execute(_COUNT_TURNS, own).scalar_one()
         history, attempt = session.history[:count], session.attempt
-        rows = select(turns.c.number, turns.c.record).where(own, turns.c.version > after).order_by(turns.c.number)
-        for row in connection.execute(rows):
+        for row in connection.execute(_READ_NEW_TURNS, {**own, "after": after}):
             if not 1 <= row.number <= len(history) + 1:
                 raise DamagedRow(f"conversation {session.id!r} is damaged (turns are missing before {row.number})")
             record = parse_turn(row, session.id)
@@ -164,5 +185,9 @@ class ConversationDatabase:
         session.history, session.attempt = history, attempt
 
 
-def _has_id(conversation_id: str) -> ColumnElement[bool]:
-    return conversations.c.key == hash_id(conversation_id)
+def _identify(conversation_id: str) -> dict[str, Any]:
+    return {"hashed": hash_id(conversation_id)}
+
+
+def _format_now() -> str:
+    return format_time(datetime.now(UTC))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import finalize
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -20,9 +21,6 @@ from convrag.store.disk import describe_disk_error
 from convrag.store.forking import ForkAware
 from convrag.turn.conversation_rows import DamagedRow
 from convrag.turn.conversation_tables import WrongTables, make_tables
-
-if TYPE_CHECKING:
-    from sqlite3 import Connection as SqliteConnection
 
 BUSY_SECONDS = 30
 """How long a statement waits for SQLite's lock, which another process may hold, and for a free connection."""
@@ -94,7 +92,7 @@ class DatabaseEngine(ForkAware):
         """Turn errors of the database into one that says what to do; passwords do not appear in it."""
         try:
             yield
-        except (SQLAlchemyError, OSError, WrongTables, DamagedRow) as error:
+        except (SQLAlchemyError, sqlite3.Error, OSError, WrongTables, DamagedRow) as error:
             problem = redact(self._describe(error), address=None if self.is_sqlite else self._address)
             raise ConversationsUnusable(f"conversations: {problem}") from error
 
@@ -162,7 +160,7 @@ def _create_file(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def _set_up_sqlite(connection: SqliteConnection, _: Any) -> None:
+def _set_up_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     """Prepare a new connection. Writers do not keep readers out (WAL), and SQLAlchemy begins the transactions."""
     connection.isolation_level = None
     switch_to_wal(connection)
@@ -173,4 +171,6 @@ def _set_up_sqlite(connection: SqliteConnection, _: Any) -> None:
 def _begin_sqlite(connection: Connection) -> None:
     """Begin a transaction. One that writes takes the lock at once: two that read first could not both go on."""
     writes = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    cursor = connection.connection.cursor()  # SQLAlchemy's own way takes five times as long
+    cursor.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+    cursor.close()

@@ -33,7 +33,8 @@ SHADES = ["black", "white", "0.6", "0.85"]
 
 MARKER_SIZE = 7  # points of 1/72 inch
 
-_ADJUSTMENTS = 500  # a limit in steps, because one in seconds would make the plot depend on the machine's speed
+_ADJUSTMENTS = 100
+"""The most steps: labels of a crowd move to and fro beyond. A limit in seconds would depend on the machine's speed."""
 
 
 def shorten(text: str, length: int = 22) -> str:

@@ -29,6 +29,7 @@ from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id
 from convrag.sweep.folders import register_folder_names
+from convrag.sweep.composed_cells import ComposedCells
 from convrag.sweep.plan import Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
@@ -76,7 +77,7 @@ def make_grid(*overrides: str, batch: int | None = None, flags: Sequence[str] = 
     configure()
     setup_globals()
     register_folder_names()
-    loader = ConfigLoaderImpl(create_config_search_path(f"pkg://{CONFIG_MODULE}"))
+    loader = ComposedCells(ConfigLoaderImpl(create_config_search_path(f"pkg://{CONFIG_MODULE}")))
     given = [*PLAIN, *overrides]
     config = loader.load_configuration(CONFIG_NAME, [*given, *flags, "hydra.mode=MULTIRUN"], RunMode.MULTIRUN)
     launcher: Any = InProcess(config, loader)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import BindParameter, create_engine, event, text
 
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
@@ -265,3 +265,30 @@ def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkey
             chat.turn("c", "two?")
         assert len(chat.conversations.records("c")) == 1, "readers do not wait"
     assert chat.turn("c", "two?").number == 2
+
+
+def test_a_turn_makes_few_statements_and_builds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    conversations = Conversations(tmp_path / "c.db")
+    chat = pipeline(conversations=conversations)
+    for name in ("warm", "warm"):
+        chat.turn(name, "one?")
+    statements: list[str] = []
+    built: list[object] = []
+    make_parameter = BindParameter.__init__
+
+    def note_statement(*arguments: Any) -> None:
+        statements.append(arguments[2].split()[0])
+
+    def note_parameter(self: Any, *arguments: Any, **named: Any) -> None:
+        built.append(self)
+        make_parameter(self, *arguments, **named)
+
+    engine = conversations._database._engine._engine  # type: ignore[union-attr]
+    event.listen(engine, "before_cursor_execute", note_statement)
+    monkeypatch.setattr(BindParameter, "__init__", note_parameter)
+    chat.turn("new", "one?")
+    assert [each for each in statements if each != "BEGIN"] == ["SELECT"] * 3 + ["INSERT"] * 2
+    statements.clear()
+    chat.turn("new", "two?")
+    assert [each for each in statements if each != "BEGIN"] == ["SELECT", "UPDATE", "INSERT"]
+    assert not built

@@ -7,6 +7,7 @@ heavy stands here. In an editable install its search does not find this package;
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hydra.core.plugins import Plugins
@@ -30,10 +31,13 @@ class ConvragSweeper(Sweeper):
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what Hydra knows of the command, and make the launcher. Called by Hydra."""
-        self.hydra_context = hydra_context
+        from convrag.sweep.composed_cells import ComposedCells
+
+        self.composed = ComposedCells(hydra_context.config_loader)
+        self.hydra_context = replace(hydra_context, config_loader=self.composed)
         self.config = config
         self.launcher = Plugins.instance().instantiate_launcher(
-            hydra_context=hydra_context, task_function=task_function, config=config
+            hydra_context=self.hydra_context, task_function=task_function, config=config
         )
 
     def sweep(self, arguments: list[str]) -> list[float]:
@@ -46,7 +50,5 @@ class ConvragSweeper(Sweeper):
         from convrag.sweep.sweeper import run_grid
 
         assert self.config is not None
-        assert self.hydra_context is not None
         assert self.launcher is not None
-        loader = self.hydra_context.config_loader
-        return run_grid(Grid(self.config, arguments, self.params, loader, self.launcher, self.max_batch_size))
+        return run_grid(Grid(self.config, arguments, self.params, self.composed, self.launcher, self.max_batch_size))
