@@ -65,10 +65,9 @@ class WeightedHistoryRewriter(Rewriter):
             return Rewrite.of(question.text, method="first_question" if question.number == 1 else "no_history")
         turns = question.history[: -self.exchanges - 1 : -1]
         standalone = self._write_standalone(question)
-        texts = dict.fromkeys((standalone.text, question.text))
         dense = (
-            Query(text, QUESTION_WEIGHT if text == question.text else 1.0, search="dense", source="standalone")
-            for text in texts
+            Query(text, QUESTION_WEIGHT if text == question.text else 1.0, search="dense")
+            for text in dict.fromkeys((standalone.text, question.text))
         )
         trace: dict[str, Any] = {
             **standalone.trace,
@@ -99,7 +98,7 @@ class WeightedHistoryRewriter(Rewriter):
         for words, share in said:
             weight = self.weight * share / total * length / _vector_length(words)
             queries.append((" ".join(words), weight))
-        return [Query(text, weight, search="lexical", source="words") for text, weight in queries if weight]
+        return [Query(text, weight, search="lexical") for text, weight in queries if weight]
 
 
 def find_content_words(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from convrag.config.settings import DEFAULT_METRICS
 
 def test_defaults_compose() -> None:
     config = compose()
-    assert config.rewriter._option_ == "full_history"
+    assert config.rewriter._option_ == "auto"
     assert tuple(config.metrics) == DEFAULT_METRICS
     assert settings_of(config).top_k == 10
     assert "hydra" not in config

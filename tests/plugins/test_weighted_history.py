@@ -97,14 +97,13 @@ def test_each_search_gets_the_history_in_its_own_form() -> None:
     rewritten = rewrite("What does it cost?", turns(("What is tin?", "Tin is a soft metal.")), llm)
     assert rewritten.text == "What does it cost? copper"
     assert choose_queries(rewritten.queries, "dense") == [
-        Query("What does it cost? copper", search="dense", source="standalone"),
-        Query("What does it cost?", search="dense", source="standalone"),
+        Query("What does it cost? copper", search="dense"),
+        Query("What does it cost?", search="dense"),
     ]
     # "cost" counts 1, the question's stop words half; a third of the history's weight is for each utterance's words
     assert lexical(rewritten) == pytest.approx(
         {"What does it cost?": 0.5, "cost": 0.5, "tin": 0.25, "Tin soft metal": 0.25 / math.sqrt(3)}
     )
-    assert {query.source for query in choose_queries(rewritten.queries, "lexical")} == {"words"}
     assert (rewritten.trace["method"], rewritten.trace["selected"]) == ("weighted_history", ["c<::>1"])
     (prompt,) = llm.prompts
     assert prompt.inputs["question_weight"] == 1
