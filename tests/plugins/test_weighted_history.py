@@ -99,10 +99,17 @@ def test_each_search_gets_the_history_in_its_own_form() -> None:
     assert choose_queries(rewritten.queries, "dense") == [
         Query("What does it cost? copper", search="dense"),
         Query("What does it cost?", search="dense"),
+        Query("Tin is a soft metal.", 0.25, search="dense"),
     ]
-    # "cost" counts 1, the question's stop words half; a third of the history's weight is for each utterance's words
+    # "cost" counts 1, the question's stop words half, the rewrite's words a quarter, the history's together half
     assert lexical(rewritten) == pytest.approx(
-        {"What does it cost?": 0.5, "cost": 0.5, "tin": 0.25, "Tin soft metal": 0.25 / math.sqrt(3)}
+        {
+            "What does it cost?": 0.5,
+            "cost": 0.5,
+            "cost copper": 0.25,
+            "tin": 0.25,
+            "Tin soft metal": 0.25 / math.sqrt(3),
+        }
     )
     assert (rewritten.trace["method"], rewritten.trace["selected"]) == ("weighted_history", ["c<::>1"])
     (prompt,) = llm.prompts
@@ -111,18 +118,18 @@ def test_each_search_gets_the_history_in_its_own_form() -> None:
 
 
 def test_words_of_an_exchange_weigh_half_of_those_of_the_next() -> None:
-    found = lexical(rewrite("alpha beta", turns(("gamma delta", ""), ("epsilon zeta", "eta theta"))))
+    found = lexical(rewrite("alpha beta", turns(("gamma delta", ""), ("epsilon zeta", "eta theta")), Rules()))
     assert found == pytest.approx({"alpha beta": 1, "epsilon zeta": 0.2, "eta theta": 0.2, "gamma delta": 0.1})
 
 
 def test_a_question_of_stop_words_alone_is_searched_for_in_full() -> None:
-    found = lexical(rewrite("And what about that?", turns(("What is tin?", ""))))
+    found = lexical(rewrite("And what about that?", turns(("What is tin?", "")), Rules()))
     assert found == pytest.approx({"And what about that?": 1, "tin": 0.5 * 2})
 
 
 def test_only_the_last_exchanges_and_texts_with_content_words_count() -> None:
     history = turns(("old", "older"), ("two", "Thank you."), ("?!", "four"))
-    found = rewrite("copper price", history, exchanges=2)
+    found = rewrite("copper price", history, Rules(), exchanges=2)
     assert [text for text in lexical(found) if text != "copper price"] == ["four", "two"]
     assert found.trace["selected"] == ["c<::>2", "c<::>3"]
 
@@ -131,7 +138,26 @@ def test_without_a_rule_for_rewriting_the_question_alone_is_searched_by_vectors(
     llm = Rules("answer")
     rewritten = rewrite("its price?", turns(("tin?", "")), llm)
     assert [query.text for query in choose_queries(rewritten.queries, "dense")] == ["its price?"]
+    assert "price" in lexical(rewritten)
     assert (rewritten.fallback, llm.prompts) == ("", [])
+
+
+def test_another_rewriter_takes_the_place_of_the_llm() -> None:
+    llm = Rules("rewrite")
+    stage = WeightedHistoryRewriter(llm=llm, standalone=Named("What does tin cost?"))
+    rewritten = stage.rewrite(Question("What does it cost?", history=turns(("What is tin?", "Tin is a metal."))))
+    assert (rewritten.text, rewritten.trace["kept"], llm.prompts) == ("What does tin cost?", "yes", [])
+    assert lexical(rewritten)["tin cost"] == 0.25
+
+
+def test_weights_of_zero_leave_only_the_question_and_its_rewrite() -> None:
+    zero = {"weight": 0.0, "answers": 0.0, "rewrite_weight": 0.0, "stop_words": 1.0}
+    queries = rewrite("What does it cost?", turns(("What is tin?", "Tin is a soft metal.")), **zero).queries
+    assert [(query.text, query.weight, query.search) for query in queries] == [
+        ("What does it cost? copper", 1, "dense"),
+        ("What does it cost?", 1, "dense"),
+        ("What does it cost?", 1, "lexical"),
+    ]
 
 
 def test_an_llm_that_fails_leaves_the_words_and_says_why() -> None:
@@ -192,7 +218,17 @@ def test_a_long_conversation_costs_no_more_than_a_short_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"weight": -1}, {"decay": 0}, {"decay": 1.1}, {"exchanges": 0}, {"stop_words": -0.1}, {"stop_words": 1.1}]
+    "wrong",
+    [
+        {"weight": -1},
+        {"answers": -1},
+        {"rewrite_weight": -1},
+        {"decay": 0},
+        {"decay": 1.1},
+        {"exchanges": 0},
+        {"stop_words": -0.1},
+        {"stop_words": 1.1},
+    ],
 )
 def test_wrong_parameters_are_named(wrong: dict[str, float]) -> None:
     (name,) = wrong
