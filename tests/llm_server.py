@@ -69,9 +69,13 @@ class _HttpServer(ThreadingHTTPServer):
 
 
 class Server:
-    """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time."""
+    """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time.
 
-    def __init__(self) -> None:
+    `option` names the option that llm_client.py makes a client of.
+    """
+
+    def __init__(self, option: str = "litellm") -> None:
+        self.option = option
         self.plan: list[Step] = [Step(body=make_reply())]
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []

@@ -17,7 +17,6 @@ from llm_server import Server, Step, make_error, make_reply
 from secret_search import find_secrets
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 pytestmark = pytest.mark.integration
 
 PASSWORD = "hunter2-planted-password"

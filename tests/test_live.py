@@ -15,7 +15,6 @@ from convrag.store.streaming import listen_with
 from convrag.turn.wiring import Wiring
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 pytestmark = pytest.mark.live
 
 NEEDS = {

@@ -85,7 +85,7 @@ def test_a_run(server: tuple[str, Path], tmp_path: Path) -> None:
 
 
 def test_a_streamed_reply(server: tuple[str, Path]) -> None:
-    from convrag_litellm.llm import LiteLLM
+    from convrag_llms.litellm_llm import LiteLLM
 
     address, model = server
     stage = LiteLLM(model=f"openai/{model}", api_base=address, max_tokens=16, temperature=None)

@@ -20,7 +20,6 @@ from llm_server import Server, Step, make_error, make_reply
 from mlflow_database import copy_database, make_database
 
 pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 pytestmark = [
     pytest.mark.integration,
     pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="signals are sent as POSIX has it"),

@@ -114,7 +114,7 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
     assert sent(again.turn("c", QUESTIONS[4])) == sent(whole.turn("c", QUESTIONS[4]))
 
 
-@pytest.mark.parametrize("preset", ["mmr", "dhrag", "perplexity", "ginger", "ragboost"])
+@pytest.mark.parametrize("preset", ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval_answers"])
 def test_each_preset_composes(preset: str) -> None:
     from convrag.config.compose import compose
 

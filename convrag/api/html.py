@@ -7,11 +7,30 @@ from html import escape
 
 from convrag.api.printable import make_printable
 
+_LONGEST = 2000  # characters of a text
 
-def format_text(text: object, longest: int = 2000) -> str:
-    """Escape a text for HTML: no markup, no control characters, cut at `longest` characters."""
+
+def format_text(text: object, longest: int = _LONGEST) -> str:
+    """Escape a text for HTML: no markup, no control characters, cut at `longest` characters; Html stays as it is."""
+    if isinstance(text, Html):
+        return text
     shown = make_printable(str(text))
     return escape(shown if len(shown) <= longest else f"{shown[:longest]}…").replace("\n", "<br>")
+
+
+class Html(str):
+    """A text that is HTML already."""
+
+
+def format_marked(text: str, spans: Iterable[tuple[int, int]]) -> Html:
+    """Escape a text as `format_text` does, with the spans (start, end) in it marked; they come in order."""
+    parts, place = [], 0
+    for start, end in spans:
+        first, last = max(start, place), min(end, len(text), _LONGEST)
+        if first < last:
+            parts += [format_text(text[place:first]), f"<mark>{format_text(text[first:last])}</mark>"]
+            place = last
+    return Html("".join(parts) + format_text(text[place:], _LONGEST - place))
 
 
 def format_table(head: Sequence[object], rows: Iterable[Sequence[object]]) -> str:

@@ -8,7 +8,7 @@ from math import nan
 from typing import Any, cast
 
 from convrag.api.plain_data import make_plain
-from convrag.api.record_rows import EvidenceRow, PassageRow, check_row
+from convrag.api.record_rows import EvidenceRow, PassageRow, SupportRow, check_row
 from convrag.api.records import TurnRecord
 from convrag.api.types import (
     Answer,
@@ -18,9 +18,11 @@ from convrag.api.types import (
     Hit,
     Message,
     Passage,
+    PassageSpan,
     Prompt,
     Query,
     Role,
+    Support,
 )
 
 
@@ -49,6 +51,8 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
         "attempt": record.attempt,
     }
+    if record.answer.support:
+        fields["support"] = [_format_support(each) for each in record.answer.support]
     if record.profile:
         fields["profile"] = list(record.profile)
     if replies:
@@ -71,11 +75,12 @@ def parse_record(row: Any) -> TurnRecord:
     checked = check_row(row)
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
     items = []
     for item in checked.evidence:
         passage = passages.get(item.id) or _make_passage(item)
         shown = passage.text if item.shown is None else item.shown
-        items.append(EvidenceItem(item.number, passage, shown, item.hint))
+        items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
     return TurnRecord(
         conversation_id=checked.conversation_id,
         turn_id=checked.turn_id,
@@ -88,7 +93,7 @@ def parse_record(row: Any) -> TurnRecord:
         ),
         hits=hits,
         evidence=Evidence(tuple(items)),
-        answer=Answer(checked.agent_response, checked.citations),
+        answer=Answer(checked.agent_response, checked.citations, support=tuple(map(_make_support, checked.support))),
         trace=checked.trace,
         timings=checked.timings,
         usage=checked.usage,
@@ -123,6 +128,15 @@ def _format_passage(passage: Passage) -> dict[str, Any]:
     """Format what a passage has beside its id."""
     texts = {"title": passage.title, "text": passage.text, "url": passage.url}
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _format_support(support: Support) -> dict[str, Any]:
+    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    return {"start": support.start, "end": support.end, "spans": spans}
+
+
+def _make_support(row: SupportRow) -> Support:
+    return Support(row.start, row.end, tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans))
 
 
 def _make_passage(row: PassageRow | EvidenceRow) -> Passage:

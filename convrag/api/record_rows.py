@@ -44,6 +44,24 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True)
+class SpanRow:
+    """A part of the passage with this id, in characters."""
+
+    id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SupportRow:
+    """A statement of the answer, in characters, and the parts of passages that it rests on."""
+
+    start: int
+    end: int
+    spans: tuple[SpanRow, ...]
+
+
+@dataclass(frozen=True)
 class QueryRow:
     """A query with its weight; None is a weight that was no number. The other two may be missing."""
 
@@ -63,7 +81,7 @@ class MessageRow:
 
 @dataclass(frozen=True)
 class RecordRow:
-    """A turn. Lines of early versions have no texts of hints, no metadata, and none of the last five fields."""
+    """A turn. Lines of early versions have no texts of hints, no metadata, and none of those with a default."""
 
     turn_id: str
     conversation_id: str
@@ -86,6 +104,7 @@ class RecordRow:
     prompt: tuple[MessageRow, ...] = ()
     attempt: int = 0
     profile: tuple[str, ...] = ()
+    support: tuple[SupportRow, ...] = ()
     replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
 
 

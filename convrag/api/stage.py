@@ -86,6 +86,13 @@ class Stage(ABC):
     def prepare(self) -> None:
         """Load models and build indexes, so that the first turn need not wait. Called once, after all checks."""
 
+    def load_libraries(self) -> None:
+        """Import what the first calls import, where that takes long; the calls must import it all the same.
+
+        Called in a thread of its own, which is not the one of `prepare`, and not always: the imports of a language
+        model may turn out to be needless, where the store has all its replies.
+        """
+
     def content_hash(self) -> str:
         """Return a hash of the files that the stage reads; it is part of the fingerprint.
 

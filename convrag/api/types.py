@@ -162,12 +162,16 @@ class Nugget:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceItem:
-    """A passage as the model sees it: `[number]` and `text`. A hint points to the full text in an earlier message."""
+    """A passage as the model sees it: `[number]` and `text`. A hint points to the full text in an earlier message.
+
+    `score` is the one that ranked the passage in this turn; the pipeline fills it in. None: it was not ranked.
+    """
 
     number: int
     passage: Passage
     text: str
     hint: bool = False
+    score: float | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,12 +183,40 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class PassageSpan:
+    """A part of a passage: `passage.text[start:end]`, in characters."""
+
+    passage_id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """A statement of an answer, `answer.text[start:end]` in characters, and the parts of passages that it rests on."""
+
+    start: int
+    end: int
+    spans: tuple[PassageSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """The assistant's answer. `citations` are ids of passages in the evidence, in order of first mention."""
+    """The assistant's answer. `citations` are ids of passages in the evidence, in order of first mention.
+
+    `support` says which parts of the passages its statements rest on, where the generator knows that; what shows the
+    answer marks them. For passages that are not named there, it marks the sentences with the same words.
+    """
 
     text: str
     citations: tuple[str, ...] = ()
     trace: Mapping[str, Any] = field(default_factory=dict)
+    support: tuple[Support, ...] = ()
+
+    def find_spans(self, passage_id: str) -> list[tuple[int, int]]:
+        """Find the parts of a passage that the answer rests on, as (start, end), in order; none where it is unknown."""
+        spans = (span for support in self.support for span in support.spans)
+        return sorted({(span.start, span.end) for span in spans if span.passage_id == passage_id})
 
 
 @dataclass(frozen=True, slots=True)

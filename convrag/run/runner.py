@@ -38,6 +38,7 @@ from convrag.sdk.progress import show_preparation
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
+from convrag.turn.early_imports import start_imports
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 
@@ -90,6 +91,7 @@ def run_experiment(
         return replace(run, reused=True), summary
     qrels = dataset.qrels()
     wiring.prepare(show_preparation)
+    start_imports(metrics.values())  # while the first turns wait for a language model
     source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 

@@ -6,7 +6,9 @@
 * `structured_output`: JSON replies of LLMs as pydantic models.
 * `recording`: replies of LLMs in a file, found again by their prompts.
 * `sentences`: the sentences of English texts.
+* `alignment`: finds copied texts in the text that they were copied from.
 * `clauses`: shortens sentences by whole clauses.
+* `statements`: finds the sentence that each citation of an answer stands behind.
 * `citations`: finds and checks the citations of an answer.
 * `sources`: the numbered passages of an answer, and what people know them by.
 * `transcript`: a conversation as Markdown.

@@ -18,6 +18,7 @@ from typing import Generic, TypeVar
 
 from convrag.sdk.progress import track
 from convrag.store.cancellation import Cancellation, Cancelled, when_cancelled
+from convrag.store.compute_slots import waiting
 from convrag.store.usage import UsageMeter, current_meter
 
 T = TypeVar("T")
@@ -88,13 +89,13 @@ def call_in_threads(call: Callable[[T], R], items: Iterable[T], workers: int, na
     threads: _Threads[R] = _Threads(workers, name)
 
     def iterate() -> Iterator[R]:
-        waiting: deque[Future[R]] = deque()
+        futures: deque[Future[R]] = deque()
         for item in items:
-            waiting.append(threads.submit(call, item))
-            if len(waiting) >= 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+            futures.append(threads.submit(call, item))
+            if len(futures) >= 2 * workers:
+                yield _wait_for(futures.popleft())
+        while futures:
+            yield _wait_for(futures.popleft())
 
     with when_cancelled(threads.cancellation.cancel):
         try:
@@ -110,6 +111,11 @@ def call_in_threads(call: Callable[[T], R], items: Iterable[T], workers: int, na
                 threads.cancellation.cancel()
                 threads.join(PATIENCE)
             raise
+
+
+def _wait_for(future: Future[R]) -> R:
+    with waiting():
+        return future.result()
 
 
 class _Threads(Generic[R]):

@@ -23,6 +23,7 @@
 * `folder_lock`: a folder is written by one process at a time.
 * `forking`: a process and its forked children share neither locks nor connections.
 * `cancellation`: the calls of a thread are ended from another one.
+* `compute_slots`: threads that mostly wait for servers compute a few at a time.
 * `abandonment`: what is cleaned up where a process ends while a thread hangs.
 * `disk`: what is said where files cannot be written.
 * `atomic`: files that are written whole or not at all.

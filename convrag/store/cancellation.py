@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from convrag.store.compute_slots import waiting
+
 
 class Cancelled(BaseException):
     """The call was cancelled. It is no Exception, so that no stage takes it for a failure and falls back."""
@@ -89,10 +91,11 @@ def check_cancelled() -> None:
 
 def sleep(seconds: float) -> None:
     """Sleep. Raises Cancelled as soon as the calls of this thread are cancelled."""
-    if current := _current.get():
-        current.sleep(seconds)
-    else:
-        time.sleep(seconds)
+    with waiting():
+        if current := _current.get():
+            current.sleep(seconds)
+        else:
+            time.sleep(seconds)
 
 
 @contextmanager

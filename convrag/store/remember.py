@@ -16,6 +16,7 @@ from convrag.api.types import Completion
 from convrag.store.attempts import find_attempt
 from convrag.store.cancellation import check_cancelled
 from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
+from convrag.store.compute_slots import waiting
 from convrag.store.fingerprint import digest
 from convrag.store.marked_json import CannotBeKept
 from convrag.store.results import MethodResults
@@ -55,6 +56,7 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
 def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResults) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
+    call_method = _call_waiting(method) if isinstance(stage, LLM) else method
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
@@ -65,13 +67,23 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
                 if (entry := results.find([key]).get(key)) is None:
                     start = time.perf_counter()
                     with count_failure():
-                        data, result = results.encode(method(*args, **kwargs))
+                        data, result = results.encode(call_method(*args, **kwargs))
                     results.put({key: data}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
                     return result
         result, seconds = entry
         _count_call(stage, arguments, result, reused=True, seconds=seconds)
         return result
+
+    return call
+
+
+def _call_waiting(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that waits for a server: another thread may compute meanwhile."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with waiting():
+            return method(*args, **kwargs)
 
     return call
 

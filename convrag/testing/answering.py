@@ -138,6 +138,15 @@ class GeneratorContract(CallContract):
             assert set(citations) <= known
             assert len(citations) == len(set(citations))
 
+    def test_what_it_rests_on_is_in_the_cited_passages(self) -> None:
+        answer = self.make().generate(question(), make_evidence())
+        texts = {item.passage.id: item.passage.text for item in make_evidence().items}
+        for support in answer.support:
+            assert 0 <= support.start < support.end <= len(answer.text)
+            for span in support.spans:
+                assert span.passage_id in answer.citations
+                assert 0 <= span.start < span.end <= len(texts[span.passage_id])
+
     def test_no_evidence_is_no_citation(self) -> None:
         assert self.make().generate(question(turns=0), Evidence()).citations == ()
 

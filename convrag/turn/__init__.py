@@ -13,6 +13,7 @@
 * `passages_dataset`: passages given as objects, as a corpus.
 * `wiring`: builds the stages of a configuration.
 * `stage_pool`: the stages of a process; equal ones are one object.
+* `early_imports`: imports libraries while there is something else to wait for.
 * `results`: what the stages of a turn return, checked.
 * `defects`: defects of plugins' stages in words, with plugin, file and line.
 * `logs`: the format of log records on the terminal, and warnings without repetition.

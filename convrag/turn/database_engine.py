@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 from weakref import finalize
@@ -58,6 +59,7 @@ class DatabaseEngine(ForkAware):
         # By default, each statement of PostgreSQL sees what was written until then.
         snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
         self._reader = self._engine.execution_options(**snapshot)
+        self._writing = threading.Lock()
         self._writer = self._engine.execution_options(**{_WRITES: True})
         super().__init__()
         with self._explained():
@@ -79,8 +81,13 @@ class DatabaseEngine(ForkAware):
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable."""
-        with self._explained(), self._writer.begin() as connection:
+        """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable.
+
+        SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite itself would sleep
+        and try again, ever longer.
+        """
+        alone = self._writing if self.is_sqlite else nullcontext()
+        with self._explained(), alone, self._writer.begin() as connection:
             yield connection
 
     def close(self) -> None:
@@ -131,6 +138,7 @@ class DatabaseEngine(ForkAware):
     def _reset_in_child(self) -> None:
         """Forget connections that threads of the parent use."""
         self._engine.dispose(close=False)
+        self._writing = threading.Lock()
 
 
 def _parse_address(database: Path | str) -> URL:

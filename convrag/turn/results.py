@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Rewrite
+from convrag.api.types import (
+    Answer,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    PassageSpan,
+    Query,
+    Rewrite,
+    Support,
+)
 from convrag.turn.defects import check_items, check_type, make_error, name_type
 
 
@@ -53,12 +65,27 @@ def check_evidence(stage: Context, result: Any) -> Evidence:
     return evidence
 
 
+def add_scores(evidence: Evidence, hits: Sequence[Hit]) -> Evidence:
+    """Fill in the scores that ranked the passages of the evidence."""
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
+    return replace(
+        evidence, items=tuple(replace(item, score=scores.get(item.passage.id, item.score)) for item in evidence.items)
+    )
+
+
 def check_answer(stage: Generator, result: Any) -> Answer:
     """Return a generator's answer. Raises StageFault."""
     answer: Answer = check_type(stage, "generate", result, Answer)
     check_type(stage, "generate", answer.text, str)
     check_items(stage, "generate", answer.citations, str)
     check_type(stage, "generate", answer.trace, Mapping)
+    for support in check_items(stage, "generate", answer.support, Support):
+        for place in (support.start, support.end):
+            check_type(stage, "generate", place, int)
+        for span in check_items(stage, "generate", support.spans, PassageSpan):
+            check_type(stage, "generate", span.passage_id, str)
+            for place in (span.start, span.end):
+                check_type(stage, "generate", place, int)
     return answer
 
 

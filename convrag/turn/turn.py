@@ -129,7 +129,8 @@ class TurnInProgress:
         hits = self.hits[: self.options.top_k or self.settings.top_n]
         generator, context = self.stages.generator, self.stages.context
         messages = results.check_messages(generator, generator.messages(self.question))
-        self.evidence = results.check_evidence(context, context.assemble(self.question, hits, messages))
+        evidence = results.check_evidence(context, context.assemble(self.question, hits, messages))
+        self.evidence = results.add_scores(evidence, hits)
         self.trace["context"] = dict(self.evidence.trace)
 
     def generate(self) -> None:

@@ -13,7 +13,7 @@ from convrag.api.errors import ConfigError, NotReady
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
-from convrag.api.stages import Dataset
+from convrag.api.stages import Dataset, Metrics
 from convrag.config.command import Command
 from convrag.config.messages import explained
 from convrag.config.references import keep_references
@@ -27,6 +27,7 @@ from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
 from convrag.turn.configuration import StageDescriptions
 from convrag.turn.defects import check_items, check_type, explain_error, note_origin
+from convrag.turn.early_imports import start_imports
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -132,12 +133,18 @@ class Wiring:
     def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
         """Prepare every built stage: load models, build indexes.
 
+        Where the store is empty, so that the first turn calls everything, libraries are imported at the same time.
+
         Args:
             watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
         """
-        for place, stage in self._list_distinct():
+        stages = self._list_distinct()
+        is_new = self.store.get_last_row() == 0
+        imports = start_imports(stage for _, stage in stages if is_new and not isinstance(stage, Metrics))
+        for place, stage in stages:
             with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
                 pool.prepare(stage)
+        imports.join()
 
     def collect_configuration(self, groups: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return place -> option and the parameters that bear on results, of these stages and those injected into them.

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from convrag.store.compute_slots import waiting
+
 A = TypeVar("A")
 R = TypeVar("R")
 
@@ -41,7 +43,8 @@ class Batcher(Generic[A, R]):
                 batch.full.set()
         if is_first:
             self._send_batch(batch)
-        return [future.result() for future in futures]
+        with waiting():
+            return [future.result() for future in futures]
 
     def _send_batch(self, batch: _Batch[A, R]) -> None:
         """Wait for other threads, send, and set the results. An interruption reaches the others as an error."""

@@ -12,6 +12,7 @@ from elastic_transport import ConnectionTimeout, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from elasticsearch import helpers as _helpers
 
+from convrag.store.compute_slots import waiting
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import TRANSIENT_STATUSES
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
@@ -42,7 +43,8 @@ class RetryingTransport(Transport):  # type: ignore[misc]
         policy = RetryPolicy(self.policy.timeout, 0, 0) if self.unavailable else self.policy
         send = super().perform_request
         try:
-            reply = call_with_retries(lambda: send(method, target, **options), policy, is_transient=_is_transient)
+            with waiting():
+                reply = call_with_retries(lambda: send(method, target, **options), policy, is_transient=_is_transient)
         except BaseException as error:
             self.unavailable = isinstance(error, NoConnection | ConnectionTimeout)
             self.failed.set()

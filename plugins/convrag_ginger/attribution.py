@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
+from convrag import LLM, Evidence, LLMError, Nugget, PassageSpan, PromptTemplate, Support
 from convrag.sdk.sentences import remove_citations
 from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_words, stem_content_words
 
@@ -15,7 +15,8 @@ from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_w
 class CitedSentence:
     """A sentence made from the nuggets of a cluster, with its citations and whether its nuggets support it.
 
-    `cluster` is the cluster's position, and `passages` are the ids that the sentence cites. `share` of its content
+    `cluster` is the cluster's position. Of its nuggets, the sentence rests on `supporting`, and `passages` are the ids
+    that it cites. `share` of its content
     words occur in its nuggets, and `unknown` are its numbers and negations that do not. `checked` says what decided
     whether it is `supported`: "words" or "llm".
     """
@@ -23,6 +24,7 @@ class CitedSentence:
     text: str
     cluster: int
     nuggets: tuple[Nugget, ...] = field(repr=False)
+    supporting: tuple[Nugget, ...] = field(repr=False)
     passages: tuple[str, ...]
     supported: bool
     share: float
@@ -31,7 +33,7 @@ class CitedSentence:
 
     def trace(self) -> dict[str, Any]:
         """What the trace holds of it: all but its nuggets, which the trace lists by themselves."""
-        return {name: value for name, value in asdict(self).items() if name != "nuggets"}
+        return {name: value for name, value in asdict(self).items() if name not in ("nuggets", "supporting")}
 
 
 class LexicalSupport(NamedTuple):
@@ -86,11 +88,13 @@ class Attributor:
         texts = [nugget.text for nugget in nuggets]
         lexical = measure_lexical_support(text, texts)
         verdict = self.judge.judge(text, texts) if self.judge else None
+        supporting = tuple(nuggets[index] for index in find_supporting_nuggets(text, texts))
         return CitedSentence(
             text,
             cluster,
             tuple(nuggets),
-            tuple(dict.fromkeys(nuggets[index].passage_id for index in find_supporting_nuggets(text, texts))),
+            supporting,
+            tuple(dict.fromkeys(nugget.passage_id for nugget in supporting)),
             lexical.suffices(self.threshold) if verdict is None else verdict,
             lexical.share,
             tuple(lexical.unknown),
@@ -131,6 +135,18 @@ def find_supporting_nuggets(sentence: str, texts: Sequence[str]) -> list[int]:
         found.update(index for index, own in enumerate(shared) if best <= own)
         remaining -= best
     return sorted(found) or list(range(len(texts)))
+
+
+def locate_support(answer: str, sentences: Iterable[CitedSentence]) -> tuple[Support, ...]:
+    """Where each sentence stands in the answer, in which they stand in this order, and the nuggets that it rests on."""
+    found: list[Support] = []
+    place = 0
+    for sentence in sentences:
+        start = answer.index(sentence.text, place)
+        place = start + len(sentence.text)
+        spans = dict.fromkeys(PassageSpan(each.passage_id, each.start, each.end) for each in sentence.supporting)
+        found.append(Support(start, place, tuple(spans)))
+    return tuple(found)
 
 
 def number_passages(evidence: Evidence) -> dict[str, int]:

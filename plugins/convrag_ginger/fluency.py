@@ -76,4 +76,6 @@ class FluencyEditor:
         if text == old.text or count_words([text]) > words or get_first_sentence(text) != text:
             return old
         new = self.attributor.attribute(text, old.cluster, old.nuggets)
-        return replace(new, passages=old.passages) if new.supported or not old.supported else old
+        if old.supported and not new.supported:
+            return old
+        return replace(new, supporting=old.supporting, passages=old.passages)

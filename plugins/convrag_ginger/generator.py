@@ -24,7 +24,13 @@ from convrag import (
     Summarizer,
     TurnRecord,
 )
-from convrag_ginger.attribution import Attributor, LlmSupportJudge, add_citations, number_passages
+from convrag_ginger.attribution import (
+    Attributor,
+    LlmSupportJudge,
+    add_citations,
+    locate_support,
+    number_passages,
+)
 from convrag_ginger.cluster_sentences import SentenceWriter, Unsupported
 from convrag_ginger.clusters import OutlierPolicy
 from convrag_ginger.duplicates import MergedNugget, merge_duplicates
@@ -37,11 +43,11 @@ from convrag_ginger.report import report_outcomes
 class GingerGenerator(Generator):
     """Answer from information nuggets: detect, cluster and rank them, and say each of the best clusters in a sentence.
 
-    Every sentence cites the passages of the nuggets that it rests on. The trace holds all nuggets with their offsets,
-    the clusters with their scores (and with the words of their topics, where the clusterer has any), their order, and
-    each sentence with its citations and whether its nuggets support it. Fewer nuggets than `few` are a cluster each,
-    and a single one gives a single sentence. Without nuggets, the answer says that the passages do not answer the
-    question (`outcome`: answered, single or unanswerable).
+    Every sentence cites the passages of the nuggets that it rests on, and `Answer.support` names these. The trace holds
+    all nuggets with their offsets, the clusters with their scores (and with the words of their topics, where the
+    clusterer has any), their order, and each sentence with its citations and whether its nuggets support it. Fewer
+    nuggets than `few` are a cluster each, and a single one gives a single sentence. Without nuggets, the answer says
+    that the passages do not answer the question (`outcome`: answered, single or unanswerable).
 
     Args:
         llm: rephrases and checks, if `fluency` or `check` ask for it.
@@ -174,7 +180,8 @@ class GingerGenerator(Generator):
             **counts,
             "fluency": fluency,
         }
-        return Answer(text, tuple(dict.fromkeys(passage for passages in cited for passage in passages)), trace)
+        citations = tuple(dict.fromkeys(passage for passages in cited for passage in passages))
+        return Answer(text, citations, trace, locate_support(text, sentences))
 
     def _detect(self, query: str, evidence: Evidence) -> list[Nugget]:
         """The nuggets of all passages, in the order of the evidence; a hint stands for its passage."""

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from convrag import LLM, ConfigError, Detector, Nugget, Passage, PromptTemplate
+from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.sentences import find_sentence_spans
-from convrag_ginger.alignment import Aligner, keep_outermost, read_tagged_texts
+from convrag_ginger.tagged_texts import read_tagged_texts
 
 log = logging.getLogger(__name__)
 

@@ -12,6 +12,7 @@ from convrag.registry.extras import missing_extra
 from convrag.registry.parameters import operational
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
+from convrag.sdk.sentences import find_sentence_spans
 from convrag_metrics.cited_sentences import CitedSentence, split_cited_sentences
 from convrag_metrics.idk import detect_idk_answer
 from convrag_metrics.pretrained import EXTRAS
@@ -89,6 +90,10 @@ class GroundingMetrics(Metrics):
                 yield "support=nli needs a model: metrics.grounding.model=FOLDER"
             elif absent := missing_extra(EXTRAS, "support=nli"):
                 yield str(absent)
+
+    def load_libraries(self) -> None:
+        """Import what answers are split into sentences with."""
+        find_sentence_spans("One. Two.")
 
     def content_hash(self) -> str:
         """A hash of the model's files, or its commit on the hub."""

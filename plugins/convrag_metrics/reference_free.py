@@ -40,6 +40,11 @@ class ReferenceFreeMetrics(Metrics):
     def list_measures(self) -> Sequence[str]:
         return (*self.grounding.list_measures(), _ANSWERED)
 
+    def load_libraries(self) -> None:
+        """Import those of `grounding`, where it will measure."""
+        if not self._has_truth():
+            self.grounding.load_libraries()
+
     def explain_gap(self) -> str:
         """Whether the data set has something better to measure by."""
         if not self._has_truth():

@@ -8,6 +8,7 @@ from typing import Any
 from convrag import LLMError
 from convrag_offline.answering import answer
 from convrag_offline.document_frequencies import DocumentFrequencies
+from convrag_offline.evidence_drafts import choose, draft, mark_spans, reply
 from convrag_offline.nugget_detection import tag_nuggets
 from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_importance
 from convrag_offline.question_checking import compare, judge_clarity, solve
@@ -44,6 +45,11 @@ _TASKS: dict[str, Callable[..., str]] = {
     "solve": solve,
     "compare": compare,
     "alone": judge_clarity,
+    "spans": mark_spans,
+    "draft_spans": draft,
+    "draft_passages": draft,
+    "choose": choose,
+    "reply": reply,
 }
 _INPUTS = {
     "answer": ("question", "history", "evidence"),
@@ -59,6 +65,9 @@ _INPUTS = {
     "solve": ("question", "title", "passage", "history"),
     "compare": ("question", "answer", "other"),
     "alone": ("question",),
+    **dict.fromkeys(("spans", "draft_spans", "draft_passages"), ("question", "standalone", "history", "evidence")),
+    "choose": ("question", "standalone", "history", "evidence", "criterion", "first", "second"),
+    "reply": ("question",),
 }
 _OPTIONAL = {"answer": ("earlier_evidence",), "rewrite": ("question_weight",), "nuggets": ("title",)}
 

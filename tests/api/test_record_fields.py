@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 
 from convrag.api.records import TurnRecord, Usage
-from convrag.api.types import Answer, Completion, Evidence, EvidenceItem, Hit, Message, Passage, Prompt, Query
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    PassageSpan,
+    Prompt,
+    Query,
+    Support,
+)
 
 PASSAGE = Passage("p", "Green tea.", "Tea", "http://x", {"page": 3})
 RECORD = TurnRecord(
@@ -25,7 +37,7 @@ RECORD = TurnRecord(
     evidence=Evidence(
         (EvidenceItem(1, PASSAGE, "see above", hint=True), EvidenceItem(2, Passage("q", "Milk."), "Milk."))
     ),
-    answer=Answer("Yes [1].", ("p",)),
+    answer=Answer("Yes [1].", ("p",), support=(Support(0, 3, (PassageSpan("p", 0, 5),)),)),
     trace={"rewriter": {"gate": "short"}},
     timings={"rewriter": 0.25},
     usage={"rewriter": Usage(1, 2, 3)},
@@ -64,7 +76,7 @@ def test_what_stages_leave_in_a_trace_is_plain() -> None:
 
 def test_lines_of_former_versions_are_read() -> None:
     fields = RECORD.to_dict()
-    for name in ("reference", "gold", "prompt", "attempt"):
+    for name in ("reference", "gold", "prompt", "attempt", "support"):
         del fields[name]
     assert TurnRecord.from_dict(fields | {"something": "else"}).gold == {}
 
@@ -122,6 +134,23 @@ def test_a_notebook_shows_the_turn() -> None:
     for text in ("hot?", "Yes [1].", "Is tea hot? (0.5)", "reranker fell back", "tired", "2 passages of 1 retrieved"):
         assert text in page
     assert "cited" in page
+
+
+def test_a_notebook_marks_what_the_answer_rests_on() -> None:
+    passage = Passage("p", "<b>Tea</b> & milk. Hot.\nCold.", "Tea")
+    spans = [PassageSpan("p", 19, 23), PassageSpan("p", 3, 6), PassageSpan("p", 5, 12), PassageSpan("p", 24, 9999)]
+    shown = (EvidenceItem(1, passage, passage.content), EvidenceItem(2, passage, "Tea, cut"))
+    answer = Answer("Yes.", ("p",), support=(Support(0, 4, tuple(spans)),))
+    page = replace(RECORD, evidence=Evidence(shown), answer=answer)._repr_html_()
+    assert (
+        "<td>Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br>"
+        "<mark>Cold.</mark></td>"
+    ) in page
+    assert "<td>Tea, cut</td>" in page
+    long = Passage("p", "tea " * 1000)
+    cut = replace(RECORD, evidence=Evidence((EvidenceItem(1, long, long.text),)), answer=answer)._repr_html_()
+    assert cut.count("tea") == 500
+    assert "…" in cut
 
 
 LEAVE = Passage(

@@ -74,7 +74,7 @@ def server() -> Iterator[WordsOfTheRequest]:
 def grid(folder: Path, server: Server) -> Grid:
     folder.mkdir()
     arguments = (*GRID, "llm=openai_compatible", f"llm.api_base={server.address}")
-    return Grid(folder, arguments, lambda: server.answered, "LiteLLM.complete")
+    return Grid(folder, arguments, lambda: server.answered, "OpenAICompatible.complete")
 
 
 def check_tracked(folder: Path) -> None:

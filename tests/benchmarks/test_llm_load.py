@@ -1,10 +1,12 @@
-"""64 conversations at once through llm=litellm: what is reached of the ideal, and of bare litellm. Run with -s.
+"""64 conversations at once: what llm=openai_compatible and llm=litellm reach of the ideal, beside bare libraries.
 
-The server is a process of its own that costs next to nothing; both sides of a comparison run in this one, in turns.
+Run with -s. The server is a process of its own that costs next to nothing; all sides of a comparison run in this one,
+in turns. Processor time is that of this process.
 """
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -14,23 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import urllib3
 
+import convrag_llms  # noqa: F401 - it tells litellm before its import to fetch no price list
 import toys
 from convrag.api.types import Answer, Message, Prompt, Rewrite
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.store.streaming import listen_with
 from convrag.turn.pipeline import Pipeline
 from delayed_llm import delayed_llm
 
 litellm = pytest.importorskip("litellm")
-pytest.importorskip("tenacity")
 from litellm._service_logger import ServiceLogging  # noqa: E402
 from litellm.litellm_core_utils import logging_utils  # noqa: E402
 
-from convrag_litellm import _litellm  # noqa: E402
-from convrag_litellm.llm import LiteLLM  # noqa: E402
+from convrag_llms import _litellm  # noqa: E402
+from convrag_llms.http_llm import HttpLLM  # noqa: E402
+from llm_client import OPTIONS  # noqa: E402
 
 pytestmark = [
     pytest.mark.integration,
@@ -68,10 +73,10 @@ def messages(turn: str) -> tuple[Message, ...]:
     return (Message("system", "Be brief."), Message("user", f"{turn} {'A passage about dogs in space. ' * 60}"))
 
 
-def ours(address: str, store: Store) -> Callable[[int], float]:
+def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
     """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store, around our door."""
-    llm = LiteLLM(model="openai/local", api_base=address)
-    llm.fingerprint = "f"
+    llm = OPTIONS[option](model="openai/local", api_base=address)
+    llm.fingerprint = option
     remember(llm, store)
     pipeline = Pipeline(
         rewriter=Plain(llm=llm),
@@ -85,7 +90,7 @@ def ours(address: str, store: Store) -> Callable[[int], float]:
 
     def converse(turns: int) -> float:
         name = next(rounds)
-        talks = [toys.talk(f"{name}-{n}", *["what?"] * turns) for n in range(AT_ONCE)]
+        talks = [toys.talk(f"{option}-{name}-{n}", *["what?"] * turns) for n in range(AT_ONCE)]
         start = time.perf_counter()
         records = list(ConversationWorkers(pipeline, talks, Settings(workers=AT_ONCE)).records())
         took = time.perf_counter() - start
@@ -137,32 +142,93 @@ def bare(address: str) -> Callable[[int], float]:
     return converse
 
 
+def bare_urllib3(address: str) -> Callable[[int], float]:
+    """Seconds for as many requests of urllib3 itself from 64 threads."""
+    pool = urllib3.PoolManager(maxsize=AT_ONCE)
+
+    def call(turn: int) -> str:
+        sent = [{"role": message.role, "content": message.content} for message in messages(str(turn))]
+        body = json.dumps({"model": "local", "messages": sent, "temperature": 0, "max_tokens": 512}).encode()
+        headers = {"content-type": "application/json"}
+        response = pool.request("POST", f"{address}/chat/completions", body=body, headers=headers, retries=False)
+        return str(json.loads(response.data)["choices"][0]["message"]["content"])
+
+    def converse(turns: int) -> float:
+        start = time.perf_counter()
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            spoken = list(threads.map(lambda n: [call(n) for _ in range(turns)], range(AT_ONCE)))
+        assert spoken == [["A dog."] * turns] * AT_ONCE
+        return time.perf_counter() - start
+
+    return converse
+
+
 @pytest.mark.parametrize("served", [1.0], indirect=True)
 def test_with_a_slow_model_conversations_wait_together(served: tuple[str, float], tmp_path: Path) -> None:
     address, delay = served
-    converse = ours(address, Store(tmp_path))
-    converse(1)  # the library is loaded, and connections are there
     turns = 10
-    reached = [turns * delay / converse(turns) for _ in range(2)]
-    print(f"a model that takes 1 s: {', '.join(f'{share:.2f}' for share in reached)} of the ideal")  # noqa: T201
-    assert statistics.mean(reached) >= 0.9
+    for option in OPTIONS:
+        converse = ours(address, Store(tmp_path / option), option)
+        converse(1)  # the library is loaded, and connections are there
+        reached = [turns * delay / converse(turns) for _ in range(2)]
+        shares = ", ".join(f"{share:.2f}" for share in reached)
+        print(f"a model that takes 1 s, llm={option}: {shares} of the ideal")  # noqa: T201
+        assert statistics.mean(reached) >= 0.9
 
 
 @pytest.mark.parametrize("served", [0.1], indirect=True)
-def test_with_a_fast_model_our_door_costs_little_beside_litellm(served: tuple[str, float], tmp_path: Path) -> None:
+def test_with_a_fast_model_our_doors_cost_little_beside_bare_libraries(
+    served: tuple[str, float], tmp_path: Path
+) -> None:
     address, delay = served
     _litellm.load_library()
-    doors = {"ours": ours(address, Store(tmp_path)), "bare litellm": bare(address)}
-    for converse in doors.values():
+    sides = {f"llm={option}": ours(address, Store(tmp_path / option), option) for option in OPTIONS}
+    sides |= {"bare urllib3": bare_urllib3(address), "bare litellm": bare(address)}
+    for converse in sides.values():
         converse(1)
     turns = 12
-    took: dict[str, list[float]] = {name: [] for name in doors}
+    took: dict[str, list[float]] = {name: [] for name in sides}
+    spent: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(5):
-        for name, converse in doors.items():
+        for name, converse in sides.items():
+            start = time.process_time()
             took[name].append(converse(turns))
+            spent[name].append(1000 * (time.process_time() - start) / (turns * AT_ONCE))
     for name, seconds in took.items():
-        rate = turns * AT_ONCE / statistics.median(seconds)
-        print(f"a model that takes 0.1 s, {name}: {rate:.0f} calls a second, {rate * delay / AT_ONCE:.2f} of the ideal")  # noqa: T201
-    ratio = statistics.median(took["bare litellm"]) / statistics.median(took["ours"])
-    print(f"ours reaches {ratio:.2f} of what bare litellm reaches")  # noqa: T201
+        share = turns * delay / statistics.median(seconds)
+        processor = statistics.median(spent[name])
+        print(f"a model that takes 0.1 s, {name}: {share:.2f} of the ideal, processor {processor:.2f} ms a turn")  # noqa: T201
+    ratio = statistics.median(took["bare litellm"]) / statistics.median(took["llm=litellm"])
+    print(f"llm=litellm reaches {ratio:.2f} of what bare litellm reaches")  # noqa: T201
     assert ratio >= 0.9
+    assert statistics.median(spent["llm=openai_compatible"]) < statistics.median(spent["llm=litellm"]) / 2
+
+
+@pytest.mark.parametrize("served", [0.1], indirect=True)
+@pytest.mark.parametrize("streamed", [False, True])
+def test_processor_time_of_a_call(served: tuple[str, float], streamed: bool) -> None:
+    """The calls alone, without stages and store around them."""
+    address, delay = served
+    turns = 8
+    llms = {option: cls(model="openai/local", api_base=address) for option, cls in OPTIONS.items()}
+    spent: dict[str, list[float]] = {name: [] for name in llms}
+    shares: dict[str, list[float]] = {name: [] for name in llms}
+    for number in range(6):
+        for name, llm in llms.items():
+            start, before = time.perf_counter(), time.process_time()
+
+            def converse(n: int, llm: HttpLLM = llm) -> None:
+                with listen_with((lambda piece: None) if streamed else None):
+                    for _ in range(turns):
+                        llm.complete(Prompt("answer", messages(str(n))))
+
+            with ThreadPoolExecutor(AT_ONCE) as threads:
+                list(threads.map(converse, range(AT_ONCE)))
+            if number:  # the first round loads libraries and opens connections
+                spent[name].append(1000 * (time.process_time() - before) / (turns * AT_ONCE))
+                shares[name].append(turns * delay / (time.perf_counter() - start))
+    for name in llms:
+        share, processor = statistics.median(shares[name]), statistics.median(spent[name])
+        kind = "streamed" if streamed else "whole"
+        print(f"{kind}, llm={name}: {share:.2f} of the ideal, processor {processor:.2f} ms a call")  # noqa: T201
+    assert statistics.median(spent["openai_compatible"]) < 1.5

@@ -1,6 +1,11 @@
-"""A plugin: `llm=thinking` takes a second for a reply, without a server, and streams it in twenty pieces."""
+"""A plugin: `llm=thinking` takes a second for a reply, without a server, and streams it in twenty pieces.
+
+The pieces come when they are due, as those of a server do, whether or not their reader was in time for the last.
+"""
 
 from __future__ import annotations
+
+import time
 
 from convrag import LLM, Completion, Prompt, hookimpl
 from convrag.store.cancellation import sleep
@@ -23,8 +28,9 @@ class ThinkingLLM(LLM):
         """Reply; to a listener in pieces, else as a whole."""
         words = [f"word{number} " for number in range(PIECES)]
         listener = current_listener()
-        for word in words if listener else ():
-            sleep(self.seconds / PIECES)
+        start = time.monotonic()
+        for number, word in enumerate(words if listener else (), 1):
+            sleep(max(0.0, start + self.seconds * number / PIECES - time.monotonic()))
             listener(word)
         if not listener:
             sleep(self.seconds)

@@ -30,6 +30,7 @@ from convrag_clusterers.lsa import LsaClusterer
 from convrag_condense.chat import ChatGenerator
 from convrag_condense.rewriter import CondenseRewriter
 from convrag_dhrag.rewriter import DHRagRewriter
+from convrag_drafts.generator import DraftsGenerator
 from convrag_ginger.baselines import BaselineGenerator, CotGenerator
 from convrag_ginger.clusters import SizeRanker
 from convrag_ginger.generator import GingerGenerator
@@ -40,7 +41,7 @@ from convrag_judging.nugget_files import NuggetSet
 from convrag_judging.references import ReferenceTurn
 from convrag_judging.rubric import read_rubric, rubric_path
 from convrag_judging.rubric_judge import RubricJudge
-from convrag_litellm.context_window import parse_token_counts
+from convrag_llms.context_window import parse_token_counts
 
 Check = Callable[[str], Any]
 
@@ -96,6 +97,7 @@ def _stages() -> dict[str, Any]:
         "cot": CotGenerator(llm=llm),
         "direct": DirectGenerator(llm=llm),
         "chat": ChatGenerator(llm=llm),
+        "drafts": DraftsGenerator(llm=llm),
         "condense": CondenseRewriter(llm=llm, embedder=embedder, retriever=NoRetriever(), gate="always"),
         "dhrag": DHRagRewriter(llm=llm, embedder=embedder),
         "judge": RubricJudge("llm", llm, PromptTemplate("judge", package="convrag_judging")),
@@ -169,6 +171,7 @@ def _split(text: str) -> None:
 
 
 _NUGGETS = """Copper conducts <IN>heat better than steel</IN>, so a copper kettle boils <IN>sooner</IN>."""
+_QUOTED = '{"answered": "full", "spans": [{"passage": 1, "quote": "steam"}, {"passage": 2, "quote": "Green tea"}]}'
 _COT = "1. Pieces: heat [3]\n2. Groups: copper\n3. Order: one\n\n**4. Answer:** Copper is better [3]."
 
 REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
@@ -179,6 +182,7 @@ REPLY_READERS: dict[str, tuple[Check, list[str]]] = {
     "cot": (_answer("cot"), [_COT, "Final answer: Copper."]),
     "direct": (_answer("direct"), ["Copper is better [3], [9]. `items[0]`"]),
     "chat": (_answer("chat"), ["I'm ready to help!", "Copper is better [3]."]),
+    "drafts": (_answer("drafts"), [_QUOTED, '{"better": "B"}', f"{_QUOTED} Copper is better [1]. Steel [2, 9]."]),
     "condense": (_rewrite("condense"), ["Standalone question: Is copper better than steel?", '"Is it?"']),
     "dhrag": (_rewrite("dhrag"), ["Is a copper kettle better than a steel one?", "Rewritten query: copper"]),
     "judge": (_judge, ['{"reason": "x", "scores": {"faithfulness": 4, "appropriateness": "5"}}', "```json\n{}\n```"]),

@@ -10,13 +10,19 @@ from llm_server import Server
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server of language models on loopback, for llm=litellm, whose calls are repeated at once when they fail."""
-    pytest.importorskip("litellm")
-    pytest.importorskip("tenacity")
-    from convrag_litellm import retrying
+def option(request: pytest.FixtureRequest) -> str:
+    """The option that `server` is for: llm=litellm, or those of `every_option`."""
+    return str(getattr(request, "param", "litellm"))
+
+
+@pytest.fixture
+def server(option: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    """A server of language models on loopback. Calls are repeated at once when they fail."""
+    if option == "litellm":
+        pytest.importorskip("litellm")
+    from convrag_llms import retrying
 
     monkeypatch.setattr(retrying, "FIRST_WAIT", 0.01)
-    server = Server()
+    server = Server(option)
     yield server
     server.close()

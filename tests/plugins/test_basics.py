@@ -192,7 +192,7 @@ def test_a_prompt_that_is_missing_or_broken(tmp_path: Path) -> None:
         DirectGenerator(llm=Says(), prompt=broken)
 
 
-@pytest.mark.parametrize("name", ["basics", "baselines", "offline", "litellm", "neural"])
+@pytest.mark.parametrize("name", ["basics", "baselines", "offline", "llms", "neural"])
 def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
     heavy = [
         "numpy",
@@ -200,6 +200,7 @@ def test_importing_a_package_imports_nothing_heavy(name: str) -> None:
         "scipy",
         "litellm",
         "tenacity",
+        "urllib3",
         "pysbd",
         "Stemmer",
         "torch",

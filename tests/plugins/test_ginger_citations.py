@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convrag.api.types import PassageSpan
 from convrag_ginger.attribution import add_citations, find_supporting_nuggets, measure_lexical_support
 from convrag_ginger.length_limit import count_words
 from convrag_ginger.summarizer import LlmSummarizer
@@ -36,7 +37,9 @@ def test_every_sentence_is_cited_and_within_the_limits_whatever_is_said(
     assert bool(sentences) == (found.trace["outcome"] != "unanswerable") == bool(found.citations)
     assert len(sentences) <= limit
     assert count_words([found.text]) <= 9 * max(limit, 1)
-    for sentence in sentences:
+    assert [found.text[each.start : each.end] for each in found.support] == [each["text"] for each in sentences]
+    for support, sentence in zip(found.support, sentences, strict=True):
+        assert {span.passage_id for span in support.spans} == set(sentence["passages"])
         assert set(sentence["passages"]) <= {f"p{number}" for number, text in enumerate(texts, start=1) if text}
         marks = "".join(f"[{passage[1:]}]" for passage in sorted(sentence["passages"]))
         assert f"{sentence['text']} {marks}" in found.text
@@ -49,6 +52,16 @@ def test_a_sentence_cites_the_nuggets_that_it_rests_on() -> None:
     assert find_supporting_nuggets("Ann, who grows mint, drinks green tea", texts) == [0, 1]
     assert find_supporting_nuggets("Ann drinks a lot of tea", texts) == [0, 2]
     assert find_supporting_nuggets("Zebras", texts) == [0, 1, 2]
+
+
+def test_the_answer_names_the_nuggets_of_each_sentence() -> None:
+    generator = ginger(summarizer=Says("Ann sells cups."), few=1)
+    found = answer(generator, "Ann drinks tea. Ann sells cups.", "Ann sells cups.", "Ann is old.")
+    assert found.text == "Ann sells cups. [1][2]"
+    (support,) = found.support
+    assert (support.start, support.end) == (0, 15)
+    assert support.spans == (PassageSpan("p1", 16, 31), PassageSpan("p2", 0, 15))
+    assert (found.find_spans("p1"), found.find_spans("p3")) == ([(16, 31)], [])
 
 
 def test_citations_are_added_in_rising_order() -> None:

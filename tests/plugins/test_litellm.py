@@ -21,8 +21,8 @@ from convrag.store.fingerprint import compute_fingerprint, digest
 from convrag.store.remember import compute_call_key
 from convrag.testing import LLMContract
 from convrag.turn.wiring import Wiring
-from convrag_litellm.llm import LiteLLM
-from litellm_client import make_client
+from convrag_llms.litellm_llm import LiteLLM
+from llm_client import make_client
 from llm_server import Server, make_reply
 
 pytestmark = pytest.mark.integration
@@ -37,7 +37,7 @@ CONF = Path(__file__).parents[2] / "conf" / "llm"
 @needs_extra
 @pytest.mark.filterwarnings("ignore:Accessing the .* attribute on the instance is deprecated")  # litellm's own
 class TestLiteLLMContract(LLMContract):
-    without_results = ("httpcore", "httpx", "openai")
+    without_results = ("httpcore", "httpx", "openai", "tenacity")
 
     network = True
 
@@ -341,7 +341,7 @@ class TestCheck:
 
     @needs_extra
     def test_the_usual_providers_are_checked_without_importing_litellm(self) -> None:
-        code = "import sys; from convrag_litellm.llm import LiteLLM; list(LiteLLM(model='anthropic/x').check())\n"
+        code = "import sys; from convrag_llms.litellm_llm import LiteLLM; list(LiteLLM(model='anthropic/x').check())\n"
         code += "assert not {'litellm', 'httpx', 'tenacity'} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -371,7 +371,7 @@ class TestCheck:
     def test_a_cost_limit_needs_prices(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         (problem,) = LiteLLM(model="openai/nobody-knows", max_cost_usd=1).check()
-        assert "llm.max_cost_usd=1 cannot be kept: litellm knows no price" in problem
+        assert "llm.max_cost_usd=1 cannot be kept: no price is known" in problem
         assert list(LiteLLM(model="openai/gpt-4", max_cost_usd=1).check()) == []
         priced = {"input_cost_per_token": 1e-6, "output_cost_per_token": 1e-6}
         assert list(LiteLLM(model="openai/nobody-knows", max_cost_usd=1, extra=priced).check()) == []
@@ -397,8 +397,8 @@ import logging, socket
 logging.basicConfig(level=logging.INFO, format="ROOT %(message)s")
 def refuse(*args, **kwargs): raise SystemExit(f"looked up {args}")
 socket.getaddrinfo = refuse
-from convrag_litellm import _litellm
-from convrag_litellm.llm import LiteLLM
+from convrag_llms import _litellm
+from convrag_llms.litellm_llm import LiteLLM
 LiteLLM(model="openai/x").count_tokens("a")
 for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(name).info("an info")
@@ -414,7 +414,7 @@ assert _litellm.load_library() is _litellm.load_library()
 def test_litellm_is_told_before_its_import_to_look_nothing_up() -> None:
     settings = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION"}
     environment = {name: value for name, value in os.environ.items() if name not in settings}
-    code = f"import os, convrag_litellm; print([os.environ.get(name) for name in {list(settings)}])"
+    code = f"import os, convrag_llms; print([os.environ.get(name) for name in {list(settings)}])"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(list(settings.values()))
     environment["LITELLM_MODE"] = "DEV"  # a user's own value stays

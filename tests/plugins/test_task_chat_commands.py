@@ -9,7 +9,7 @@ import pytest
 
 from chat_toys import Chat
 from convrag.api.records import TurnRecord
-from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, Query
+from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Support
 from convrag.sdk.sources import describe_passage, find_source, list_sources
 from convrag.sdk.transcript import format_transcript
 from convrag_tasks.chat.cited_sentences import find_cited_spans
@@ -82,22 +82,14 @@ def test_cited_sentences_are_those_that_say_what_the_answer_says() -> None:
     assert find_cited_spans(record, Passage("e", "Dogs bark."), 1) == []
 
 
-def test_nuggets_are_marked_where_the_generator_notes_them() -> None:
-    trace = {
-        "generator": {
-            "nuggets": [
-                {"passage_id": "d", "start": 0, "end": 9},
-                {"passage_id": "d", "start": 20, "end": 42},
-                {"passage_id": "e", "start": 0, "end": 4},
-            ],
-            "clusters": [{"nuggets": [0, 2]}, {"nuggets": [1]}],
-            "sentences": [{"cluster": 0, "passages": ["d"]}, {"cluster": 1, "passages": ["e"]}],
-        }
-    }
-    record = make_record(trace=trace)
-    assert find_cited_spans(record, record.evidence.items[0].passage, 1) == [(0, 9)]
-    other = make_record(trace={"generator": {"nuggets": 3, "clusters": [], "sentences": [{"passages": ["d"]}]}})
-    assert len(find_cited_spans(other, record.evidence.items[0].passage, 1)) == 2
+def test_what_the_generator_names_is_marked() -> None:
+    first, second, third = PassageSpan("d", 0, 9), PassageSpan("d", 20, 42), PassageSpan("e", 0, 4)
+    record = make_record()
+    passage = record.evidence.items[0].passage
+    known = replace(record.answer, support=(Support(0, 4, (second, third)), Support(5, 9, (first, second))))
+    assert find_cited_spans(replace(record, answer=known), passage, 1) == [(0, 9), (20, 42)]
+    other = replace(record.answer, support=(Support(0, 4, (third,)),))  # of this passage it says nothing
+    assert len(find_cited_spans(replace(record, answer=other), passage, 1)) == 2
 
 
 def test_numbers_of_the_whole_conversation() -> None:

@@ -37,7 +37,7 @@ def test_help_imports_no_module_of_a_plugin_but_its_package(arguments: list[str]
 def test_a_task_imports_what_is_chosen_and_no_other_option(tmp_path: Path) -> None:
     modules = imported(tmp_path, COMMAND, "--cfg", "job", "rewriter=dhrag")
     assert "convrag_dhrag.rewriter" in modules
-    assert not {"convrag_mmr.rewriter", "convrag_litellm.llm"} & modules
+    assert not {"convrag_mmr.rewriter", "convrag_llms.litellm_llm"} & modules
 
 
 def test_importing_convrag_imports_neither_hydra_nor_numpy(tmp_path: Path) -> None:

@@ -28,8 +28,8 @@ from convrag.registry import plugins
 from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id
-from convrag.sweep.folders import register_folder_names
 from convrag.sweep.composed_cells import ComposedCells
+from convrag.sweep.folders import register_folder_names
 from convrag.sweep.plan import Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring

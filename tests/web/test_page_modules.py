@@ -167,6 +167,39 @@ def test_older_conversations_are_shown_when_asked_for(chat: ChatPage):
     assert not older.is_visible()
 
 
+def test_what_the_generator_names_is_marked_and_shared_words_elsewhere(modules: ChatPage):
+    text = "🙂 Tea is hot. Milk is cold."
+    spans = [{"id": "tea", "start": 2, "end": 13}, {"id": "milk", "start": 0, "end": 1}]
+    record = {"support": [{"start": 0, "end": 5, "spans": spans}]}
+    found = call(modules, "../view/support.js", "findCitedSpans", record, "tea", text, ["Milk is cold."])
+    assert found == {"spans": [[3, 14]], "named": True}
+    for silent in ({}, {"support": []}, {"support": [{"start": 0, "end": 5, "spans": spans[1:]}]}):
+        found = call(modules, "../view/support.js", "findCitedSpans", silent, "tea", text, ["Milk is cold."])
+        assert found == {"spans": [[15, 28]], "named": False}
+
+
+OPEN_PASSAGE = """async ([source, record]) => {
+    const { PassagePanel } = await import("/static/page/passage_panel.js");
+    const panel = new PassagePanel(() => {});
+    document.body.append(panel.element);
+    panel.open(source, record);
+    const texts = (selector) => [...panel.element.querySelectorAll(selector)].map((each) => each.textContent);
+    const shown = [texts("mark.cited"), texts(".hint").at(-1), texts(".claims li")];
+    panel.element.remove();
+    return shown;
+}"""
+
+
+def test_the_passage_says_what_its_marks_are(modules: ChatPage):
+    source = {"number": 1, "id": "tea", "title": "Tea", "text": "Tea is hot. Milk is cold.", "cited": True}
+    record = {"agent_response": "Milk is cold. [1]"}
+    assert modules.page.evaluate(OPEN_PASSAGE, [source, record])[0] == ["Milk is cold."]
+    record["support"] = [{"start": 0, "end": 13, "spans": [{"id": "tea", "start": 0, "end": 11}]}]
+    marked, note, claims = modules.page.evaluate(OPEN_PASSAGE, [source, record])
+    assert (marked, claims) == (["Tea is hot."], ["Milk is cold."])
+    assert note == "Marked is what the answer was made of."
+
+
 RENDER_DOCUMENT = """async ([shown]) => {
     const { renderDocumentText } = await import("/static/page/document_text.js");
     return renderDocumentText(shown).map((part) => `${part.tagName.toLowerCase()}: ${part.innerHTML}`);

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Report
+from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Report, Support
 from convrag.run.records import to_json
 from convrag.score.summary import format_summary
 from convrag.store.strict_json import format_json
@@ -140,6 +140,18 @@ def test_a_citation_opens_its_passage_with_the_sentence_marked(browser: Browser,
         assert passage.locator(".title").inner_text() == "No 4"
         assert passage.locator("mark.cited").all_inner_texts() == ["It also says that snow is white."]
         assert page.evaluate("document.activeElement.closest('details').open")
+
+
+def test_what_the_generator_names_is_marked(browser: Browser, tmp_path: Path) -> None:
+    """The statement shares its words with the passage's first sentence; the generator says it rests on the second."""
+    answer = make_record().answer
+    named = replace(answer, support=(Support(0, 30, (PassageSpan("p0", 45, 75),)),))
+    path = write_report(tmp_path, [make_record(answer=named)])
+    with open_turn(browser, path, "c1<::>1") as page:
+        for number, name in ((1, "No 0"), (2, "No 1")):
+            page.get_by_role("button", name=f"Passage {number}: {name}").click()
+        marked = page.locator(".passage[open] mark.cited").all_inner_texts()
+        assert marked == [PASSAGES[0].text[45:75], "It also says that snow is white."]
 
 
 def test_a_passage_of_a_document_is_known_by_its_place(browser: Browser, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 /** The text of a document as elements: its headings, the beginnings of its pages, and a passage that is marked. */
 
 import { markSpans } from "../view/answer.js";
+import { makeFinder } from "../view/code_points.js";
 import { make } from "../view/dom.js";
 
 const TOP = 3; // the level of the highest headings on the page: the document's title has 2
@@ -44,25 +45,6 @@ export function renderDocumentText({ text, headings, pages, page_name: pageName,
   }
   addText(text.length);
   return parts;
-}
-
-/** Makes a function that finds the index of a code point in a text. */
-function makeFinder(text) {
-  if (!/[\ud800-\udbff][\udc00-\udfff]/.test(text)) return (place) => place;
-  const step = 4096;
-  const known = [0]; // the index of every 4096th code point
-  let index = 0;
-  for (let place = 1; index < text.length; place += 1) {
-    index += text.codePointAt(index) > 0xffff ? 2 : 1;
-    if (place % step === 0) known.push(index);
-  }
-  return (place) => {
-    let found = known[Math.floor(place / step)] ?? text.length;
-    for (let left = place % step; left > 0 && found < text.length; left -= 1) {
-      found += text.codePointAt(found) > 0xffff ? 2 : 1;
-    }
-    return found;
-  };
 }
 
 function findLineEnd(text, start) {

@@ -3,7 +3,7 @@
 import { listStatements, markSpans } from "../view/answer.js";
 import { make, makeLink } from "../view/dom.js";
 import { getPlace } from "../view/names.js";
-import { findSupport } from "../view/sentences.js";
+import { findCitedSpans } from "../view/support.js";
 import { button } from "./controls.js";
 import { Sheet } from "./sheet.js";
 import { nameSource } from "./sources.js";
@@ -23,12 +23,12 @@ export class PassagePanel {
    */
   open(source, record, conversationId) {
     const statements = [...new Set(listStatements(record.agent_response ?? "").get(source.number))];
-    const spans = statements.flatMap((statement) => findSupport(statement, source.text));
+    const { spans, named } = findCitedSpans(record, source.id, source.text, statements);
     const title = make("h2", { tabindex: "-1" }, make("span", { class: "number" }, String(source.number)), nameSource(source));
     const parts = markSpans(source.text, 0, source.text.length, spans, { class: "cited" });
     const text = make("div", { class: "passage-text" }, ...parts);
     const whole = conversationId && getPlace(source) && button("Open the document", () => this.openDocument(source, conversationId), { icon: "document" });
-    this.sheet.open(title, ...describe(source), text, whole, ...showStatements(source, statements, spans), ...showSeen(source));
+    this.sheet.open(title, ...describe(source), text, whole, ...showStatements(source, statements, explainMarks(spans, named)), ...showSeen(source));
     text.querySelector("mark")?.scrollIntoView({ block: "nearest" });
   }
 
@@ -43,10 +43,14 @@ function describe(source) {
   return [make("p", { class: "hint" }, [getPlace(source) ? source.title : source.id, found].filter(Boolean).join(" · ")), link];
 }
 
-function showStatements(source, statements, spans) {
+function explainMarks(spans, named) {
+  if (named) return "Marked is what the answer was made of.";
+  return spans.length ? "" : "No sentence of the passage has enough words in common with the answer to be marked.";
+}
+
+function showStatements(source, statements, note) {
   if (!source.cited) return [make("p", { class: "hint" }, "The answer does not cite this passage.")];
   if (!statements.length) return [];
-  const note = spans.length ? "" : "No sentence of the passage has enough words in common with the answer to be marked.";
   const quotes = statements.map((statement) => make("li", {}, statement));
   return [note && make("p", { class: "hint" }, note), make("h3", {}, "Cited for"), make("ul", { class: "claims" }, ...quotes)];
 }

@@ -8,6 +8,7 @@
 * `model_overrides`: the overrides of the models that `task.models` names.
 * `turn_runner`: turns, so many at once.
 * `running_turn`: a turn in its thread, and its events.
+* `turn_threads`: threads, each of which takes one turn after another.
 * `completions`: OpenAI's protocol: chat completions, and models.
 * `openai_requests`: its requests.
 * `openai_replies`: its replies and chunks.

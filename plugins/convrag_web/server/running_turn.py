@@ -9,7 +9,6 @@ A turn waits for servers most of its time, and its stages block: so each has a t
 from __future__ import annotations
 
 import asyncio
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
@@ -18,11 +17,16 @@ from typing import NamedTuple, cast
 
 from convrag import RunStopped, TurnRecord
 from convrag.store.cancellation import Cancellation, Cancelled
+from convrag.store.compute_slots import ComputeSlots
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome
+from convrag_web.server.turn_threads import TurnThreads
 
 SILENCE_SECONDS = 15.0
 """After so many seconds without an event, `RunningTurn.events` yields None: a proxy may close a silent connection."""
+
+
+_slots = ComputeSlots(4)  # some read or write files, and let others compute
 
 
 class StageFinished(NamedTuple):
@@ -44,14 +48,16 @@ class RunningTurn:
     """A turn in a thread of its own.
 
     Args:
+        threads: one of them takes the turn.
         work: takes the turn.
         seconds: that the turn may take.
         on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
-        pace: tells how many seconds to wait from one piece of the answer to the next.
+        pace: tells how many seconds to wait from one piece of the answer, or end of a stage, to the next.
     """
 
     def __init__(
         self,
+        threads: TurnThreads,
         work: Work,
         seconds: float,
         on_end: Callable[[Outcome, TurnRecord | None], None],
@@ -68,12 +74,14 @@ class RunningTurn:
         self._deadline = time.monotonic() + seconds
         self._timed_out = False
         self._cancellation = Cancellation()
-        threading.Thread(target=self._run, name="turn", daemon=True).start()
+        if pause := pace():
+            self._wait_for_next_piece(pause)
+        threads.run(self._run)
 
     async def events(self) -> AsyncIterator[Event]:
         """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow.
 
-        Pieces that come before the next may be sent are joined.
+        Pieces that come before the next may be sent are joined, and of stages that have ended the last is told.
         """
         while True:
             if not self._is_due() and not await self._wait():
@@ -85,14 +93,19 @@ class RunningTurn:
                 while self._events and isinstance(self._events[0], str):
                     pieces.append(cast(str, self._events.popleft()))
                 event = "".join(pieces)
-                if pause := self._pace():
-                    self._next_piece = time.monotonic() + pause
-                    self._loop.call_later(pause, self._has_events.set)
+            while isinstance(event, StageFinished) and self._events and isinstance(self._events[0], StageFinished):
+                event = self._events.popleft()
+            if isinstance(event, str | StageFinished) and (pause := self._pace()):
+                self._wait_for_next_piece(pause)
             if isinstance(event, BaseException):
                 raise event
             yield event
             if isinstance(event, TurnRecord):
                 return
+
+    def _wait_for_next_piece(self, pause: float) -> None:
+        self._next_piece = time.monotonic() + pause
+        self._loop.call_later(pause, self._has_events.set)
 
     async def _wait(self) -> bool:
         """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
@@ -129,7 +142,7 @@ class RunningTurn:
         outcome: Outcome = "error"
         record = None
         try:
-            with self._cancellation.apply():
+            with self._cancellation.apply(), _slots.hold():
                 record = self._work(self._emit)
             outcome = "failed" if record.error else "answered"
             self._put(record)
@@ -153,9 +166,10 @@ class RunningTurn:
             self._call_in_loop(self._notice)
 
     def _is_due(self) -> bool:
-        """Whether an event may be sent now. A piece may have to wait, but nothing that is not text waits behind it."""
-        only_text = bool(self._events) and isinstance(self._events[-1], str)
-        return bool(self._events) and not (only_text and time.monotonic() < self._next_piece)
+        """Whether an event may be sent now. A piece or a stage may have to wait; the end of the turn waits for none."""
+        if not self._events:
+            return False
+        return not isinstance(self._events[-1], str | StageFinished) or time.monotonic() >= self._next_piece
 
     def _notice(self) -> None:
         self._told = False

@@ -13,6 +13,7 @@ from convrag import TurnRecord
 from convrag_web.server.errors import RequestError
 from convrag_web.server.running_turn import RunningTurn, Work
 from convrag_web.server.server_metrics import Outcome, ServerMetrics
+from convrag_web.server.turn_threads import TurnThreads
 
 PIECES_PER_SECOND = 500
 """How many pieces of answers are sent, over all turns: each costs the server the same, whether it is short or long."""
@@ -33,6 +34,7 @@ class TurnRunner:
         self._queue = queue
         self._seconds = seconds
         self._metrics = metrics
+        self._threads = TurnThreads()
         self._waiting = 0
         self._running = 0
 
@@ -63,7 +65,7 @@ class TurnRunner:
             self._metrics.count_turn(model, outcome, time.monotonic() - started, record)
             on_end()
 
-        return RunningTurn(work, self._seconds, finish, self._compute_pace)
+        return RunningTurn(self._threads, work, self._seconds, finish, self._compute_pace)
 
     def _compute_pace(self) -> float:
         return self._running / PIECES_PER_SECOND if self._running > 1 else 0.0

@@ -6,7 +6,7 @@ import { make, makeLink } from "./dom.js";
 import { countOf, formatScore } from "./format.js";
 import { getName } from "./names.js";
 import { numberPassages } from "./numbering.js";
-import { findSupport } from "./sentences.js";
+import { findCitedSpans } from "./support.js";
 
 const PREVIEW = 160; // characters
 
@@ -25,8 +25,8 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
   const gold = record.gold ?? {};
   const show = (passage, rank) => {
     const element = renderPassage(passage, {
-      rank, grade: gold[passage.id], evidence: evidence.get(passage.id), number: numbers.get(passage.id), statements: statements.get(passage.id) ?? [],
-      change: changes.get(passage.id),
+      rank, grade: gold[passage.id], evidence: evidence.get(passage.id), number: numbers.get(passage.id), cited: statements.has(passage.id),
+      spans: findCitedSpans(record, passage.id, passage.text ?? "", statements.get(passage.id) ?? []).spans, change: changes.get(passage.id),
     });
     items.set(passage.id, element);
     return make("li", {}, element);
@@ -55,9 +55,8 @@ export function renderPassages(record, { known = new Map(), changes = new Map() 
 }
 
 /** Show one passage, which unfolds to its text. */
-function renderPassage(passage, { rank, grade, evidence, number, statements, change }) {
+function renderPassage(passage, { rank, grade, evidence, number, cited, spans, change }) {
   const text = passage.text ?? "";
-  const spans = statements.flatMap((statement) => findSupport(statement, text));
   const body = make("div", { class: "passage-text" });
   body.append(...(text ? markSpans(text, 0, text.length, spans, { class: "cited" }) : [make("p", { class: "note" }, explainMissingText(passage))]));
   return make("details", { class: `passage${grade > 0 ? " gold" : ""}` },
@@ -68,7 +67,7 @@ function renderPassage(passage, { rank, grade, evidence, number, statements, cha
       make("span", { class: "chips" },
         grade > 0 && chip(rank ? "gold" : "missed", rank ? "\u2713 relevant" : "missed", `grade ${grade}`, grade > 1 && String(grade)),
         grade !== undefined && grade <= 0 && chip("not-gold", "judged not relevant", `grade ${grade}`),
-        statements.length > 0 && chip("cited", `cited as ${number}`),
+        cited && chip("cited", `cited as ${number}`),
         evidence && chip("shown", `${evidence.hint ? "hint" : "shown"} as ${number}`),
         change && chip("changed", change)),
       make("span", { class: "preview" }, text.slice(0, PREVIEW))),

@@ -1,0 +1,122 @@
+"""The two drafts of an answer: one from the evidence spans alone, one from the whole passages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from convrag import LLM, Evidence, LLMError, PromptTemplate, Question, Support
+from convrag.sdk.citations import CitationMark, check_citations, find_citations
+from convrag.sdk.profiles import add_profile
+from convrag.sdk.statements import find_cited_statements
+from convrag_drafts.evidence_spans import EvidenceSpan, describe_question, list_passages
+
+Source = Literal["spans", "passages"]
+"""What a draft was written from."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An answer with the numbers of passages as citations; `failure` says why there is none.
+
+    `citations` are ids of passages. `removed` is the number of citations that named nothing that was shown.
+    """
+
+    source: Source
+    text: str = ""
+    citations: tuple[str, ...] = ()
+    removed: int = 0
+    support: tuple[Support, ...] = ()
+    model: str = ""
+    failure: str = ""
+
+
+class Drafter:
+    """Asks a model for a draft.
+
+    Args:
+        llm: the language model.
+        from_spans: the template of the task "draft_spans".
+        from_passages: the template of the task "draft_passages".
+        sampling: of the calls.
+    """
+
+    def __init__(
+        self, llm: LLM, from_spans: PromptTemplate, from_passages: PromptTemplate, sampling: dict[str, Any]
+    ) -> None:
+        self.llm = llm
+        self.from_spans = from_spans
+        self.from_passages = from_passages
+        self.sampling = sampling
+
+    def write_from_spans(
+        self, question: Question, evidence: Evidence, spans: Sequence[EvidenceSpan], *, partial: bool
+    ) -> Draft:
+        """One call of the LLM, which sees the spans with numbers of their own: so it is known what it cites."""
+        titles = {item.number: item.passage.title for item in evidence.items}
+        shown = [
+            {"number": number, "title": titles[span.passage], "text": span.text} for number, span in enumerate(spans, 1)
+        ]
+        reply, model, failure = self._ask(self.from_spans, question, shown, partial)
+        if failure:
+            return Draft("spans", failure=failure)
+        by_number = dict(enumerate(spans, 1))
+        checked = check_citations(reply, {number: str(number) for number in by_number})
+        text = renumber_citations(checked.text, {number: span.passage for number, span in by_number.items()})
+        citations = tuple(dict.fromkeys(by_number[int(number)].span.passage_id for number in checked.citations))
+        support = _locate_support(checked.text, text, by_number)
+        return Draft("spans", text, citations, checked.removed, support, model)
+
+    def write_from_passages(self, question: Question, evidence: Evidence, *, partial: bool) -> Draft:
+        """One call of the LLM, which sees the passages."""
+        reply, model, failure = self._ask(self.from_passages, question, list_passages(evidence), partial)
+        if failure:
+            return Draft("passages", failure=failure)
+        checked = check_citations(reply, {item.number: item.passage.id for item in evidence.items})
+        return Draft("passages", checked.text, checked.citations, checked.removed, model=model)
+
+    def _ask(
+        self, template: PromptTemplate, question: Question, shown: list[dict[str, Any]], partial: bool
+    ) -> tuple[str, str, str]:
+        """The reply, the model, and why there is no reply."""
+        prompt = template.render(self.sampling, **describe_question(question), evidence=shown, partial=partial)
+        try:
+            completion = self.llm.complete(add_profile(prompt, question.profile))
+        except LLMError as error:
+            return "", "", str(error)
+        text = completion.text.strip()
+        return text, completion.model, "" if any(map(str.isalnum, text)) else "the reply is empty"
+
+
+def renumber_citations(text: str, numbers: Mapping[int, int]) -> str:
+    """Replace the numbers in citations; one that is repeated within marks that stand together stands there once.
+
+    With 1 -> 4, 2 -> 4 and 3 -> 7 "Tea is hot. [1][2] Milk [3, 1]." becomes "Tea is hot. [4] Milk [7, 4].".
+    """
+    parts: list[str] = []
+    seen: set[int] = set()
+    last: CitationMark | None = None
+    for mark in find_citations(text):
+        between = text[last.end if last else 0 : mark.start]
+        if last is None or between.strip():
+            seen.clear()
+        new = [number for number in dict.fromkeys(numbers[each] for each in mark.numbers) if number not in seen]
+        seen.update(new)
+        parts += [between, f"[{', '.join(map(str, new))}]"] if new else [between.rstrip()]
+        last = mark
+    return "".join([*parts, text[last.end if last else 0 :]])
+
+
+def _locate_support(numbered: str, text: str, spans: Mapping[int, EvidenceSpan]) -> tuple[Support, ...]:
+    """Where the statements of a draft that cites spans stand in the same draft with numbers of passages."""
+    found: list[Support] = []
+    place = 0
+    for start, end, numbers in find_cited_statements(numbered):
+        statement = numbered[start:end]
+        first = text.find(statement, place)
+        if first < 0:
+            continue
+        place = first + len(statement)
+        found.append(Support(first, place, tuple(dict.fromkeys(spans[number].span for number in numbers))))
+    return tuple(found)

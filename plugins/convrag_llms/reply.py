@@ -1,0 +1,123 @@
+"""A server's reply: a text with its usage. An empty or cut-off one is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import category
+
+from convrag_llms.http_errors import read_status
+from convrag_llms.reply_limit import MAX_REPLY_BYTES, ReplyTooLong
+
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp", "Mn", "Me"})  # Unicode's categories
+_BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and a symbol that leave no mark
+
+
+@dataclass(frozen=True)
+class TokenCounts:
+    """What a server says of the tokens of a request; None where it says nothing."""
+
+    prompt: int | None = None
+    completion: int | None = None
+    cached: int = 0
+
+    @classmethod
+    def read(cls, prompt: Any, completion: Any, cached: Any) -> TokenCounts:
+        """Make the counts from what a server sent, whatever that is; 0 says nothing, too."""
+        return cls(_read_count(prompt), _read_count(completion), _read_count(cached) or 0)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A text and its usage; the cost is in US dollars, None where no price is known.
+
+    `finish_reason` is why the model ended the text, as OpenAI names it: stop, length (at max_tokens), content_filter.
+    """
+
+    text: str
+    tokens: TokenCounts
+    cost: float | None
+    model: str
+    finish_reason: str = ""
+
+
+class EmptyReply(Exception):
+    """The server sent no text that anybody could see, which may have cost something all the same."""
+
+    def __init__(self, finish_reason: str, cost: float | None) -> None:
+        self.finish_reason = finish_reason
+        self.cost = cost
+        super().__init__(f"the reply is empty (finish_reason: {finish_reason})")
+
+
+class IncompleteStream(Exception):
+    """The connection of a streamed reply ended before the reply did."""
+
+    status_code = 502
+
+    def __init__(self) -> None:
+        super().__init__("the connection ended in the middle of the reply")
+
+
+def may_have_cost(error: Exception) -> bool:
+    """Whether the model may have written a reply of any length before the error."""
+    return read_status(error) == 408 or isinstance(error, ReplyTooLong | IncompleteStream)
+
+
+def make_reply(text: Any, finish_reason: Any, tokens: TokenCounts, cost: float | None, model: Any) -> Reply:
+    """Make a reply of what a server sent. Raises EmptyReply where the text is none, or shows nothing."""
+    if not isinstance(text, str) or not is_visible(text):
+        raise EmptyReply(str(finish_reason), cost)
+    return Reply(text.strip(), tokens, cost, str(model), str(finish_reason or ""))
+
+
+class StreamedText:
+    """The text of a streamed reply so far, up to the finish reason.
+
+    Pieces that show nothing wait for the first one that does, so that an empty reply can be asked for again.
+
+    Args:
+        on_piece: is given the text, from the first piece on that shows something.
+    """
+
+    def __init__(self, on_piece: Callable[[str], None]) -> None:
+        self.pieces: list[str] = []
+        self.finish_reason = ""
+        self._on_piece = on_piece
+        self._length = 0
+        self._passed_on = 0
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the finish reason has come."""
+        return bool(self.finish_reason)
+
+    @property
+    def text(self) -> str:
+        """All pieces as one."""
+        return "".join(self.pieces)
+
+    def add(self, piece: Any, finish_reason: Any) -> None:
+        """Add what a chunk says of its first choice. Raises ReplyTooLong."""
+        if self.is_finished:
+            return
+        self.finish_reason = str(finish_reason or "")
+        if not isinstance(piece, str) or not piece:
+            return
+        self.pieces.append(piece)
+        self._length += len(piece)
+        if self._length > MAX_REPLY_BYTES:
+            raise ReplyTooLong(MAX_REPLY_BYTES)
+        if self._passed_on or is_visible(piece):
+            self._on_piece("".join(self.pieces[self._passed_on :]))
+            self._passed_on = len(self.pieces)
+
+
+def is_visible(text: str) -> bool:
+    """Whether a text has a character that leaves a mark, as spaces and zero-width characters do not."""
+    return any(category(char) not in _INVISIBLE and char not in _BLANKS for char in text)
+
+
+def _read_count(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and value > 0 else None

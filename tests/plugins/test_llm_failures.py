@@ -1,0 +1,167 @@
+"""What a user is told, and what nobody is told."""
+
+from __future__ import annotations
+
+import json
+import logging
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from convrag.api.errors import LLMError
+from convrag.api.secrets import is_public_address, redact, redact_address
+from convrag.api.types import Message, Prompt
+from convrag_llms.context_window import parse_token_counts
+from convrag_llms.redaction import RedactingFilter, find_secret_values
+from llm_client import every_option, make_client
+from llm_server import Server, Step, make_error, make_reply
+
+KEY = "sk-planted-0123456789"
+PROMPT = Prompt("answer", (Message("user", "Who was Laika?"),))
+
+
+SERVER_MESSAGES = [
+    (
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.",
+        (9000, 8192),
+    ),
+    (
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4488 in the messages, "
+        "512 in the completion). Please reduce the length of the messages or completion.",
+        (5000, 4096),
+    ),
+    (
+        "'max_tokens' or 'max_completion_tokens' is too large: 512. This model's maximum context length is 4096 tokens "
+        "and your request has 4000 input tokens (512 > 4096 - 4000).",
+        (4512, 4096),
+    ),
+    (
+        "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a "
+        "total of 5000 tokens: 4488 tokens from the input messages and 512 tokens for the completion.",
+        (5000, 4096),
+    ),
+    ("prompt is too long: 210,000 tokens > 200,000 maximum", (210000, 200000)),
+    ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000, decrease input", (210000, 200000)),
+    (
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 32769. Given: 40000 `inputs` tokens and "
+        "512 `max_new_tokens`",
+        (40512, 32769),
+    ),
+    ("the request (4210 tokens) exceeds the available context size (4096 tokens), try increasing it", (4210, 4096)),
+    (
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        (1200000, 1048576),
+    ),
+    ("Rate limit reached: Limit 10000, Used 9990, Requested 500.", None),
+    ("the server is busy", None),
+]
+
+
+@pytest.mark.parametrize(("message", "numbers"), SERVER_MESSAGES)
+def test_servers_say_in_their_own_ways_how_long_a_prompt_is(message: str, numbers: Any) -> None:
+    assert parse_token_counts(message) == numbers
+
+
+@pytest.mark.integration
+class TestContextWindow:
+    @every_option
+    def test_the_excess_is_what_the_server_says(self, server: Server) -> None:
+        server.plan_replies(make_error(400, SERVER_MESSAGES[1][0], code="context_length_exceeded"))
+        with pytest.raises(LLMError, match=r"904 tokens too long \(5,000 of 4,096\)\. Send less"):
+            make_client(server).complete(PROMPT)
+
+    def test_else_it_is_counted_here(self, server: Server) -> None:
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
+        long = Prompt("answer", (Message("user", "dog " * 9000),))
+        with pytest.raises(LLMError, match=r"about \d[\d,]* tokens too long \(9,0\d\d of 8,192, counted here\)"):
+            make_client(server, model="openai/gpt-4").complete(long)
+
+    @every_option
+    def test_else_it_is_not_said(self, server: Server) -> None:
+        server.plan_replies(make_error(400, "context window exceeded", code="context_length_exceeded"))
+        with pytest.raises(LLMError, match=r"context window exceeded( \(context_length_exceeded\))?\. Send less"):
+            make_client(server).complete(PROMPT)
+
+
+@every_option
+@pytest.mark.integration
+class TestSecrets:
+    @pytest.mark.parametrize("status", [400, 401, 404, 429, 500])
+    def test_a_key_never_stands_in_an_error(
+        self, server: Server, status: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        monkeypatch.setenv("MY_SERVER_KEY", KEY)
+        stage = make_client(server, api_key_env="MY_SERVER_KEY", retries=1)
+        server.plan_replies(make_error(status, f"you sent Bearer {KEY}"))
+        with pytest.raises(LLMError, match=r"you sent Bearer \*\*\*") as raised:
+            stage.complete(PROMPT)
+        error: BaseException | None = raised.value
+        while error:
+            assert KEY not in f"{error!r} {error.__dict__}"
+            error = error.__cause__ or error.__context__
+        assert KEY not in caplog.text
+        assert KEY not in json.dumps(stage.request(PROMPT)) + repr(vars(stage)) + repr(stage.endpoint)
+
+    def test_an_address_with_credentials(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SOME_TOKEN", "token-of-the-environment")
+        sent = b64encode(b"user:hunter2hunter2").decode()
+        server.plan_replies(make_error(400, f"hunter2hunter2 token-of-the-environment {sent} http://u:p@h/v1"))
+        stage = make_client(server, api_base=server.address.replace("http://", "http://user:hunter2hunter2@"))
+        with pytest.raises(LLMError, match=r"\*\*\* \*\*\* \*\*\* http://h/v1") as raised:
+            stage.complete(PROMPT)
+        assert "hunter2" not in str(raised.value)
+        assert stage.request(PROMPT)["api_base"] == server.address
+
+    def test_so_do_libraries_that_log(self, server: Server, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level(logging.DEBUG)
+        address = f"{server.address.replace('http://', 'http://user:hunter2hunter2@')}?api-key=hunter2hunter2"
+        make_client(server, api_base=address).complete(PROMPT)
+        logger = {"litellm": "LiteLLM", "openai_compatible": "urllib3.connectionpool"}[server.option]
+        logging.getLogger(logger).warning("at %s", "http://user:hunter2hunter2@host/")
+        assert "hunter2" not in caplog.text
+        assert "at http://host/" in caplog.text
+
+    def test_a_reply_without_anything_says_why(self, server: Server) -> None:
+        server.plan_replies(make_reply(None, "length"))
+        with pytest.raises(LLMError, match=r"finish_reason: length\).*bigger llm\.max_tokens"):
+            make_client(server, retries=0).complete(PROMPT)
+
+    def test_a_bad_gateway_is_not_quoted_as_a_page(self, server: Server) -> None:
+        server.plan_replies(Step(502, b"<html>\n<body>bad gateway</body></html>"))
+        with pytest.raises(LLMError, match="status 502") as raised:
+            make_client(server, retries=0).complete(PROMPT)
+        assert "\n" not in str(raised.value)
+
+
+def test_addresses_and_messages() -> None:
+    assert redact_address("https://me:secret@host:8/v1?api-key=12345678") == "https://host:8/v1"
+    assert redact("secret-1 at 12345678", "secret-1", None, address="https://h/?k=12345678") == "*** at ***"
+    assert redact("a b", "a") == "a b"  # too short to be a key
+    assert redact("p%40ssword p@ssword", address="https://me:p%40ssword@h/") == "*** ***"
+    assert redact("see http://a:b@c/ and http://c/d@e") == "see http://c/ and http://c/d@e"
+
+
+def test_addresses_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://me:hunter2hunter2@host/db")
+    assert redact("no hunter2hunter2 here") == "no *** here"
+
+
+def test_public_addresses() -> None:
+    assert is_public_address("http://host:8/v1?version=2")
+    assert not is_public_address("http://me@host/v1")
+    assert not is_public_address("http://host/v1?api-key=1")
+
+
+def test_secret_values_of_a_request() -> None:
+    found = find_secret_values(
+        {"api_key": 1, "max_tokens": 1, "extra_headers": {"Authorization": "Bearer k"}, "keys": 2}
+    )
+    assert list(found) == ["1", "1", "Bearer k", "k"]
+
+
+def test_a_line_is_logged_once() -> None:
+    once = RedactingFilter()
+    lines = [logging.LogRecord("x", logging.WARNING, "", 0, "a %s", (n,), None) for n in (1, 1, 2)]
+    assert [once.filter(line) for line in lines] == [True, False, True]

@@ -1,0 +1,213 @@
+"""Every way in which a server can fail, with the exact number of requests that each one takes."""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from typing import ClassVar
+
+import pytest
+
+from convrag.api.errors import LLMError
+from convrag.api.types import Message, Prompt
+from convrag_llms import retrying
+from convrag_llms.litellm_llm import LiteLLM
+from llm_client import every_option, make_client
+from llm_server import Server, Step, make_error, make_reply
+
+pytest.importorskip("litellm")
+pytestmark = pytest.mark.integration
+
+PROMPT = Prompt("answer", (Message("system", "Be brief."), Message("user", "Who was Laika?")))
+
+
+TRANSIENT = {
+    "408": make_error(408),
+    "429": make_error(429),
+    "500": make_error(500),
+    "502": Step(502, b"<html>bad gateway</html>"),
+    "503": make_error(503),
+    "529": make_error(529, "overloaded"),
+    "connection reset": Step(reset=True),
+    "cut off": Step(body=make_reply(), sent_bytes=40),
+    "nothing at all": Step(body=make_reply(), sent_bytes=0),
+    "HTML": Step(body=b"<html>oops</html>"),
+    "malformed JSON": Step(body=b'{"choices": ['),
+    "an empty object": Step(body=b"{}"),
+    "no choices": Step(body={**make_reply(), "choices": []}),
+    "choices null": Step(body={**make_reply(), "choices": None}),
+    "content null": Step(body=make_reply(None, "length")),
+    "content empty": Step(body=make_reply("")),
+    "content blank": Step(body=make_reply("  \n")),
+    "an error with status 200": Step(body={"error": {"message": "overloaded", "code": 503}}),
+}
+FINAL = {
+    "400": (make_error(400, "bad parameter"), "sampling parameters"),
+    "401": (make_error(401, "who are you"), "Check the key in the environment variable OPENAI_API_KEY"),
+    "403": (make_error(403, "not you"), "Check the key"),
+    "404": (make_error(404, "no such model"), "llm.model and llm.api_base"),
+    "422": (make_error(422, "cannot be processed"), "sampling parameters"),
+    "too long": (
+        make_error(400, "This model's maximum context length is 10", code="context_length_exceeded"),
+        "Send less",
+    ),
+    "too long, as 500": (make_error(500, "the request exceeds the available context size"), "Send less"),
+}
+
+
+@every_option
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_what_may_pass_is_repeated(server: Server, fault: str) -> None:
+    server.plan_replies(TRANSIENT[fault], TRANSIENT[fault], make_reply())
+    completion = make_client(server).complete(PROMPT)
+    assert (completion.text, completion.retries) == ("A dog.", 2)
+    assert len(server.requests) == 3
+
+
+@every_option
+@pytest.mark.parametrize("retries", [0, 3])
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_each_retry_is_one_request(server: Server, fault: str, retries: int) -> None:
+    server.plan_replies(TRANSIENT[fault])
+    with pytest.raises(LLMError) as raised:
+        make_client(server, retries=retries).complete(PROMPT)
+    assert len(server.requests) == retries + 1
+    assert (raised.value.provider, raised.value.model) == ("openai", "openai/local")
+
+
+@every_option
+@pytest.mark.parametrize("fault", FINAL)
+def test_what_cannot_pass_is_not(server: Server, fault: str) -> None:
+    step, advice = FINAL[fault]
+    server.plan_replies(step)
+    with pytest.raises(LLMError, match=advice) as raised:
+        make_client(server).complete(PROMPT)
+    assert len(server.requests) == 1
+    assert raised.value.status == step.status
+    assert step.body["error"]["message"] in str(raised.value)
+    assert server.address in str(raised.value)
+
+
+@pytest.mark.parametrize("status", [429, 503, 529])
+def test_claude_is_asked_as_often(server: Server, status: int) -> None:
+    headers = {"retry-after": "1"} if status == 429 else {}
+    server.plan_replies(make_error(status, headers=headers), make_reply())
+    base = server.address.removesuffix("/v1")
+    stage = LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base)
+    assert stage.complete(PROMPT).retries == 1
+    assert len(server.requests) == 2
+    assert status != 429 or server.times[1] - server.times[0] >= 1
+    server.plan_replies(make_error(status))
+    with pytest.raises(LLMError):
+        LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base, retries=3).complete(PROMPT)
+    assert len(server.requests) == 4
+
+
+def test_a_server_that_is_not_there() -> None:
+    with pytest.raises(LLMError, match=r"http://127\.0\.0\.1:9/v1 running"):
+        LiteLLM(model="openai/local", api_base="http://127.0.0.1:9/v1", retries=1).complete(PROMPT)
+
+
+def test_a_model_without_a_provider() -> None:
+    with pytest.raises(LLMError, match="provider/model"):
+        LiteLLM(model="nonsense").complete(PROMPT)
+
+
+@every_option
+class TestWaiting:
+    def test_as_long_as_the_server_says(self, server: Server) -> None:
+        server.plan_replies(make_error(429, headers={"Retry-After": "1"}), make_reply())
+        assert make_client(server).complete(PROMPT).text == "A dog."
+        assert 1.0 <= server.times[1] - server.times[0] < 3
+
+    def test_until_a_date(self, server: Server) -> None:
+        when = formatdate(time.time() + 2, usegmt=True)
+        server.plan_replies(make_error(503, headers={"Retry-After": when}), make_reply())
+        assert make_client(server).complete(PROMPT).text == "A dog."
+        assert 0.5 <= server.times[1] - server.times[0] < 4
+
+    def test_not_longer_than_there_is_patience(self, server: Server) -> None:
+        server.plan_replies(make_error(429, headers={"Retry-After": "9999"}))
+        start = time.monotonic()
+        with pytest.raises(LLMError, match=r"asks for 9999 s of patience, and llm\.retry_seconds=120"):
+            make_client(server).complete(PROMPT)
+        assert len(server.requests) == 1
+        assert time.monotonic() - start < 10
+
+    def test_the_budget_counts_all_waits(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)  # 0.2 to 0.4, then 0.4 to 0.6, then 0.8 to 1.0
+        server.plan_replies(make_error(500))
+        with pytest.raises(LLMError):
+            make_client(server, retries=9, retry_seconds=1.1).complete(PROMPT)
+        assert len(server.requests) == 3
+
+    @pytest.mark.parametrize("headers", [{}, {"Retry-After": "soon"}, {"Retry-After": "-5"}])
+    def test_of_its_own_accord(self, server: Server, headers: dict[str, str]) -> None:
+        server.plan_replies(make_error(429, headers=headers), make_reply())
+        assert make_client(server).complete(PROMPT).text == "A dog."
+
+    def test_longer_each_time(self, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(retrying, "FIRST_WAIT", 0.2)
+        server.plan_replies(make_error(500))
+        with pytest.raises(LLMError):
+            make_client(server, retries=2).complete(PROMPT)
+        first, second, third = server.times
+        assert 0.2 <= second - first < 1.2
+        assert 0.4 <= third - second < 1.4
+
+
+class TestDeadline:
+    """For the whole reply, however it trickles in."""
+
+    SLOW: ClassVar = {
+        "late": Step(body=make_reply()),
+        "dripping body": Step(body=make_reply(), byte_delay=0.05),
+        "dripping headers": Step(body=make_reply(), header_byte_delay=0.05),
+    }
+
+    @every_option
+    @pytest.mark.parametrize("fault", SLOW)
+    def test_a_slow_reply_is_cut_off(self, server: Server, fault: str) -> None:
+        make_client(server).complete(PROMPT)  # the library is loaded, and there is a connection
+        server.delay = 3.0 if fault == "late" else 0.0
+        server.plan_replies(self.SLOW[fault])
+        start = time.monotonic()
+        with pytest.raises(LLMError, match=r"llm\.timeout=0\.4") as raised:
+            make_client(server, timeout=0.4, retries=1).complete(PROMPT)
+        assert 0.8 <= time.monotonic() - start < 2
+        assert len(server.requests) == 2
+        assert raised.value.status == 408
+
+    @pytest.mark.parametrize("fault", ["dripping body", "dripping headers"])
+    def test_so_is_one_of_another_protocol(self, server: Server, fault: str) -> None:
+        base = server.address.removesuffix("/v1")
+        stage = LiteLLM(model="anthropic/claude-sonnet-4-5-20250929", api_base=base, timeout=0.4, retries=0)
+        stage.complete(PROMPT)
+        server.plan_replies(self.SLOW[fault])
+        start = time.monotonic()
+        with pytest.raises(LLMError, match=r"llm\.timeout=0\.4"):
+            stage.complete(PROMPT)
+        assert 0.4 <= time.monotonic() - start < 1.5
+
+    @every_option
+    def test_a_slow_reply_in_time_is_one(self, server: Server) -> None:
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.001))
+        assert make_client(server, timeout=10, retries=0).complete(PROMPT).text == "A dog."
+
+    @every_option
+    def test_the_server_sees_the_connection_close(self, server: Server) -> None:
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.02))
+        with pytest.raises(LLMError):
+            make_client(server, timeout=0.3, retries=0).complete(PROMPT)
+        end = time.monotonic() + 3
+        while server._in_flight and time.monotonic() < end:
+            time.sleep(0.02)
+        assert time.monotonic() < end, "it goes on sending to nobody"
+
+    @every_option
+    def test_it_holds_for_this_call_only(self, server: Server) -> None:
+        import httpx
+
+        make_client(server, timeout=0.2, retries=0).complete(PROMPT)
+        server.plan_replies(Step(body=make_reply(), byte_delay=0.002))
+        assert httpx.post(f"{server.address}/chat/completions", json={}).json()["model"] == "served-name"
