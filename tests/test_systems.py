@@ -114,7 +114,10 @@ def test_a_chat_with_hints_goes_on_after_a_restart(here: Path) -> None:
     assert sent(again.turn("c", QUESTIONS[4])) == sent(whole.turn("c", QUESTIONS[4]))
 
 
-@pytest.mark.parametrize("preset", ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval_answers"])
+PRESETS = ["mmr", "dhrag", "perplexity", "ginger", "ragboost", "mtrageval", "mtrageval_answers"]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
 def test_each_preset_composes(preset: str) -> None:
     from convrag.config.compose import compose
 

@@ -4,6 +4,7 @@
 * `nodes`: what Hydra's store holds for us: options, typed when they are chosen.
 * `settings`: what a user can set besides stages.
 * `stage_choices`: a stage for a stage by its plain name.
+* `named_stages`: several stages in one parameter, each under a name.
 * `variants`: YAML files that extend an option.
 * `named_files`: plugin files that a command names itself.
 * `references`: the configuration as it may be written down.

@@ -17,7 +17,7 @@ from convrag.config.command import Command
 from convrag.config.grammar import explain_override
 from convrag.config.known_keys import explain_unchosen, explain_unknown_parameter, explain_unknown_setting
 from convrag.config.settings import PRESETS
-from convrag.config.stage_choices import stage_at
+from convrag.config.stage_choices import Kind, find_place, stage_at
 from convrag.registry.registry import Registry
 
 HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
@@ -157,6 +157,9 @@ def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Co
         return ConfigError(f"{key}: in YAML this is two lines: '{place}:', and below it, indented, '{name}: ...'")
     if at:
         return explain_unchosen(place, at, name, registry)
+    if (found := find_place(place, registry)) and found.kind is Kind.STAGES:
+        stages = f"it has {', '.join(map(str, node))}" if node else "it has none yet"
+        return ConfigError(f"{key}=...: {place} has no stage {name!r}; {stages}. One more: {place}.{name}=OPTION")
     return ConfigError(f"{key}=...: {place} has no entry {name!r} yet; one more is written with a plus: +{key}=...")
 
 

@@ -57,7 +57,7 @@ def parse_argument_texts(documented: object) -> Mapping[str, str]:
 
 def _type(parameter: Parameter) -> str:
     if parameter.group:
-        return f"{parameter.group} stage"
+        return f"{parameter.group} stages, each by its name" if parameter.several else f"{parameter.group} stage"
     if get_origin(parameter.type) is Literal:
         return " | ".join(str(choice) for choice in get_args(parameter.type))
     return " | ".join(_type_name(member) for member in union_members(parameter.type))
@@ -74,6 +74,6 @@ def _type_name(annotation: Any) -> str:
 def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, Use):
         return parameter.default.option
-    if parameter.group:
+    if parameter.group and not parameter.several:
         return "none" if parameter.default is None else "the run's"
-    return "required" if parameter.required else str(parameter.default)
+    return "required" if parameter.default is Parameter.default else str(parameter.default)

@@ -122,6 +122,10 @@ class Option:
         """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
         return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
 
+    def list_mappings(self) -> list[str]:
+        """The parameters that are mappings, of values or of stages by name, read like `injected_groups`."""
+        return [name for name, parameter in self._any_parameters().items() if parameter.is_mapping]
+
     def list_groups_of_run(self) -> list[str]:
         """The groups of which this option is given the run's stage, read like `injected_groups`."""
         return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
 import types
 from collections.abc import Mapping
@@ -12,6 +13,8 @@ from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 from convrag.store.store import Store
+
+_MAPPINGS = (dict, collections.abc.Mapping)
 
 
 class Operational:
@@ -38,8 +41,9 @@ def use(option: str) -> Any:
 class Parameter:
     """One parameter of an option.
 
-    `type` is the annotation without its marks. `group` is that of an injected stage; `injects_store` says that the
-    parameter is given the store.
+    `type` is the annotation without its marks. `group` is that of an injected stage, and `several` says that there may
+    be more than one, each under a name (`Mapping[str, Rewriter]`); `injects_store` says that the parameter is given the
+    store.
     """
 
     name: str
@@ -47,12 +51,18 @@ class Parameter:
     default: Any = inspect.Parameter.empty
     operational: bool = False
     group: str = ""
+    several: bool = False
     injects_store: bool = False
 
     @property
     def required(self) -> bool:
         """Whether a user must give a value."""
         return self.default is inspect.Parameter.empty and not self.group and not self.injects_store
+
+    @property
+    def is_mapping(self) -> bool:
+        """Whether its value, or its stages, are given under names: `Mapping[str, float]`."""
+        return any(get_origin(member) in _MAPPINGS for member in union_members(self.type))
 
     @property
     def used_option(self) -> str:
@@ -62,7 +72,7 @@ class Parameter:
     @property
     def is_of_run(self) -> bool:
         """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.used_option and self.default is not None
+        return bool(self.group) and not self.several and not self.used_option and self.default is not None
 
     @property
     def optional(self) -> bool:
@@ -92,9 +102,10 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
 
 def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -> Parameter:
     annotation, marks = _without_marks(annotation)
-    stage = next(
-        (each for each in union_members(annotation) if inspect.isclass(each) and issubclass(each, Stage)), None
-    )
+    several = next(filter(None, map(_find_named_stages, union_members(annotation))), None)
+    stage = several or next(filter(_is_stage, union_members(annotation)), None)
+    if several and not (parameter.default is parameter.empty or parameter.default is None):
+        raise ConfigError(f"{where}: {parameter.name} holds several stages, and has no default but None")
     if stage and isinstance(parameter.default, str):
         raise ConfigError(
             f"{where}: the default of {parameter.name} names an option, and is written "
@@ -106,8 +117,20 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
         default=parameter.default,
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, parameter.name) if stage else "",
+        several=several is not None,
         injects_store=Store in union_members(annotation),
     )
+
+
+def _is_stage(annotation: Any) -> bool:
+    return inspect.isclass(annotation) and issubclass(annotation, Stage)
+
+
+def _find_named_stages(annotation: Any) -> type[Stage] | None:
+    """The class of the stages that a mapping holds by their names: Rewriter of `Mapping[str, Rewriter]`."""
+    items = get_args(annotation)
+    holds = get_origin(annotation) in _MAPPINGS and len(items) == 2 and items[0] is str
+    return items[1] if holds and _is_stage(items[1]) else None
 
 
 def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

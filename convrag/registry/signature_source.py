@@ -54,6 +54,16 @@ class SourceParameter:
         return self.name if self.name in groups else options_group(groups[0]) if groups else ""
 
     @property
+    def is_mapping(self) -> bool:
+        """Whether its value, or its stages, are given under names: `Mapping[str, float]`."""
+        return bool(re.search(r"\b(?:Mapping|dict)\b", self.annotation))
+
+    @property
+    def several(self) -> bool:
+        """Whether it holds several stages, each under a name."""
+        return bool(self.group) and self.is_mapping
+
+    @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
         found = re.fullmatch(r"(?:\w+\.)?use\((['\"])([^'\"]+)\1\)", self.default or "")
@@ -62,7 +72,7 @@ class SourceParameter:
     @property
     def is_of_run(self) -> bool:
         """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.used_option and self.default != "None"
+        return bool(self.group) and not self.several and not self.used_option and self.default != "None"
 
     def read_default(self) -> Any:
         """The default as a plain value; "???" where it has none. An expression stays the text that it is."""

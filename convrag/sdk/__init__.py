@@ -12,7 +12,7 @@
 * `citations`: finds and checks the citations of an answer.
 * `sources`: the numbered passages of an answer, and what people know them by.
 * `transcript`: a conversation as Markdown.
-* `fusion`: reciprocal rank fusion.
+* `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `stemming`: stems of English words.
 * `stop_words`: English words that do not tell what a text is about.

@@ -84,7 +84,12 @@ class StageVariants:
 
 
 def _identify(value: Any) -> Any:
-    """Give a stage that was built by hand a fingerprint, as a run would have done; other values are returned as are."""
+    """Give a stage that was built by hand a fingerprint, as a run would have done; other values are returned as are.
+
+    A parameter may hold several stages, by their names.
+    """
+    if isinstance(value, Mapping):
+        return {name: _identify(each) for name, each in value.items()}
     if isinstance(value, Stage) and not value.fingerprint:
         value.fingerprint = type(value).__qualname__
     return value

@@ -1,135 +1,109 @@
-"""The faster backends of sentence-transformers: a model is exported once, on this machine, and kept in the store."""
+"""What computes a model: torch, or on a CPU and faster, OpenVINO or ONNX Runtime; and which of them `auto` chooses."""
 
 from __future__ import annotations
 
-import logging
-import platform
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from convrag import ConfigError, Store
+from convrag import ConfigError, MissingExtra
+from convrag.registry.extras import is_installed, missing_extra
+from convrag.sdk.model_files import find_local_folder
 from convrag.store.fingerprint import digest, find_version
 from convrag.store.source import hash_modules
 
-Backend = Literal["torch", "onnx", "onnx_int8", "openvino", "openvino_int8"]
+Backend = Literal["auto", "torch", "openvino", "openvino_bf16", "onnx"]
+Computing = Literal["torch", "openvino", "openvino_bf16", "onnx"]
+"""A backend that computes: what `auto` becomes."""
 
-REQUIRED: Mapping[str, Mapping[str, str]] = {
-    "onnx": {"onnxruntime": "convrag[onnx]", "optimum.onnxruntime": "convrag[onnx]"},
-    "openvino": {"openvino": "convrag[openvino]", "optimum.intel": "convrag[openvino]"},
+Library = Literal["torch", "openvino", "onnx"]
+
+REQUIRED: Mapping[Library, Mapping[str, str]] = {
+    "openvino": {"openvino": "convrag[openvino]"},
+    "onnx": {"onnxruntime": "convrag[onnx]", "onnx": "convrag[onnx]"},
 }
-"""Library ("onnx") -> its modules, and what to install for them."""
+"""Library -> its modules, and what to install for them; the fastest first."""
 
-_DISTRIBUTIONS = {
-    "onnx": ("onnxruntime", "optimum", "optimum-onnx"),
-    "openvino": ("nncf", "openvino", "optimum", "optimum-intel"),
-}
-_CPU_FLAGS = Path("/proc/cpuinfo")
+EXPORTED = frozenset({"albert", "bert", "camembert", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta"})
+"""The architectures (`model_type` in config.json) that `auto` exports: those that the tests compare with torch."""
+
+_MODULES = "convrag_neural.exporting", "convrag_neural.compiled"
 
 
-def check_backend(group: str, backend: str, device: str) -> None:
+def check_backend(group: str, backend: Backend, device: str) -> None:
     """Raise ConfigError where a device is asked for that the backend does not run on."""
-    if backend != "torch" and device not in ("auto", "cpu"):
+    if backend not in ("auto", "torch") and device not in ("auto", "cpu"):
         raise ConfigError(
             f"{group}.backend={backend} runs on the CPU, and {group}.device={device} asks for another device: "
             "leave out one of them"
         )
 
 
-def name_library(backend: Backend) -> str:
-    """Name the library of a backend: "onnx" for "onnx_int8"."""
-    return backend.partition("_")[0]
+def name_library(backend: Computing) -> Library:
+    """Name the library of a backend: "openvino" for "openvino_bf16"."""
+    return "openvino" if backend == "openvino_bf16" else backend
 
 
-def identify_backend(backend: Backend) -> str:
-    """Hash what bears on a backend's results beside the model: its libraries, and how numbers are rounded to int8."""
-    if backend == "torch":
-        return ""
-    versions = [find_version(name) for name in _DISTRIBUTIONS[name_library(backend)]]
-    return digest([backend, versions, _find_rounding() if backend == "onnx_int8" else ""])
-
-
-def load_model(
-    model_class: Callable[..., Any],
-    source: str,
-    revision: str | None,
-    backend: Backend,
-    store: Store | None,
-    key: str,
-    **options: Any,
-) -> Any:
-    """Load a model with one of the faster backends, on the CPU; it is exported where the store does not have it.
+def choose_backend(device: str, model: str, revision: str | None) -> Computing:
+    """Choose what `auto` stands for: the fastest backend here that gives the same vectors to some six digits.
 
     Args:
-        model_class: SentenceTransformer or CrossEncoder.
-        source: folder or name of the model.
+        device: as it is configured.
+        model: folder or name; one whose architecture is not in `EXPORTED`, or that is not float32, runs on torch.
         revision: the commit of a model on the hub.
-        backend: other than torch.
-        store: keeps the exported model; without one it is exported each time.
-        key: a hash of the model's files.
-        options: further ones of `model_class`, for the exported model.
     """
-
-    def export(folder: Path) -> None:
-        _export(model_class, source, revision, backend, folder)
-
-    if store is None:
-        with TemporaryDirectory(prefix="convrag-") as name:
-            export(Path(name))
-            return _load(model_class, Path(name), backend, options)
-    exported = digest([model_class.__name__, key, identify_backend(backend), hash_modules(__name__)])
-    return _load(model_class, store.folder("models", exported, export), backend, options)
+    installed = next((name for name, modules in REQUIRED.items() if all(map(is_installed, modules))), None)
+    if installed is None or device not in ("auto", "cpu"):
+        return "torch"
+    config = _read_config(model, revision)
+    kinds = config.get("torch_dtype", config.get("dtype")) or "float32", config.get("model_type")
+    if kinds[0] != "float32" or kinds[1] not in EXPORTED or "auto_map" in config:
+        return "torch"
+    return "torch" if device == "auto" and _has_gpu() else installed
 
 
-def _export(model_class: Callable[..., Any], source: str, revision: str | None, backend: Backend, folder: Path) -> None:
-    """Export a model into a folder, always from its own weights: what else lies beside them may be of any origin."""
-    options = {"export": True, **_options(backend)}
-    if backend == "openvino_int8":
-        options["load_in_8bit"] = True  # the weights; what is computed from them is not rounded
-    with _quiet():
-        library = name_library(backend)
-        model = model_class(source, revision=revision, backend=library, device="cpu", model_kwargs=options)
-        model.save_pretrained(str(folder))
-        if backend == "onnx_int8":
-            from sentence_transformers import export_dynamic_quantized_onnx_model
-
-            export_dynamic_quantized_onnx_model(model, _find_rounding(), str(folder))
+def identify_backend(backend: Computing) -> str:
+    """Hash what bears on a backend's results beside the model and torch: its library, and how it is exported."""
+    if backend == "torch":
+        return ""
+    return digest([backend, identify_export(name_library(backend))])
 
 
-def _load(model_class: Callable[..., Any], folder: Path, backend: Backend, options: Mapping[str, Any]) -> Any:
-    chosen = _options(backend)
-    if backend == "onnx_int8":
-        chosen["file_name"] = f"model_qint8_{_find_rounding()}.onnx"
-    with _quiet():
-        return model_class(str(folder), backend=name_library(backend), device="cpu", model_kwargs=chosen, **options)
+def identify_export(library: Library) -> str:
+    """Hash what bears on an exported network beside the model: the library, and how it is exported."""
+    return digest([library, [find_version(name) for name in REQUIRED[library]], hash_modules(*_MODULES)])
 
 
-def _options(backend: Backend) -> dict[str, Any]:
-    if name_library(backend) == "onnx":
-        return {"provider": "CPUExecutionProvider"}
-    # By itself OpenVINO computes in bfloat16 where the processor can, so that vectors would depend on the machine.
-    return {"ov_config": {"INFERENCE_PRECISION_HINT": "f32"}}
+def find_missing_extra(backend: Computing) -> MissingExtra | None:
+    """Find the modules of a backend that are not installed; None where all are."""
+    return missing_extra(REQUIRED.get(name_library(backend), {}), f"backend={backend}")
 
 
-def _find_rounding() -> str:
-    """Find how ONNX Runtime rounds to int8 on this processor, by sentence-transformers' names."""
-    if platform.machine().lower() in ("arm64", "aarch64"):
-        return "arm64"
-    flags = _CPU_FLAGS.read_text(encoding="utf-8", errors="replace") if _CPU_FLAGS.is_file() else ""
-    return next((name for name in ("avx512_vnni", "avx512") if name in flags), "avx2")
+def describe_backend(backend: Computing) -> str:
+    """Name a backend with its version: "openvino 2026.4.1"."""
+    return f"{backend} {find_version('onnxruntime' if backend == 'onnx' else name_library(backend))}"
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the advice of the libraries to save the exported model, which is done, off the terminal."""
-    names = "sentence_transformers.backend.utils", "optimum", "nncf"
-    levels = {name: logging.getLogger(name).level for name in names}
+def _has_gpu() -> bool:
+    """Whether torch would choose a GPU; torch is not imported where its build is for CPUs alone."""
+    if find_version("torch").endswith("+cpu"):
+        return False
+    from convrag_neural.devices import find_device
+
+    return find_device("auto") != "cpu"
+
+
+def _read_config(model: str, revision: str | None) -> dict[str, Any]:
+    """Read a model's config.json, from its folder, the cache or the hub; {} where it cannot be read."""
     try:
-        for name in names:
-            logging.getLogger(name).setLevel(logging.ERROR)
-        yield
-    finally:
-        for name, level in levels.items():
-            logging.getLogger(name).setLevel(level)
+        if (folder := find_local_folder(model)) is not None:
+            path = folder / "config.json"
+        else:
+            from huggingface_hub import hf_hub_download
+
+            path = Path(hf_hub_download(model, "config.json", revision=revision))
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except Exception:  # offline, no such model, no JSON: loading the model says what is wrong
+        return {}
+    return config if isinstance(config, dict) else {}

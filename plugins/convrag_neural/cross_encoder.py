@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from convrag import ConvragError, Ranker, Store
 from convrag.registry.parameters import operational
 from convrag_neural.backends import Backend
+from convrag_neural.batching import compute_in_batches
 from convrag_neural.local_model import BackendStage, check_sizes, score_distinct
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
     Args:
         model: a folder, which needs no network, or a name on the Hugging Face hub, which is downloaded once. Default:
             the seed's, for English.
-        batch_size: texts that are scored at once: more is faster, and needs more memory.
+        batch_size: the most texts that are scored at once: on a GPU more is faster, and needs more memory; on a CPU
+            batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and those of one are used on the others.
-        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
-            the same scores to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
+        backend: what computes: "torch"; on a CPU and faster, "openvino" or "onnx", which give the same scores to some
+            six digits; "openvino_bf16", faster again, to some three digits. "auto" takes the fastest that is installed
+            and gives six digits, and torch on a GPU; the run's summary names it (see docs/indexes.md).
         store: keeps a model that was exported for a backend.
         max_length: tokens of query and text together that are read; the rest of the longer one is cut off. None takes
             the model's own limit.
@@ -58,18 +61,9 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
         return score_distinct(texts, lambda distinct: self._predict_logits([(query, text) for text in distinct]))
 
     def _predict_logits(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
-        """Score each pair: (n,) logits. The library batches pairs by length, and returns them in the given order."""
-        from torch.nn import Identity
-
+        """Score each pair: (n,) logits."""
         with self._locked_model() as model:
-            scores: NDArray[np.float32] = model.predict(
-                pairs,
-                batch_size=self.batch_size,
-                activation_fn=Identity(),
-                convert_to_numpy=True,
-                show_progress_bar=False,
-            )
-        return scores
+            return compute_in_batches(pairs, lambda batch: _predict_batch(model, batch), model, self.batch_size)
 
     def _load_model(self, source: str) -> CrossEncoder:
         from sentence_transformers import CrossEncoder
@@ -80,9 +74,23 @@ class CrossEncoderRanker(BackendStage["CrossEncoder"], Ranker):
             raise ConvragError(
                 f"the model {self.model!r} ({architectures[0]}) was not trained to score pairs: choose a cross-encoder"
             )
-        loaded = self._load_with_backend(CrossEncoder, source, max_length=self.max_length)
+        loaded = self._load_with_backend(
+            CrossEncoder,
+            source,
+            lambda model, texts: _predict_batch(model, [(text, texts[0]) for text in texts]),
+            max_length=self.max_length,
+        )
         if loaded.num_labels != 1:
             raise ConvragError(
                 f"the model {self.model!r} gives {loaded.num_labels} scores for a pair: choose one that gives one score"
             )
         return loaded
+
+
+def _predict_batch(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+    from torch.nn import Identity
+
+    scores: NDArray[np.float32] = model.predict(
+        pairs, batch_size=len(pairs), activation_fn=Identity(), convert_to_numpy=True, show_progress_bar=False
+    )
+    return scores

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from convrag import Embedder, Store
 from convrag.registry.parameters import operational
 from convrag_neural.backends import Backend
+from convrag_neural.batching import compute_in_batches
 from convrag_neural.local_model import BackendStage, check_sizes
 
 if TYPE_CHECKING:
@@ -22,11 +23,13 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
     Args:
         model: a folder, which needs no network, or a name on the hub, which is downloaded once.
         query_prefix: put before queries, for models that were trained so (the model's card tells).
-        batch_size: texts that are embedded at once: more is faster, and needs more memory.
+        batch_size: the most texts that are embedded at once: on a GPU more is faster, and needs more memory; on a CPU
+            batches of long texts have fewer, some 1,000 tokens.
         device: where the model runs: cpu, cuda, cuda:1, mps, xpu; "auto" takes a GPU where there is one. Results are
             the same to some six digits on all of them, and those of one are used on the others.
-        backend: what computes: "torch", or, on a CPU and faster, "onnx" and "openvino", which give
-            the same vectors to some six digits, and "onnx_int8" and "openvino_int8", which round (see docs/indexes.md).
+        backend: what computes: "torch"; on a CPU and faster, "openvino" or "onnx", which give the same vectors to some
+            six digits; "openvino_bf16", faster again, to some three digits. "auto" takes the fastest that is installed
+            and gives six digits, and torch on a GPU; the run's summary names it (see docs/indexes.md).
         store: keeps a model that was exported for a backend.
         max_length: tokens of a text that are read; the rest is cut off. None takes the model's own limit.
 
@@ -65,17 +68,19 @@ class SentenceTransformersEmbedder(BackendStage["SentenceTransformer"], Embedder
         return rows
 
     def _encode(self, model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
-        import numpy as np
-
-        vectors = model.encode(
-            texts, batch_size=self.batch_size, normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
-        )
-        return np.asarray(vectors, dtype=np.float32)
+        return compute_in_batches(texts, lambda batch: _encode_batch(model, batch), model, self.batch_size)
 
     def _load_model(self, source: str) -> SentenceTransformer:
         from sentence_transformers import SentenceTransformer
 
-        loaded = self._load_with_backend(SentenceTransformer, source)
+        loaded = self._load_with_backend(SentenceTransformer, source, _encode_batch)
         if self.max_length is not None:
             loaded.max_seq_length = self.max_length
         return loaded
+
+
+def _encode_batch(model: SentenceTransformer, texts: list[str]) -> NDArray[np.float32]:
+    vectors: NDArray[np.float32] = model.encode(
+        texts, batch_size=len(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+    )
+    return vectors

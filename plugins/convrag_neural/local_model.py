@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from convrag import ConfigError, ConvragError, MissingExtra, Ranker, Stage, Store
-from convrag.registry.extras import missing_extra
+from convrag import ConfigError, ConvragError, Ranker, Stage, Store
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
-from convrag_neural.backends import REQUIRED, Backend, check_backend, identify_backend, load_model, name_library
+from convrag_neural.backends import (
+    Backend,
+    Computing,
+    check_backend,
+    choose_backend,
+    describe_backend,
+    find_missing_extra,
+    identify_backend,
+)
 from convrag_neural.devices import check_device_name, find_device, find_device_problem
 from convrag_neural.model_files import find_model_problem, find_revision, is_local
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+log = logging.getLogger(__name__)
 
 M = TypeVar("M")
 
@@ -106,28 +117,54 @@ class BackendStage(LocalModelStage[M]):
         self.backend = backend
         self.store = store
 
+    @cached_property
+    def computing(self) -> Computing:
+        """The backend that computes: the one that is asked for, or what `auto` chooses on this machine.
+
+        Without a store to keep the exported model in, `auto` is torch.
+        """
+        if self.backend != "auto":
+            return self.backend
+        return "torch" if self.store is None else choose_backend(self.device, self.model, self.revision)
+
     def check(self) -> Iterator[str]:
         """Say what is missing: the backend's libraries, or the model."""
-        if extra := self._find_missing_extra():
+        if extra := find_missing_extra(self.computing):
             yield str(extra)
         yield from super().check()
 
     def content_hash(self) -> str:
         """Hash the model, and what bears on a backend's results."""
-        return super().content_hash() + identify_backend(self.backend)
+        return super().content_hash() + identify_backend(self.computing)
 
-    def _find_missing_extra(self) -> MissingExtra | None:
-        return missing_extra(REQUIRED.get(name_library(self.backend), {}), f"backend={self.backend}")
+    def note(self) -> str:
+        """Say what `backend=auto` has chosen, where that is not torch."""
+        if self.backend != "auto" or self.computing == "torch":
+            return ""
+        return f"backend=auto: {Path(self.model).name} was computed by {describe_backend(self.computing)}."
 
-    def _load_with_backend(self, model_class: Callable[..., M], source: str, **options: Any) -> M:
-        """Load the model with its backend; `model_class` is a class of sentence-transformers, which gets `options`."""
-        if self.backend == "torch":
-            return model_class(source, revision=self.revision, device=find_device(self.device), **options)
-        if extra := self._find_missing_extra():
+    def _load_with_backend(
+        self, model_class: Callable[..., M], source: str, run: Callable[[M, list[str]], Any], **options: Any
+    ) -> M:
+        """Load the model with its backend.
+
+        Args:
+            model_class: SentenceTransformer or CrossEncoder, which gets `options`.
+            source: folder or name.
+            run: encodes or scores texts with a loaded model.
+            options: of `model_class`.
+        """
+        if extra := find_missing_extra(self.computing):
             raise extra
+        if self.computing == "torch":
+            return model_class(source, revision=self.revision, device=find_device(self.device), **options)
+        from convrag_neural.exporting import replace_network
+
+        model = model_class(source, revision=self.revision, device="cpu", **options)
         key = super().content_hash()
-        loaded: M = load_model(model_class, source, self.revision, self.backend, self.store, key, **options)
-        return loaded
+        replace_network(model, lambda texts: run(model, texts), self.computing, self.store, key)
+        log.info("%s is computed by %s", self.model, describe_backend(self.computing))
+        return model
 
 
 def check_sizes(group: str, batch_size: int, max_length: int | None) -> None:

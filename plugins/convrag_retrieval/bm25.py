@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Method = Literal["lucene", "robertson", "atire", "bm25l", "bm25+"]
 
-_CODE = "bm25_builder", "bm25_index", "known_texts", "token_lists"
+_CODE = "bm25_builder", "bm25_index", "bm25_weights", "known_texts", "postings", "token_lists", "token_shards"
 """The modules of this package that decide what an index holds."""
 
 
@@ -34,7 +34,7 @@ class BM25Settings:
 
 
 class BM25Retriever(Retriever):
-    """Lexical search with BM25 (bm25s): fast, exact, without any model; the baseline of every retrieval paper.
+    """Lexical search with BM25: fast, exact, without any model; the baseline of every retrieval paper.
 
     A passage counts with its title and text; words are runs of two or more letters or digits, lower-cased. Several
     queries add up: a passage's score is the sum of weight times score, and one without any of their words is no hit.
@@ -44,12 +44,12 @@ class BM25Retriever(Retriever):
     Args:
         dataset: whose corpora are searched.
         store: keeps the indexes.
-        method: the BM25 formula, by bm25s' names; they differ little (Kamphuis et al. 2020). Lucene's gives no word a
+        method: the BM25 formula, by Kamphuis et al. (2020), who find that they differ little. Lucene's gives no word a
             negative weight.
         k1: saturation of term frequency: the larger, the more repeated words count; 0 counts a word once. Default:
-            bm25s' own.
-        b: normalisation by passage length, from 0 (none) to 1 (full). Default: bm25s' own.
-        delta: least score of a word that occurs, for bm25l and bm25+ only (Lv and Zhai 2011). Default: bm25s' own.
+            that of bm25s.
+        b: normalisation by passage length, from 0 (none) to 1 (full). Default: that of bm25s.
+        delta: least score of a word that occurs, for bm25l and bm25+ only (Lv and Zhai 2011). Default: that of bm25s.
         stopwords: "english" drops 33 function words (Lucene's list), "none" keeps them.
         stemmer: "english" lets inflected forms match each other (Snowball, through PyStemmer), "none" does not.
 
@@ -57,7 +57,7 @@ class BM25Retriever(Retriever):
         ConfigError: a number lies outside of its range.
     """
 
-    libraries = ("bm25s", "numpy", "PyStemmer")
+    libraries = ("numpy", "PyStemmer")
 
     def __init__(
         self,
@@ -104,8 +104,10 @@ class BM25Retriever(Retriever):
         if not (searched := choose_queries(queries, "lexical")):
             return dict.fromkeys(ids, 0.0)
         index = self._domains.get(searched[0].domain)
-        scores = index.words.scores([query.text for query in searched], [query.weight for query in searched])
-        return {id_: float(scores[position]) for id_, position in index.corpus.positions(ids).items()}
+        positions = index.corpus.positions(ids)
+        texts, weights = [query.text for query in searched], [query.weight for query in searched]
+        scores = index.words.score(texts, weights, list(positions.values()))
+        return dict(zip(positions, scores.tolist(), strict=True))
 
     def _load(self, domain: str) -> _DomainIndex:
         from convrag_retrieval.bm25_builder import BM25Builder
@@ -117,9 +119,13 @@ class BM25Retriever(Retriever):
         family = digest(["bm25", words, code, *map(find_version, self.libraries)])
         key = f"{family}-{digest([corpus.fingerprint, self.settings])}"
         series = make_series("bm25", self.dataset, domain, self.settings)
-        builder = BM25Builder(corpus, self.settings, self.store, family, series)
+        builder = BM25Builder(corpus, self.settings, self.store, family, series, series or key)
         folder = self.store.folder("indexes", key, builder.build, series=series)
-        return _DomainIndex(corpus, BM25Index(folder, self.settings), describe_index(corpus, builder.counts, "indexed"))
+        if builder.counts:
+            builder.clean_up()
+        return _DomainIndex(
+            corpus, BM25Index(folder, self.settings, len(corpus)), describe_index(corpus, builder.counts, "indexed")
+        )
 
 
 @dataclass(frozen=True)

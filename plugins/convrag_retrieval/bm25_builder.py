@@ -1,37 +1,33 @@
-"""Builds the BM25 index of one domain with bm25s; words of passages that an earlier index has are not found again."""
+"""Builds the BM25 index of one domain; words of passages that an earlier index has are not found again."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-import bm25s
 import numpy as np
 
 from convrag import ConfigError, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
 from convrag.store.store import BATCH
-from convrag_retrieval.bm25_index import tokenize
+from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
+from convrag_retrieval.bm25_weights import weigh_words
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
+from convrag_retrieval.postings import Postings
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
+from convrag_retrieval.token_shards import SHARD, TokenShards
+
+SHARDS = "words"
+"""The folder of the store with the words of passages of builds that were interrupted."""
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_retrieval.bm25 import BM25Settings
-
-_WORDS = "vocab.index.json"
-"""The file in which bm25s keeps word -> number."""
-
-
-class _Corpus(NamedTuple):
-    """A corpus as bm25s takes it."""
-
-    ids: TokenLists
-    vocab: dict[str, int]
 
 
 class BM25Builder:
@@ -43,31 +39,42 @@ class BM25Builder:
         store: has the earlier indexes.
         family: the first part of the names of all indexes whose words were found in the same way.
         series: of the index (see `Store.folder`), or empty.
+        shards: the name of the folder that keeps the words of an interrupted build.
     """
 
-    def __init__(self, corpus: Corpus, settings: BM25Settings, store: Store, family: str, series: str) -> None:
+    def __init__(
+        self, corpus: Corpus, settings: BM25Settings, store: Store, family: str, series: str, shards: str
+    ) -> None:
         self._corpus = corpus
         self._settings = settings
         self._store = store
         self._family = family
         self._newest = store.folders.find_newest("indexes", series) if series else None
+        self._shards = TokenShards(store.path / SHARDS / f"{family}-{shards}")
         self.counts: BuildCounts | None = None
         """What `build` did; None before."""
 
     def build(self, folder: Path) -> None:
-        """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words."""
+        """Index the passages by position, and save the index into an empty folder. Raises ConfigError without words.
+
+        What was done is kept, shard by shard, if it is interrupted.
+        """
         texts = TextPositions(self._corpus.hash_texts())
         self.counts = BuildCounts()
-        lists, words = self._find_words(texts)
+        with self._store.lock([self._shards.name]):  # against a build of the same data set with other passages
+            lists, words = self._find_words(texts)
         if not words:
             raise ConfigError(f"the passages of {self._corpus.domain!r} hold no word that could be searched for")
-        settings = self._settings
-        index = bm25s.BM25(method=settings.method, k1=settings.k1, b=settings.b, delta=settings.delta)
         with show_step(f"Weighing words of {self._corpus.domain}"):
-            index.index(_Corpus(lists, words), create_empty_token=False, show_progress=False)
-        index.save(folder)
+            Postings.save(folder, *weigh_words(lists, len(words), self._settings))
+        (folder / WORDS).write_text(json.dumps(list(words)), encoding="utf-8")
         lists.save(folder)
         np.save(folder / TEXTS, texts.hashes)
+
+    def clean_up(self) -> None:
+        """Remove the shards, once the folder is complete."""
+        with self._store.lock([self._shards.name]):
+            self._shards.remove()
 
     def _find_words(self, texts: TextPositions) -> tuple[TokenLists, dict[str, int]]:
         assert self.counts is not None
@@ -76,29 +83,41 @@ class BM25Builder:
         self._take_over(texts, vocabulary, found)
         missing = [position for position, words in enumerate(found) if words is None]
         self.counts.kept, self.counts.new = len(found) - len(missing), len(missing)
-        contents = self._read(missing)
-        for position, words in zip(missing, tokenize(contents, self._settings), strict=True):
-            found[position] = vocabulary.number(words)
+        contents = tokenize(self._read(missing), self._settings)
+        for start in range(0, len(missing), SHARD):
+            shard = missing[start : start + SHARD]
+            lists = [vocabulary.number(words) for words in islice(contents, len(shard))]
+            if start + SHARD < len(missing):
+                self._shards.add(texts.hashes[shard], vocabulary.list_words(), lists)
+            for position, words in zip(shard, lists, strict=True):
+                found[position] = words
         return vocabulary.renumber([words for words in found if words is not None])
 
     def _take_over(self, texts: TextPositions, vocabulary: Vocabulary, found: list[NDArray[np.int32] | None]) -> None:
         """Take the words of texts that an earlier index has; count those of the index before that are gone."""
         assert self.counts is not None
         left = len(found)
+
+        def take(hashes: NDArray[np.bytes_], read: Callable[[], tuple[Sequence[str], TokenLists]]) -> None:
+            nonlocal left
+            places, positions = texts.match(hashes)
+            if not left or not len(places):
+                return
+            words, lists = read()
+            numbers = vocabulary.number(words)
+            for place, position in zip(places.tolist(), positions.tolist(), strict=True):
+                if found[position] is None:
+                    found[position] = numbers[lists.get(place)]
+                    left -= 1
+
         with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
             for folder in folders:
                 hashes = load_texts(folder)
                 if folder == self._newest:
                     self.counts.removed = texts.count_absent(hashes)
-                places, positions = texts.match(hashes)
-                if not left or not len(places):
-                    continue
-                earlier = json.loads((folder / _WORDS).read_text(encoding="utf-8"))
-                lists = TokenLists.load(folder, vocabulary.number(sorted(earlier, key=earlier.__getitem__)))
-                for place, position in zip(places.tolist(), positions.tolist(), strict=True):
-                    if found[position] is None:
-                        found[position] = lists.get(place)
-                        left -= 1
+                take(hashes, lambda folder=folder: (load_words(folder), TokenLists.load(folder)))  # type: ignore[misc]
+        for shard in self._shards.read():
+            take(shard.hashes, lambda shard=shard: (shard.words, shard.lists))  # type: ignore[misc]
 
     def _read(self, positions: list[int]) -> Iterator[str]:
         """Read the passages at positions, in batches, with a progress bar."""

@@ -1,24 +1,33 @@
-"""The BM25 index of one domain, which bm25s has built: kept on disk, and memory-mapped."""
+"""The BM25 index of one domain: kept on disk, and memory-mapped."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import bm25s
 import numpy as np
 
 from convrag.sdk.stemming import stem_words
+from convrag_retrieval.postings import Postings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from convrag_retrieval.bm25 import BM25Settings
 
-_BATCH = 100
-"""Texts that bm25s splits at once: for each call it makes a progress bar, shown or not."""
+WORDS = "words.json"
+"""The words of an index, by number: a file of every index."""
+
+_WORD = re.compile(r"(?u)\b\w\w+\b")  # as scikit-learn and bm25s split
+_LUCENE = (
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
+    "to was will with"
+)
+"""The stop words of Lucene's English analyzer."""
+_STOPWORDS = frozenset(_LUCENE.split())
 
 
 class BM25Index:
@@ -27,43 +36,41 @@ class BM25Index:
     Args:
         folder: where `BM25Builder` saved it.
         settings: those that it was built with.
+        size: the number of passages.
     """
 
-    def __init__(self, folder: Path, settings: BM25Settings) -> None:
+    def __init__(self, folder: Path, settings: BM25Settings, size: int) -> None:
         self.settings = settings
-        self._index = bm25s.BM25.load(folder, mmap=True)
-        # Under bm25l and bm25+, bm25s adds a constant for a query word that a passage lacks. It is the same for all
-        # passages; without it, a score above 0 means that a word was found.
-        self._index.nonoccurrence_array = None
+        self.postings = Postings(folder, size)
+        self._numbers = {word: number for number, word in enumerate(load_words(folder))}
 
     def search(self, texts: Sequence[str], weights: Sequence[float], k: int) -> list[tuple[int, float]]:
         """Search for weighted queries: at most k (position, summed score), best first, ties by position."""
-        total = self.scores(texts, weights)
-        return [(int(position), float(total[position])) for position in _top_k(total, k)]
+        return self.postings.search(self._weigh_words(texts, weights), k)
 
-    def scores(self, texts: Sequence[str], weights: Sequence[float]) -> NDArray[np.float64]:
-        """Score all passages for weighted queries: (passages,) sums of weight times score."""
-        total = np.zeros(self._index.scores["num_docs"])
+    def score(self, texts: Sequence[str], weights: Sequence[float], positions: Sequence[int]) -> NDArray[np.float64]:
+        """Score the passages at positions for weighted queries: (n,) sums of weight times score."""
+        return self.postings.score(self._weigh_words(texts, weights), np.array(positions, dtype=np.int32))
+
+    def _weigh_words(self, texts: Sequence[str], weights: Sequence[float]) -> dict[int, float]:
+        """Add up the weights of the words of queries: number -> weight."""
+        words: dict[int, float] = {}
         for found, weight in zip(tokenize(texts, self.settings), weights, strict=True):
-            if ids := self._index.get_tokens_ids(found):
-                total += weight * self._index.get_scores_from_ids(ids).astype(np.float64)
-        return total
+            for word in found:
+                if (number := self._numbers.get(word)) is not None:
+                    words[number] = words.get(number, 0.0) + weight
+        return words
+
+
+def load_words(folder: Path) -> list[str]:
+    """Load the words of an index, by number."""
+    words: list[str] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+    return words
 
 
 def tokenize(texts: Iterable[str], settings: BM25Settings) -> Iterator[list[str]]:
     """Yield the words of each text, of passages and queries alike, in order, repeated ones included."""
-    stemmer = stem_words if settings.stemmer == "english" else None
-    stopwords = settings.stopwords if settings.stopwords == "english" else []
-    rest = iter(texts)
-    while batch := list(islice(rest, _BATCH)):
-        yield from bm25s.tokenize(batch, stopwords=stopwords, stemmer=stemmer, return_ids=False, show_progress=False)
-
-
-def _top_k(scores: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Select the positions of the k largest positive scores, in falling order, ties by position."""
-    found = np.flatnonzero(scores > 0)
-    if len(found) > k:
-        least = np.partition(scores[found], -k)[-k]
-        found = found[scores[found] >= least]
-    order = np.argsort(-scores[found], kind="stable")
-    return found[order][:k].astype(np.int64)
+    dropped = _STOPWORDS if settings.stopwords == "english" else frozenset()
+    for text in texts:
+        words = [word for word in _WORD.findall(text.lower()) if word not in dropped]
+        yield stem_words(words) if settings.stemmer == "english" else words

@@ -16,16 +16,18 @@ from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
-    from convrag_retrieval.hnsw import HNSWGraph
+    from convrag_retrieval.leader_lists import LeaderLists
     from convrag_retrieval.vectors import Vectors
 
 LARGE = 200_000
-"""Passages above which `approximate=auto` uses a graph; up to there an exact search takes some 50 ms."""
+"""Passages above which `approximate=auto` searches lists; up to there an exact search takes some 20 ms."""
 
-_CODE = "known_texts", "row_journal", "vector_builder", "vectors"
+_CODE = "known_texts", "row_journal", "stored_rows", "vector_builder"
 """The modules of this package that decide what an index holds."""
 
 
@@ -42,9 +44,12 @@ class DenseRetriever(Retriever):
         dataset: whose corpora are searched.
         embedder: makes the vectors of passages and queries.
         store: keeps the indexes.
-        approximate: search a graph of neighbours (HNSW) instead of all vectors, and miss some passages for it: "never",
-            "always", or "auto", which does so where a domain has over 200,000 passages and faiss-cpu is installed.
-        batch_size: passages that are given to the embedder at once.
+        approximate: search the lists of the nearest leaders instead of all vectors (IVF, in faiss), and miss some
+            passages for it: "never", "always", or "auto", which does so where a domain has over 200,000 passages and
+            faiss-cpu is installed.
+        quantize: keep vectors as "float16" (half of the size, the same ranking but for ties) or "int8" (a quarter, a
+            few of the best ten change places); "none" keeps float32. Scores are those of what is kept.
+        batch_size: passages that are given to the embedder at once, and lost when the process is killed.
 
     Raises:
         ConfigError: batch_size is below 1.
@@ -59,7 +64,8 @@ class DenseRetriever(Retriever):
         embedder: Embedder,
         store: Store,
         approximate: Literal["never", "auto", "always"] = "never",
-        batch_size: Annotated[int, operational] = 512,
+        quantize: Literal["none", "float16", "int8"] = "none",
+        batch_size: Annotated[int, operational] = 4096,
     ) -> None:
         if batch_size < 1:
             raise ConfigError(f"retriever=dense: batch_size={batch_size} makes no sense; it must be 1 or more.")
@@ -67,6 +73,7 @@ class DenseRetriever(Retriever):
         self.embedder = embedder
         self.store = store
         self.approximate = approximate
+        self.quantize: Literal["none", "float16", "int8"] = quantize
         self.batch_size = batch_size
         self._domains = DomainCache(self._load)
 
@@ -91,7 +98,7 @@ class DenseRetriever(Retriever):
     def note(self) -> str:
         if self.approximate == "never":
             return ""
-        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).graph is not None]
+        domains = [domain for domain in self.dataset.domains() if self._domains.get(domain).lists is not None]
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
@@ -132,52 +139,62 @@ class DenseRetriever(Retriever):
         from convrag_retrieval.vectors import Vectors
 
         corpus = PositionedCorpus(self.dataset, domain, self.store)
-        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
         code = hash_modules(*(f"convrag_retrieval.{name}" for name in _CODE))
         embedder = self.embedder.fingerprint
-        family = digest(["dense", embedder, code]) if embedder else ""
-        key = f"{family or uuid4().hex}-{digest(corpus.fingerprint)}"
-        series = make_series("dense", self.dataset, domain, self.embedder.series)
+        # An embedder that was built by hand has no fingerprint to share an index by: it gets an index of its own.
+        kept = list(dict.fromkeys(["none", self.quantize])) if embedder else []
+        families = [digest(["dense", embedder, code, quantize]) for quantize in kept]
+        key = f"{families[-1] if families else uuid4().hex}-{digest(corpus.fingerprint)}"
+        series = make_series("dense", self.dataset, domain, self.embedder.series, self.quantize)
         # The journal goes by the series: an interrupted build is resumed although passages have changed meanwhile.
-        builder = VectorBuilder(corpus, self.embedder, self.batch_size, self.store, family, series, series or key)
-        vectors = Vectors(self.store.folder("indexes", key, builder.build, series=series))
+        journal = series or key
+        builder = VectorBuilder(
+            corpus, self.embedder, self.quantize, self.batch_size, self.store, families, series, journal
+        )
+        folder = self.store.folder("indexes", key, builder.build, series=series)
         if builder.counts:
             builder.clean_up()
-        graph = self._load_graph(vectors, domain, key, series) if self._approximates(len(corpus)) else None
-        return _DomainIndex(corpus, vectors, graph, describe_index(corpus, builder.counts, "embedded"))
+        vectors = Vectors(folder)
+        lists = self._load_lists(vectors, folder, domain, series) if self._approximates(len(corpus)) else None
+        return _DomainIndex(corpus, vectors, lists, describe_index(corpus, builder.counts, "embedded"))
 
     def _approximates(self, passages: int) -> bool:
         return self.approximate == "always" or (
             self.approximate == "auto" and passages > LARGE and bool(_faiss_version())
         )
 
-    def _load_graph(self, vectors: Vectors, domain: str, key: str, series: str) -> HNSWGraph:
+    def _load_lists(self, vectors: Vectors, index: Path, domain: str, series: str) -> LeaderLists:
         if not _faiss_version():
             raise MissingExtra("faiss-cpu", "convrag[ann]", "approximate=always")
-        from convrag_retrieval.hnsw import HNSWGraph
+        from convrag_retrieval.known_texts import load_texts
+        from convrag_retrieval.leader_builder import LeaderBuilder
+        from convrag_retrieval.leader_lists import LeaderLists
 
-        key = digest(["neighbours", key, _faiss_version(), hash_modules("convrag_retrieval.hnsw")])
-        series = digest(["neighbours", series]) if series else ""
-        folder = self.store.folder(
-            "indexes", key, lambda path: HNSWGraph.build(vectors.rows, domain, path), series=series
-        )
-        return HNSWGraph(folder)
+        rows, _, passages = index.name.partition("-")
+        code = hash_modules("convrag_retrieval.leader_builder", "convrag_retrieval.leader_lists")
+        family = digest(["lists", rows, _faiss_version(), code])
+        key = f"{family}-{passages}"
+        series = digest(["lists", series]) if series else ""
+        builder = LeaderBuilder(vectors.rows, load_texts(index), domain, self.store, family, series, key)
+        lists = LeaderLists(self.store.folder("indexes", key, builder.build, series=series))
+        builder.clean_up()
+        return lists
 
 
 @dataclass(frozen=True)
 class _DomainIndex:
-    """The index of one domain; without a graph its search is exact."""
+    """The index of one domain; without lists its search is exact."""
 
     corpus: PositionedCorpus
     vectors: Vectors
-    graph: HNSWGraph | None
+    lists: LeaderLists | None
     about: str
     """What was built, in a sentence."""
 
     def search(self, vector: NDArray[np.float64], k: int) -> list[tuple[int, float]]:
-        if self.graph is None:
+        if self.lists is None:
             return self.vectors.search(vector, k)
-        return self.vectors.best(vector, self.graph.candidates(vector, k), k)
+        return self.vectors.best(vector, self.lists.candidates(vector, k), k)
 
 
 def _faiss_version() -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, Protocol, runtime_checkable
+from collections.abc import Sequence
+from typing import Literal
 
 from convrag import ConfigError, Hit, Query, Retriever
 from convrag.registry.parameters import use
-from convrag.sdk.fusion import reciprocal_rank_fusion
-
-
-@runtime_checkable
-class ScoresPassages(Protocol):
-    """A retriever that scores any passage of its corpus, retrieved or not."""
-
-    def scores(self, queries: Sequence[Query], ids: Sequence[str]) -> Mapping[str, float]:
-        """Score given passages: id -> the score that `retrieve` sorts by, 0 for no match; unknown ids are left out."""
+from convrag.sdk.fusion import (
+    ScoresPassages,
+    add_scores,
+    fill_missing_scores,
+    normalise_scores,
+    reciprocal_rank_fusion,
+)
 
 
 class HybridRetriever(Retriever):
@@ -82,38 +80,4 @@ class HybridRetriever(Retriever):
             others = [id_ for id_ in ids if id_ not in own]
             exact = retriever.scores(queries, others) if others and isinstance(retriever, ScoresPassages) else {}
             scores.append(fill_missing_scores(own, exact, ids, depth))
-        return fuse_scores(scores, (self.weight, 1 - self.weight))
-
-
-def fuse_scores(scores: Iterable[Mapping[str, float]], weights: Iterable[float]) -> dict[str, float]:
-    """Fuse by scores: id -> the sum of weight times normalised score; all of the mappings have the same ids."""
-    fused: dict[str, float] = {}
-    for of_one, weight in zip(scores, weights, strict=True):
-        for id_, score in normalise_scores(of_one).items():
-            fused[id_] = fused.get(id_, 0.0) + weight * score
-    return fused
-
-
-def normalise_scores(scores: Mapping[str, float]) -> dict[str, float]:
-    """Scale scores to reach from 0 to 1 (min-max normalisation); where all are equal, they become 0."""
-    least, most = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
-    return {id_: (score - least) / (most - least) if most > least else 0.0 for id_, score in scores.items()}
-
-
-def fill_missing_scores(
-    found: Mapping[str, float], exact: Mapping[str, float], ids: Iterable[str], depth: int
-) -> dict[str, float]:
-    """Give each id a score: that of the ranking, else the exact one, else the highest that it can have.
-
-    A ranking that was cut off at `depth` says of the other ids that they score no higher than its lowest score; a
-    shorter ranking says that they do not match, which is 0 (or its lowest score, where that is below 0).
-
-    Args:
-        found: id -> score of the ranking.
-        exact: id -> score of ids that are not in the ranking, as far as they are known.
-        ids: those that need a score.
-        depth: the length at which the ranking was cut off.
-    """
-    lowest = min(found.values(), default=0.0)
-    rest = lowest if len(found) >= depth else min(0.0, lowest)
-    return {id_: found.get(id_, exact.get(id_, rest)) for id_ in ids}
+        return add_scores(map(normalise_scores, scores), (self.weight, 1 - self.weight))

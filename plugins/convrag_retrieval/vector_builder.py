@@ -13,7 +13,7 @@ from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import count_parts
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.row_journal import RowJournal, Rows
-from convrag_retrieval.vectors import FILE
+from convrag_retrieval.stored_rows import Quantize, StoredRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,21 +31,32 @@ class VectorBuilder:
     Args:
         corpus: the passages.
         embedder: makes the vectors of titles and texts.
+        quantize: how the vectors are kept.
         batch_size: passages that are given to the embedder at once.
         store: has the earlier indexes.
-        family: the first part of the names of all indexes with vectors of this embedder; empty: there are no others.
+        families: the first parts of the names of all indexes with vectors of this embedder, quantised alike or not.
+            The first names the embedder in the journal. Empty: there are no others.
         series: of the index (see `Store.folder`), or empty.
         journal: the name of the file that keeps the rows of an interrupted build.
     """
 
     def __init__(
-        self, corpus: Corpus, embedder: Embedder, batch_size: int, store: Store, family: str, series: str, journal: str
+        self,
+        corpus: Corpus,
+        embedder: Embedder,
+        quantize: Quantize,
+        batch_size: int,
+        store: Store,
+        families: Sequence[str],
+        series: str,
+        journal: str,
     ) -> None:
         self._corpus = corpus
         self._embedder = embedder
         self._batch_size = batch_size
         self._store = store
-        self._family = family
+        self._families = families
+        self._quantize = quantize
         self._journal = store.path / JOURNALS / f"{journal}.rows"
         self._newest = store.folders.find_newest("indexes", series) if series else None
         self.counts: BuildCounts | None = None
@@ -54,18 +65,18 @@ class VectorBuilder:
     def build(self, folder: Path) -> None:
         """Write the vectors, row by position, into an empty folder. What was embedded is kept if it is interrupted."""
         self._texts = TextPositions(self._corpus.hash_texts())
-        self._rows: NDArray[np.float32] | None = None
+        self._rows: StoredRows | None = None
         self._folder = folder
         missing = np.ones(len(self._texts.hashes), dtype=bool)
         with self._store.lock([str(self._journal)]):  # against a build of the same data set with other passages
-            journal = RowJournal(self._journal, self._family)
+            journal = self._open_journal(self._journal)
             for known in self._read_known(journal):
                 missing[self._fill(known)] = False
                 if not missing.any():
                     break
             self._embed(np.flatnonzero(missing), journal)
-        assert isinstance(self._rows, np.memmap)  # a corpus has at least one passage
-        self._rows.flush()
+        assert self._rows is not None  # a corpus has at least one passage
+        self._rows.save(folder)
         np.save(folder / TEXTS, self._texts.hashes)
         new = int(missing.sum())
         self.counts = BuildCounts(kept=len(missing) - new, new=new, removed=self._count_removed())
@@ -77,17 +88,21 @@ class VectorBuilder:
 
     def _read_known(self, journal: RowJournal) -> Iterator[Rows]:
         """Yield the vectors that earlier builds of this embedder have, complete ones first."""
-        if not self._family:
-            return
-        with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
-            for folder in folders:
-                hashes, rows = load_texts(folder), np.load(folder / FILE, mmap_mode="r")
-                for start in range(0, len(hashes), _BLOCK):
-                    yield Rows(hashes[start : start + _BLOCK], rows[start : start + _BLOCK])
-        yield from journal.read()
-        for path in sorted(self._journal.parent.glob("*.rows")):
-            if path != self._journal:
-                yield from RowJournal(path, self._family).read()
+        for family in self._families:
+            with reading_earlier(self._store, "indexes", family, self._newest) as folders:
+                for folder in folders:
+                    hashes, rows = load_texts(folder), StoredRows.open(folder)
+                    for start in range(0, len(hashes), _BLOCK):
+                        block = slice(start, start + _BLOCK)
+                        yield Rows(hashes[block], rows.read(block))
+        if self._families:
+            yield from journal.read()
+            for path in sorted(self._journal.parent.glob("*.rows")):
+                if path != self._journal:
+                    yield from self._open_journal(path).read()
+
+    def _open_journal(self, path: Path) -> RowJournal:
+        return RowJournal(path, self._families[0] if self._families else "")
 
     def _embed(self, positions: NDArray[np.int64], journal: RowJournal) -> None:
         """Embed the passages at positions, each text once."""
@@ -100,7 +115,7 @@ class VectorBuilder:
                 batch = distinct[start : start + self._batch_size]
                 texts = [passage.content for passage in self._corpus.get_by_position(batch)]
                 known = Rows(self._texts.hashes[batch], _embed_uncached(self._embedder, texts))
-                if self._family:
+                if self._families:
                     journal.append(known)
                 self._fill(known)
                 advance(len(batch))
@@ -111,8 +126,8 @@ class VectorBuilder:
         if len(positions):
             if self._rows is None:
                 shape = (len(self._texts.hashes), known.rows.shape[1])
-                self._rows = np.lib.format.open_memmap(self._folder / FILE, mode="w+", dtype=np.float32, shape=shape)
-            self._rows[positions] = known.rows[places]
+                self._rows = StoredRows.create(self._folder, shape, self._quantize)
+            self._rows.write(positions, known.rows[places])
         return positions
 
     def _count_removed(self) -> int:

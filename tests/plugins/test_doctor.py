@@ -64,7 +64,7 @@ def test_a_missing_key_is_in_the_way_of_the_chosen_configuration_only(
     assert DoctorTask().execute(compose("tracker=none", "llm=claude", "generator=direct"), here) == 1
     said = " ".join(capsys.readouterr().out.split())
     assert "fail llm=litellm: ANTHROPIC_API_KEY is not set: export it" in said
-    assert "ok set: OPENAI_API_KEY (llm=gpt4, llm=litellm)" in said
+    assert "ok set: OPENAI_API_KEY (llm=gpt4, llm=litellm, llm=openai_compatible)" in said
     assert "One thing is in the way of this configuration." in said
     assert "a-secret-value" not in said
 

@@ -25,10 +25,11 @@ from convrag.api.types import Conversation, Passage, Query
 from convrag.config.compose import compose
 from convrag.store.store import Store
 from convrag.turn.wiring import Wiring
+from convrag_retrieval import bm25_builder, bm25_index
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.row_journal import RowJournal, Rows
-from convrag_retrieval.vectors import FILE
+from convrag_retrieval.stored_rows import FILE
 
 
 class Passages(Dataset):
@@ -87,7 +88,7 @@ def index_densely(folder: Path, texts: Sequence[str], **parameters: Any) -> tupl
     )
     try:
         (sentence,) = retriever.index()
-        return sentence, embedder.embedded, np.array(retriever._domains.get("default").vectors.rows)
+        return sentence, embedder.embedded, np.array(retriever._domains.get("default").vectors.rows.stored)
     finally:
         end_command(retriever)
 
@@ -325,6 +326,44 @@ def test_a_killed_embedding_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert "kept" in sentence
     assert np.array_equal(rows, make_rows(MANY))
     assert [path.name.partition(".")[2] for path in tmp_path.glob("indexes/*")] == [""]
+
+
+# A word index that is interrupted ---------------------------------------------------------------------------------
+
+
+def index_words_until(folder: Path, texts: Sequence[str], most: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Index in shards of three texts, interrupted after `most` texts; return how many were split into words."""
+    done = 0
+
+    def tokenize(contents: Any, configured: Any) -> Iterator[list[str]]:
+        nonlocal done
+        for words in bm25_index.tokenize(contents, configured):
+            if done == most:
+                raise KeyboardInterrupt
+            done += 1
+            yield words
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bm25_builder, "SHARD", 3)
+        patch.setattr(bm25_builder, "tokenize", tokenize)
+        if most < len(texts):
+            with pytest.raises(KeyboardInterrupt):
+                index_words(folder, texts)
+        else:
+            index_words(folder, texts)
+    return done
+
+
+def test_an_interrupted_word_index_goes_on_from_the_last_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index_words_until(tmp_path, MANY, 8, monkeypatch)
+    assert len(list(tmp_path.glob("words/*/*"))) == 2
+    changed = ["a new one", *MANY[1:]]
+    assert index_words_until(tmp_path, changed, 5, monkeypatch) == 5
+    (damaged, *_) = sorted(tmp_path.glob("words/*/*"), key=lambda path: path.stat().st_mtime_ns)
+    damaged.write_bytes(damaged.read_bytes()[:-200])
+    assert index_words_until(tmp_path, changed, 1000, monkeypatch) == 20 - 3 - 3 + 0
+    assert list(tmp_path.glob("words/*")) == []
+    assert index_words(tmp_path, changed)[1] == index_words(tmp_path / "fresh", changed)[1]
 
 
 # Configured data sets ---------------------------------------------------------------------------------------------

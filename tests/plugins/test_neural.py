@@ -32,7 +32,7 @@ def embedder(**parameters: Any) -> SentenceTransformersEmbedder:
 
 
 class TestContract(EmbedderContract):
-    without_results = ("huggingface_hub",)
+    without_results = ("huggingface_hub", "onnxruntime", "openvino")
 
     def make(self) -> SentenceTransformersEmbedder:
         return SentenceTransformersEmbedder(model=FOLDER)

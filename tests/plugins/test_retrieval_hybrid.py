@@ -12,7 +12,7 @@ from convrag.api.errors import ConfigError
 from convrag.api.stages import Dataset, Retriever
 from convrag.api.types import Conversation, Hit, Passage, Query
 from convrag.config.compose import compose
-from convrag.sdk.fusion import reciprocal_rank_fusion
+from convrag.sdk.fusion import ScoresPassages, normalise_scores, reciprocal_rank_fusion
 from convrag.store.store import Store
 from convrag.testing import RetrieverContract
 from convrag.testing.samples import passages
@@ -20,7 +20,7 @@ from convrag.turn.pipeline import Pipeline
 from convrag.turn.wiring import Wiring
 from convrag_retrieval.bm25 import BM25Retriever
 from convrag_retrieval.dense import DenseRetriever
-from convrag_retrieval.hybrid import HybridRetriever, ScoresPassages, normalise_scores
+from convrag_retrieval.hybrid import HybridRetriever
 
 
 class Listed(Retriever):

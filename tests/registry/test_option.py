@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,6 +12,7 @@ from convrag.api.errors import ConfigError, UnknownName
 from convrag.api.groups import OPTION_KEY
 from convrag.api.models import LLM, Embedder
 from convrag.api.stages import Clusterer, Ranker, Rewriter
+from convrag.registry.description import describe_option
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use, operational, use
 from convrag.store.store import Store
@@ -136,3 +137,60 @@ def test_a_class_without_a_constructor_has_no_parameters() -> None:
     assert option.values({}, "embedder") == {}
     with pytest.raises(UnknownName, match="There is none"):
         option.values({"x": 1}, "embedder")
+
+
+class Several(Rewriter):
+    """Takes several stages of a group, each under a name."""
+
+    def __init__(
+        self,
+        *,
+        of: Mapping[str, Rewriter],
+        judges: dict[str, LLM] | None = None,
+        weights: Mapping[str, float] | None = None,
+    ) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
+
+
+def test_a_mapping_of_stages_holds_several() -> None:
+    option = Option("rewriter", "several", Several, "toys", "toys")
+    assert {name: (p.group, p.several, p.is_of_run) for name, p in option.parameters.items()} == {
+        "of": ("rewriter", True, False),
+        "judges": ("llm", True, False),
+        "weights": ("", False, False),
+    }
+    assert option.list_mappings() == ["of", "judges", "weights"]
+    assert option.list_groups_of_run() == []
+    config = OmegaConf.structured(option.schema)
+    assert (config.of, config.judges, config.weights) == (None, None, None)
+    described = {each.name: (each.type, each.default) for each in describe_option(option).parameters}
+    assert described["of"] == ("rewriter stages, each by its name", "required")
+    assert described["judges"] == ("llm stages, each by its name", "None")
+
+
+def test_the_source_says_the_same_of_several_stages() -> None:
+    from convrag.registry.class_source import find_class
+    from convrag.registry.signature_source import read_signature
+
+    source = find_class("convrag_fusion.ensemble:EnsembleRewriter")
+    written = read_signature(source) if source else None
+    assert written
+    assert {name: (p.group, p.several, p.is_mapping) for name, p in written.items()} == {
+        "of": ("rewriter", True, True),
+        "weights": ("", False, True),
+    }
+    assert all(parameter.is_plain and not parameter.is_of_run for parameter in written.values())
+
+
+class Defaulted(Rewriter):
+    """Has a default for several stages."""
+
+    def __init__(self, *, of: Mapping[str, Rewriter] = {}) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
+
+
+def test_several_stages_have_no_default() -> None:
+    with pytest.raises(ConfigError, match=r"Defaulted.__init__: of holds several stages, and has no default but None"):
+        _ = Option("rewriter", "defaulted", Defaulted, "toys", "toys").parameters

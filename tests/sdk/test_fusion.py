@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from convrag.sdk.fusion import reciprocal_rank_fusion
+from convrag.sdk.fusion import add_scores, measure_agreement, reciprocal_rank_fusion, standardise_scores
 
 RANKINGS = st.lists(st.lists(st.sampled_from("abcdef"), unique=True), max_size=4)
 
@@ -54,3 +54,29 @@ def test_it_is_the_formula_of_the_paper(rankings: list[list[str]], k: int, data:
         assert fused.pop(id_) == pytest.approx(float(exact), rel=1e-12)
     assert not fused
     assert reciprocal_rank_fusion(rankings, k) == reciprocal_rank_fusion(rankings, k, [1.0] * len(rankings))
+
+
+def test_agreement_by_hand() -> None:
+    assert measure_agreement([]) == []
+    assert measure_agreement(["ab"]) == [1.0]
+    assert measure_agreement(["ab", "ab"]) == [1.0, 1.0]
+    assert measure_agreement(["ab", "ba", "cd"]) == [0.25, 0.25, 0.0]
+    assert measure_agreement(["abc", "ab"], depth=2) == [1.0, 1.0]
+    assert measure_agreement(["", ""]) == [0.0, 0.0]
+
+
+@given(RANKINGS)
+def test_agreement_is_a_share_and_no_order_matters(rankings: list[list[str]]) -> None:
+    found = measure_agreement(rankings)
+    assert all(0 <= each <= 1 for each in found)
+    assert measure_agreement(rankings[::-1]) == pytest.approx(found[::-1])
+
+
+def test_z_scores_by_hand() -> None:
+    assert standardise_scores({"a": 1.0, "b": 3.0}) == {"a": -1.0, "b": 1.0}
+    assert standardise_scores({"a": 2.0, "b": 2.0}) == {"a": 0.0, "b": 0.0}
+    assert standardise_scores({}) == {}
+
+
+def test_weighted_scores_add_up() -> None:
+    assert add_scores([{"a": 1.0, "b": 0.0}, {"a": 0.5, "b": 1.0}], [1.0, 0.5]) == {"a": 1.25, "b": 0.5}

@@ -1,0 +1,17 @@
+"""Many queries, fused: the queries of several rewriters, searched by themselves, and their rankings made one."""
+
+from __future__ import annotations
+
+from convrag import Register, hookimpl
+
+_REFORMULATE = "convrag_fusion.reformulate:ReformulateRewriter"
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Register the rewriters and the retriever."""
+    register("rewriter", "ensemble", "convrag_fusion.ensemble:EnsembleRewriter")
+    register("rewriter", "reformulate", _REFORMULATE)
+    for kind in ("keywords", "entities", "answer", "context"):
+        register("rewriter", f"reformulate_{kind}", _REFORMULATE, kind=kind)
+    register("retriever", "fused", "convrag_fusion.retriever:FusedRetriever")

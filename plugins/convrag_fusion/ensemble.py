@@ -1,0 +1,106 @@
+"""`rewriter=ensemble`: the queries of several rewriters, with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from typing import Any
+
+from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, UnknownName
+from convrag.sdk.parallel import call_in_threads
+from convrag.store.usage import UsageMeter, current_meter
+
+
+class EnsembleRewriter(Rewriter):
+    """Give the queries of several rewriters, weighted: rewrites that fail in different ways help each other.
+
+    `rewriter.of=[mmr,condense,replay]` names the rewriters; two of one option get names of their own:
+    `rewriter.of='{claude: replay, mixtral: replay}' rewriter.of.claude.path=FILE`. All of them rewrite at once, and
+    each query keeps its own weight, multiplied by its rewriter's. What becomes of them is up to the retriever: bm25 and
+    dense add them up; `retriever=fused` searches for those of each rewriter by themselves and fuses the rankings. The
+    first query, by which passages are reranked and the question is answered, is the first rewriter's.
+
+    A rewriter that fails gives the question itself as it stands; the trace has the queries, the trace and the failure
+    of each.
+
+    Args:
+        of: the rewriters by name; the first one's first query is the rewritten question.
+        weights: of the rewriters by name (`rewriter.weights.mmr=0.5`); 1 for those that are not named, 0 leaves the
+            queries of one out.
+
+    Raises:
+        ConfigError: a weight is negative or belongs to none of the rewriters, or all of them are 0.
+    """
+
+    def __init__(self, *, of: Mapping[str, Rewriter], weights: Mapping[str, float] | None = None) -> None:
+        for name, weight in (weights or {}).items():
+            if name not in of:
+                raise UnknownName("rewriter.weights: rewriter", name, of)
+            if weight < 0 or not isfinite(weight):
+                raise ConfigError(f"rewriter.weights.{name}={weight}: a weight is 0 or more")
+        self.of = dict(of)
+        self.weights = {name: float((weights or {}).get(name, 1.0)) for name in of}
+        if not any(self.weights.values()):
+            raise ConfigError("rewriter.weights: at least one rewriter needs a weight above 0")
+
+    def rewrite(self, question: Question) -> Rewrite:
+        """The queries of the rewriters in their order, and what each of them did."""
+        rewrites = self._ask_all(question)
+        queries = [
+            replace(query, weight=query.weight * self.weights[name], source=_join(name, query.source))
+            for name, rewrite in rewrites.items()
+            for query in rewrite.queries
+            if self.weights[name] and query.text.strip()
+        ]
+        failed = {name: rewrite.fallback for name, rewrite in rewrites.items() if rewrite.fallback}
+        trace = {"of": {name: _describe(rewrite) for name, rewrite in rewrites.items()}}
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in failed.items())
+        return Rewrite(tuple(queries), trace, reasons if len(failed) == len(rewrites) else "")
+
+    def _ask_all(self, question: Question) -> dict[str, Rewrite]:
+        """Ask the rewriters, in threads where there are several: most of them wait for a language model."""
+        names = list(self.of)
+        if len(names) == 1:
+            return {names[0]: _ask(self.of[names[0]], question)}
+        meters = [UsageMeter() for _ in names]
+
+        def ask(number: int) -> Rewrite:
+            with meters[number].measure_stage("call"):
+                return _ask(self.of[names[number]], question)
+
+        try:
+            with call_in_threads(ask, range(len(names)), len(names), "rewriter") as results:
+                return dict(zip(names, results, strict=True))
+        finally:
+            if caller := current_meter():
+                for meter in meters:
+                    caller[0].merge(caller[1], meter)
+
+
+def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
+    """The rewrite; the question and the reason where there is none."""
+    try:
+        rewrite = rewriter.rewrite(question)
+    except RunStopped:
+        raise
+    except Exception as error:
+        return Rewrite.of(question.text, fallback=f"{type(error).__name__}: {error}")
+    if not any(query.text.strip() for query in rewrite.queries):
+        return Rewrite.of(question.text, fallback="the rewriter gave no query", **rewrite.trace)
+    return rewrite
+
+
+def _join(name: str, source: str) -> str:
+    """The source of a query: an ensemble in an ensemble names its own rewriters ("both/mmr")."""
+    return f"{name}/{source}" if source else name
+
+
+def _describe(rewrite: Rewrite) -> dict[str, Any]:
+    """What a rewriter did, for the trace."""
+    described: dict[str, Any] = {"queries": [query.text for query in rewrite.queries]}
+    if rewrite.trace:
+        described["trace"] = dict(rewrite.trace)
+    if rewrite.fallback:
+        described["fallback"] = rewrite.fallback
+    return described

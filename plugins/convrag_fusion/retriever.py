@@ -1,0 +1,178 @@
+"""`retriever=fused`: each query, or the queries of each rewriter, searched by itself, and the rankings fused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from convrag import ConfigError, Hit, Query, Retriever
+from convrag.registry.parameters import use
+from convrag.sdk.fusion import (
+    ScoresPassages,
+    add_scores,
+    fill_missing_scores,
+    measure_agreement,
+    normalise_scores,
+    reciprocal_rank_fusion,
+    standardise_scores,
+)
+
+Fusion = Literal["linear", "weighted_rrf", "rrf", "nested_rrf"]
+
+
+class FusedRetriever(Retriever):
+    """Search for the queries of each rewriter by themselves, with any retriever, and fuse the rankings into one.
+
+    The queries of one rewriter (`Query.source`, which `rewriter=ensemble` sets) belong together and are searched at
+    once, as its author meant them; a query without a source is searched by itself. Each ranking weighs as much as the
+    heaviest of its queries.
+
+    * `linear` brings the scores of each ranking to one scale, and adds them up, weighted. A passage that a ranking
+      lacks gets the score that the retriever gives it, where it can (bm25 and dense do), else the lowest.
+    * `weighted_rrf` adds up reciprocal ranks, weighted; `rrf` does so without weights (Cormack et al. 2009).
+    * `nested_rrf` searches for every query by itself, fuses the rankings of each rewriter, then those of the rewriters,
+      weighted. A rewriter with many queries so has no more votes than one with a single query; an ensemble within an
+      ensemble counts as one rewriter.
+
+    With `agreement` a ranking also weighs by how much its first ten passages are those of the others: a rewrite that
+    went wrong finds what no other one finds (after Wu and Crestani 2002, who weigh systems by their likeness to the
+    rest; the overlap is Fagin et al.'s, 2003, deeper ranks counting less).
+
+    Equal groups of queries are searched once, and count for each.
+
+    Args:
+        base: does the searching; `retriever.base=bm25` chooses another.
+        fusion: "linear", "weighted_rrf", "rrf" or "nested_rrf".
+        agreement: weigh rankings by their agreement, from 0 (not at all) to 1 (in proportion).
+        normalise: the scale of "linear": "min_max" (from 0 to 1) or "z_scores" (mean 0, standard deviation 1).
+        rrf_k: the constant k of reciprocal ranks: the larger, the less the first ranks stand out. Default: that of
+            Cormack et al. 2009.
+        depth: passages that each search contributes. Default: as in most papers on fusion.
+
+    Raises:
+        ConfigError: a number lies outside of its range.
+    """
+
+    def __init__(
+        self,
+        *,
+        base: Retriever = use("hybrid"),
+        fusion: Fusion = "linear",
+        agreement: float = 0.0,
+        normalise: Literal["min_max", "z_scores"] = "min_max",
+        rrf_k: int = 60,
+        depth: int = 100,
+    ) -> None:
+        if rrf_k < 0 or depth < 1:
+            raise ConfigError(f"retriever=fused: rrf_k={rrf_k} must be 0 or more, depth={depth} at least 1.")
+        if not 0 <= agreement <= 1:
+            raise ConfigError(f"retriever=fused: agreement={agreement} makes no sense; it must be between 0 and 1.")
+        self.base = base
+        self.fusion = fusion
+        self.agreement = agreement
+        self.normalise = normalise
+        self.rrf_k = rrf_k
+        self.depth = depth
+
+    def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
+        groups = group_queries(queries, apart=self.fusion == "nested_rrf")
+        if not groups or k < 1:
+            return []
+        depth = max(self.depth, k)
+        distinct = dict.fromkeys(unit for group in groups for unit in group.units)
+        found = {unit: self.base.retrieve(unit, depth) for unit in distinct}
+        passages = {hit.passage.id: hit.passage for hits in found.values() for hit in hits}
+        if self.fusion == "linear":
+            fused = self._fuse_scores(groups, found, list(passages), depth)
+        else:
+            fused = self._fuse_ranks(groups, found)
+        best = sorted(fused, key=lambda id_: (-fused[id_], id_))[:k]
+        return [Hit(passages[id_], fused[id_]) for id_ in best]
+
+    def _fuse_scores(
+        self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]], ids: Sequence[str], depth: int
+    ) -> dict[str, float]:
+        scale = normalise_scores if self.normalise == "min_max" else standardise_scores
+        scaled = {unit: scale(self._score_all(unit, hits, ids, depth)) for unit, hits in found.items()}
+        weights = self._weigh(
+            [group.weight for group in groups], [_list_ids(found[group.units[0]]) for group in groups]
+        )
+        return add_scores([scaled[group.units[0]] for group in groups], weights)
+
+    def _score_all(self, unit: Unit, hits: Sequence[Hit], ids: Sequence[str], depth: int) -> dict[str, float]:
+        """Score all candidates for the queries of one search: those that it did not find, too."""
+        own = {hit.passage.id: hit.score for hit in hits}
+        others = [id_ for id_ in ids if id_ not in own]
+        exact = self.base.scores(unit, others) if others and isinstance(self.base, ScoresPassages) else {}
+        return fill_missing_scores(own, exact, ids, depth)
+
+    def _fuse_ranks(self, groups: Sequence[Group], found: Mapping[Unit, Sequence[Hit]]) -> dict[str, float]:
+        rankings = [self._rank(group, found) for group in groups]
+        given = [1.0 if self.fusion == "rrf" else group.weight for group in groups]
+        return reciprocal_rank_fusion(rankings, self.rrf_k, self._weigh(given, rankings))
+
+    def _rank(self, group: Group, found: Mapping[Unit, Sequence[Hit]]) -> list[str]:
+        """The ranking of a rewriter: that of its search, or those of its searches fused."""
+        rankings = [_list_ids(found[unit]) for unit in group.units]
+        if len(rankings) == 1:
+            return rankings[0]
+        fused = reciprocal_rank_fusion(rankings, self.rrf_k, group.shares)
+        return sorted(fused, key=lambda id_: (-fused[id_], id_))
+
+    def _weigh(self, weights: Sequence[float], rankings: Sequence[Sequence[str]]) -> list[float]:
+        """The weights of rankings, with their agreement where it counts."""
+        if not self.agreement:
+            return list(weights)
+        agreements = measure_agreement(rankings)
+        mean = sum(agreements) / len(agreements)
+        shares = [agreement / mean if mean else 1.0 for agreement in agreements]
+        return [
+            weight * (1 - self.agreement + self.agreement * share)
+            for weight, share in zip(weights, shares, strict=True)
+        ]
+
+
+Unit = tuple[Query, ...]
+"""Queries that are searched at once. The heaviest has the weight 1, so that equal ones of two rewriters are one."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The searches of one rewriter, the weight of each as a share of the heaviest, and the weight of all of them."""
+
+    units: tuple[Unit, ...]
+    shares: tuple[float, ...]
+    weight: float
+
+
+def group_queries(queries: Sequence[Query], *, apart: bool = False) -> list[Group]:
+    """Group queries by the rewriter that made them, in their order. Those of weight 0 are left out.
+
+    Args:
+        queries: of one rewrite. Each query without a source is a group of its own.
+        apart: search for each query of a group by itself, but for queries that are for one kind of search: a query for
+            words and one for vectors belong together. The rewriters of an ensemble within an ensemble are one group.
+    """
+    sources: dict[object, list[Query]] = {}
+    for number, query in enumerate(queries):
+        if query.weight:
+            source = query.source.partition("/")[0] if apart else query.source
+            sources.setdefault(source or number, []).append(query)
+    return [_make_group(members, apart) for members in sources.values()]
+
+
+def _make_group(queries: Sequence[Query], apart: bool) -> Group:
+    units: dict[object, list[Query]] = {}
+    for number, query in enumerate(queries):
+        units.setdefault(number if apart and query.search == "any" else "together", []).append(query)
+    heaviest = [max(abs(query.weight) for query in unit) for unit in units.values()]
+    scaled = [
+        tuple(replace(query, weight=query.weight / weight, source="") for query in unit)
+        for unit, weight in zip(units.values(), heaviest, strict=True)
+    ]
+    return Group(tuple(scaled), tuple(weight / max(heaviest) for weight in heaviest), max(heaviest))
+
+
+def _list_ids(hits: Sequence[Hit]) -> list[str]:
+    return [hit.passage.id for hit in hits]
