@@ -15,6 +15,7 @@
 * `fusion`: rankings fused by ranks or by scores, and their agreement.
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `stemming`: stems of English words.
+* `stop_words`: English words that do not tell what a text is about.
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `document_passages`: passages cut from a document, with their place in it.

@@ -1,6 +1,7 @@
 """Baseline rewriters: what papers compare their rewriters with.
 
-Without a model: concatenation (`none`, `all_questions`, `last_n`) and blend. With an LLM: full_history and threshold.
+Without a model: concatenation (`none`, `all_questions`, `last_n`), blend and weighted_history. With an LLM:
+full_history and threshold. `auto`, the default, chooses between full_history and weighted_history.
 """
 
 from __future__ import annotations
@@ -16,4 +17,6 @@ def convrag_register(register: Register) -> None:
     register("rewriter", "last_n", "convrag_baselines.concatenation:LastNRewriter")
     register("rewriter", "blend", "convrag_baselines.blend:BlendRewriter")
     register("rewriter", "full_history", "convrag_baselines.full_history:FullHistoryRewriter")
+    register("rewriter", "weighted_history", "convrag_baselines.weighted_history:WeightedHistoryRewriter")
+    register("rewriter", "auto", "convrag_baselines.auto:AutoRewriter")
     register("rewriter", "threshold", "convrag_baselines.threshold:ThresholdRewriter")

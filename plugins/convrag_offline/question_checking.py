@@ -10,10 +10,11 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from convrag.sdk.stop_words import ANAPHORS
 from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.question_writing import find_prose
 from convrag_offline.rewriting import Exchange, find_missing_words
-from convrag_offline.tokens import ANAPHORS, find_words, stem_content_words
+from convrag_offline.tokens import find_words, stem_content_words
 
 _SAME = 0.6
 """The share of the shorter answer's content words that the other one has, where both say the same."""

@@ -13,7 +13,7 @@ from convrag.config.settings import DEFAULT_METRICS
 
 def test_defaults_compose() -> None:
     config = compose()
-    assert config.rewriter._option_ == "full_history"
+    assert config.rewriter._option_ == "auto"
     assert tuple(config.metrics) == DEFAULT_METRICS
     assert settings_of(config).top_k == 10
     assert "hydra" not in config
@@ -45,7 +45,7 @@ def test_a_stage_can_have_a_stage_of_its_own() -> None:
         ("rewriter.nosuch=1", ["nosuch"]),
         (
             "rewriter.n=3",
-            ["rewriter=full_history: parameter 'n' does not exist", "rewriter.n belongs to rewriter=last_n"],
+            ["rewriter=auto: parameter 'n' does not exist", "rewriter.n belongs to rewriter=last_n"],
         ),
         ("retriever.k1=much", ["retriever.k1=much", "could not be converted to Float"]),
         ("top_n=many", ["top_n=many", "could not be converted to Integer"]),
