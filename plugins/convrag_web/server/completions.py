@@ -68,7 +68,7 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
 
     usage = request.stream_options is not None and request.stream_options.include_usage
     form = CompletionFormat(id, model.name, record=request.convrag, usage=usage)
-    turn = await runner.start(model.name, answer)
+    turn = await runner.start(answer, lambda: model.name)
     if request.stream:
         return await start_stream(turn, _format_chunks(turn, form))
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
@@ -69,7 +68,7 @@ class ConversationTurns:
     async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
         """Start the next turn. Raises RequestError, OtherConfiguration."""
 
-        def take_turn(model: ServedModel, emit: Emit) -> TurnRecord:
+        def take_turn(session: Session, model: ServedModel, emit: Emit) -> TurnRecord:
             return model.pipeline.turn(id, question, query=query, listener=emit, watch=_watch_with(emit))
 
         return await self._start(id, take_turn)
@@ -77,10 +76,12 @@ class ConversationTurns:
     async def regenerate(self, id: str, query: str | None) -> RunningTurn:
         """Start to answer the last question again. Raises RequestError, OtherConfiguration."""
 
-        def take_turn(model: ServedModel, emit: Emit) -> TurnRecord:
+        def take_turn(session: Session, model: ServedModel, emit: Emit) -> TurnRecord:
+            if not session.history:
+                raise RequestError(409, "the conversation has no turn yet: ask its first question", code="no_turn")
             return model.pipeline.regenerate(id, query=query, listener=emit, watch=_watch_with(emit))
 
-        return await self._start(id, take_turn, needs_turn=True)
+        return await self._start(id, take_turn)
 
     async def suggest(self, id: str) -> list[str]:
         """Suggest questions to ask next, none before the first turn. The llm's call ends where the client leaves."""
@@ -107,19 +108,19 @@ class ConversationTurns:
         finally:
             lock.release()
 
-    async def _start(
-        self, id: str, take_turn: Callable[[ServedModel, Emit], TurnRecord], *, needs_turn: bool = False
-    ) -> RunningTurn:
+    async def _start(self, id: str, take_turn: Callable[[Session, ServedModel, Emit], TurnRecord]) -> RunningTurn:
+        """Start a turn. The conversation is looked for in the turn's thread, which spares a thread of its own."""
         lock = await self._acquire(id)
-        try:
-            session = await asyncio.to_thread(self.find, id)
+        name = ""
+
+        def find_and_take_turn(emit: Emit) -> TurnRecord:
+            nonlocal name
+            session = self.find(id)
             model = self.find_model(session)
-            if needs_turn and not session.history:
-                raise RequestError(409, "the conversation has no turn yet: ask its first question", code="no_turn")
-        except BaseException:
-            lock.release()
-            raise
-        return await self._runner.start(model.name, partial(take_turn, model), on_end=lock.release)
+            name = model.name
+            return take_turn(session, model, emit)
+
+        return await self._runner.start(find_and_take_turn, lambda: name, on_end=lock.release)
 
     async def _acquire(self, id: str) -> asyncio.Lock:
         lock = self._locks.setdefault(id, asyncio.Lock())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import orjson
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -13,10 +14,16 @@ from starlette.responses import Response
 from convrag.store.strict_json import format_json, parse_json
 from convrag.store.surrogates import mend_surrogates
 
+_PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
+"""Objects are left to `format_json`, which writes them in the same way everywhere."""
+
 
 def encode_json(value: Any) -> bytes:
     """Plain data as JSON in UTF-8: NaN becomes null, half a surrogate pair U+FFFD."""
-    return mend_surrogates(format_json(value)).encode()
+    try:
+        return orjson.dumps(value, option=_PLAIN)
+    except TypeError:  # half a surrogate pair, an integer beyond 64 bits, a key that is no text, an object
+        return mend_surrogates(format_json(value)).encode()
 
 
 class JsonReply(Response):

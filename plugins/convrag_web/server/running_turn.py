@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from typing import NamedTuple, cast
 
-from convrag import RunStopped, TurnRecord
+from convrag import OtherConfiguration, RunStopped, TurnRecord
 from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.compute_slots import ComputeSlots
 from convrag_web.server.errors import RequestError
@@ -109,20 +109,21 @@ class RunningTurn:
 
     async def _wait(self) -> bool:
         """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
-        left = self._deadline - time.monotonic()
-        self._has_events.clear()
+        end = min(self._deadline, time.monotonic() + SILENCE_SECONDS)
+        alarm = self._loop.call_later(end - time.monotonic(), self._has_events.set)  # cheaper than asyncio.timeout
         try:
-            async with asyncio.timeout(min(SILENCE_SECONDS, left)):
-                while not self._is_due():
-                    await self._has_events.wait()
-                    self._has_events.clear()
-        except TimeoutError:
-            if left > SILENCE_SECONDS:
-                return False
-            self._timed_out = True
-            self.cancel()
-            raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout") from None
-        return True
+            while not self._is_due() and time.monotonic() < end:
+                self._has_events.clear()
+                await self._has_events.wait()
+        finally:
+            alarm.cancel()
+        if self._is_due():
+            return True
+        if end < self._deadline:
+            return False
+        self._timed_out = True
+        self.cancel()
+        raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout")
 
     async def finish(self) -> tuple[str, TurnRecord]:
         """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `events` does."""
@@ -150,7 +151,10 @@ class RunningTurn:
             outcome = "timeout" if self._timed_out else "cancelled"
             self._put(RequestError(503, "the turn was cancelled: the server ends", code="cancelled"))
         except BaseException as error:
-            outcome = "stopped" if isinstance(error, RunStopped) else "error"
+            if isinstance(error, RequestError | OtherConfiguration):
+                outcome = "refused"
+            else:
+                outcome = "stopped" if isinstance(error, RunStopped) else "error"
             self._put(error)
         finally:
             self._call_in_loop(lambda: self._on_end(outcome, record))

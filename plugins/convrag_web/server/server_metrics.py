@@ -12,8 +12,11 @@ from convrag import TurnRecord
 
 log = logging.getLogger("convrag.serve")
 
-Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error"]
-"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a mistake of ours."""
+Outcome = Literal["answered", "failed", "stopped", "cancelled", "timeout", "error", "refused"]
+"""How a turn ended: with an answer, a failed stage, at a cost limit, by its client, too late, by a mistake of ours.
+
+One is refused where too many wait, where there is no such conversation, or where it has another configuration.
+"""
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
@@ -51,6 +54,8 @@ class ServerMetrics:
             record: its record, if it has one.
         """
         self.turns.labels(model, outcome).inc()
+        if outcome == "refused":
+            return
         self.seconds.labels(model).observe(seconds)
         if record is None:
             log.info("turn: model %s, %s, %.2f s", model, outcome, seconds)
@@ -66,10 +71,6 @@ class ServerMetrics:
             "turn: model %s, number %d, %s, %.2f s, %d + %d tokens",
             *(model, record.number, outcome, seconds, prompt, completion),
         )
-
-    def count_refused(self, model: str) -> None:
-        """Count a turn that was refused because too many were waiting."""
-        self.turns.labels(model, "refused").inc()
 
     def format(self) -> bytes:
         """All of it in Prometheus' text format."""

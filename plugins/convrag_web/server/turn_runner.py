@@ -1,6 +1,6 @@
 """Starts turns: so many at once, while so many more wait.
 
-turn = await runner.start("convrag", lambda emit: pipeline.answer(question, TurnOptions(listener=emit)))
+turn = await runner.start(lambda emit: pipeline.answer(question, TurnOptions(listener=emit)), lambda: "convrag")
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from convrag_web.server.running_turn import RunningTurn, Work
 from convrag_web.server.server_metrics import Outcome, ServerMetrics
 from convrag_web.server.turn_threads import TurnThreads
 
-PIECES_PER_SECOND = 500
+PIECES_PER_SECOND = 320
 """How many pieces of answers are sent, over all turns: each costs the server the same, whether it is short or long."""
 
 
@@ -38,19 +38,21 @@ class TurnRunner:
         self._waiting = 0
         self._running = 0
 
-    async def start(self, model: str, work: Work, on_end: Callable[[], None] = lambda: None) -> RunningTurn:
+    async def start(
+        self, work: Work, name_model: Callable[[], str], on_end: Callable[[], None] = lambda: None
+    ) -> RunningTurn:
         """Start a turn as soon as there is room for it.
 
         Args:
-            model: for the metrics.
             work: takes the turn.
+            name_model: names its model, for the metrics, when the turn has ended; empty where it is not known.
             on_end: is called when the turn has ended, in whatever way, or was refused.
 
         Raises:
             RequestError: too many turns are waiting.
         """
         try:
-            await self._wait_for_slot(model)
+            await self._wait_for_slot(name_model)
         except BaseException:
             on_end()
             raise
@@ -62,7 +64,7 @@ class TurnRunner:
             self._slots.release()
             self._running -= 1
             self._metrics.in_progress.set(self._running)
-            self._metrics.count_turn(model, outcome, time.monotonic() - started, record)
+            self._metrics.count_turn(name_model(), outcome, time.monotonic() - started, record)
             on_end()
 
         return RunningTurn(self._threads, work, self._seconds, finish, self._compute_pace)
@@ -70,9 +72,9 @@ class TurnRunner:
     def _compute_pace(self) -> float:
         return self._running / PIECES_PER_SECOND if self._running > 1 else 0.0
 
-    async def _wait_for_slot(self, model: str) -> None:
+    async def _wait_for_slot(self, name_model: Callable[[], str]) -> None:
         if self._slots.locked() and self._waiting >= self._queue:
-            self._metrics.count_refused(model)
+            self._metrics.count_turn(name_model(), "refused", 0.0, None)
             message = "too many questions at once (task.workers, task.queue); ask again in a moment"
             raise RequestError(503, message, code="overloaded", retry_after=1)
         self._waiting += 1
