@@ -33,6 +33,7 @@ def translate_overrides(overrides: Iterable[str], registry: Registry, *, multiru
         +embedder@rewriter.embedder=minilm   -> embedder@rewriter.embedder=minilm
         rewriter.of=[mmr,blend]              -> +rewriter@rewriter.of.mmr=mmr +rewriter@rewriter.of.blend=blend
         rewriter.weights.mmr=2               -> ++rewriter.weights.mmr=2
+        rewriter.weights={mmr: 2}            -> ++rewriter.weights={mmr: 2}
 
     With `multirun`, a value of a stage that is swept over becomes a sweep of one: Hydra composes once with the default
     stage, which may have no such parameter (`rewriter=mmr,dhrag rewriter.embedder=minilm`).
@@ -62,7 +63,8 @@ def _translate(argument: str, registry: Registry, overrides: Sequence[str]) -> l
     if found.kind is Kind.STAGES and not at and override.value:
         choices = read_choices(override.value, found.group, place)
         return [argument] if choices is None else _choose_several(choices, found.group, place, overrides)
-    if found.kind is Kind.ENTRY and not override.sign and not at:
+    adds = found.kind is Kind.ENTRY or (found.kind is Kind.VALUES and (override.value or "").startswith("{"))
+    if adds and not override.sign and not at:
         return [f"++{argument}"]
     if found.kind is Kind.NAMED_STAGE and (at or override.sign == "~" or _names_options(override.value or "")):
         given = place.rpartition(".")[2] in list_given(place.rpartition(".")[0], overrides)
@@ -102,6 +104,7 @@ class Kind(Enum):
     STAGE = "a stage"
     STAGES = "several stages, by their names"
     NAMED_STAGE = "one of several stages"
+    VALUES = "a mapping of values"
     ENTRY = "an entry of a mapping of values"
 
 
@@ -130,7 +133,7 @@ def find_place(place: str, registry: Registry) -> Place | None:
         name, *path = path
         injected, mappings = registry.injected_groups(group), registry.list_mappings(group)
         if name not in injected:
-            return Place(Kind.ENTRY, "") if name in mappings and path else None
+            return Place(Kind.ENTRY if path else Kind.VALUES, "") if name in mappings else None
         group = injected[name]
         found = Place(Kind.STAGES if name in mappings else Kind.STAGE, group)
         if found.kind is Kind.STAGES and path:

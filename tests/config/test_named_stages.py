@@ -34,7 +34,7 @@ def translated(*overrides: str, multirun: bool = False) -> list[str]:
         ("rewriter.of.a.weight=.3", ["rewriter.of.a.weight=.3"]),
         ("rewriter.of.a.of=[mmr]", ["+rewriter@rewriter.of.a.of.mmr=mmr"]),
         ("rewriter.weights.a=2", ["++rewriter.weights.a=2"]),
-        ("rewriter.weights={a: 2}", ["rewriter.weights={a: 2}"]),
+        ("rewriter.weights={a: 2}", ["++rewriter.weights={a: 2}"]),
         ("rewriter.of={a: {_option_: blend}}", ["rewriter.of={a: {_option_: blend}}"]),
         ("rewriter.of=[]", ["rewriter.of=[]"]),
     ],

@@ -157,7 +157,8 @@ def test_the_source_says_what_the_signature_says(group: str) -> None:
     """Of all our options: the same parameters with the same defaults."""
     for name, option in plugins.load().registry.options(group).items():
         if option.distribution == plugins.FIRST_PARTY:
-            read = Option(group, name, f"{option.cls.__module__}:{option.cls.__qualname__}", "x", "x")
+            path = f"{option.cls.__module__}:{option.cls.__qualname__}"
+            read = Option(group, name, path, "x", "x", defaults=option.defaults)
             nodes = (OptionNode(group, each, from_source=True).node for each in (unseen(read), option))
             from_source, typed = (OmegaConf.to_container(node) for node in nodes)
             assert isinstance(from_source, dict)

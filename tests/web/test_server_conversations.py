@@ -54,13 +54,13 @@ def test_a_turn_tells_its_stages_its_pieces_and_its_record(server: RunningServer
     id = begin(server)
     told = ask(server, id)
     stages = [data["stage"] for name, data in told if name == "stage"]
-    assert stages == ["rewriter", "retriever", "reranker", "context"]
+    every = ["rewriter", "retriever", "reranker", "context"]
+    assert stages == [stage for stage in every if stage in stages], "in their order"
+    assert stages[-1] == "context", "of those that end at once, the last is told"
     changes = [data["record"] for name, data in told if name == "stage"]
     assert changes[0]["rewritten_query"] == QUESTION
-    assert changes[0]["contexts"] == []
-    assert changes[1].keys() == {"contexts", "timings", "usage"}
-    assert changes[2].keys() == {"timings", "usage"}
-    assert "evidence" in changes[3]
+    assert all("rewritten_query" not in change for change in changes[1:]), "what has changed, alone"
+    assert changes[-1]["evidence"]
     name, record = told[-1]
     assert name == "record"
     assert "".join(data["text"] for kind, data in told if kind == "piece") == record["agent_response"]

@@ -189,7 +189,7 @@ def test_an_idle_connection_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         first = connection.sock
         for _ in range(3):
             connection.request("GET", "/healthz")
-            assert connection.getresponse().read() == b'{"status": "ok"}'
+            assert connection.getresponse().read() == b'{"status":"ok"}'
             time.sleep(0.4)
         assert connection.sock is first
         first.sendall(b"GET /healthz HTTP/1.1\r\n")

@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
-from convrag_web.server import conversation_turns, running_turn
+from convrag_web.server import conversation_turns, running_turn, turn_threads
 from convrag_web.server.app import Limits
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
@@ -184,8 +184,11 @@ def test_a_turn_that_fails_in_the_midst_ends_its_stream_with_an_error(llm: Serve
         assert last["error"]["code"] == "turn_failed"
 
 
+PRICES = "llm.extra={input_cost_per_token: 3e-5, output_cost_per_token: 6e-5}"
+
+
 def test_a_cost_limit_is_an_error(llm: Server, tmp_path: Path) -> None:
-    with serve(tmp_path, *asking(llm), "llm.model=openai/gpt-4", "llm.max_cost_usd=1e-9") as server:
+    with serve(tmp_path, *asking(llm), PRICES, "llm.max_cost_usd=1e-9") as server:
         replies = [server.complete(question(number)) for number in range(3)]
         assert [reply.status_code for reply in replies[1:]] == [429, 429]
         error = replies[-1].json()["error"]
@@ -195,7 +198,7 @@ def test_a_cost_limit_is_an_error(llm: Server, tmp_path: Path) -> None:
 
 
 def test_what_is_counted(llm: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with serve(tmp_path, *asking(llm), "llm.model=openai/gpt-4") as server, caplog.at_level("INFO", "convrag.serve"):
+    with serve(tmp_path, *asking(llm), PRICES) as server, caplog.at_level("INFO", "convrag.serve"):
         server.complete(question(5))
         wait_until(lambda: turns(server, "answered") == 1)
         assert metric(server, 'convrag_tokens_total{kind="prompt",model="convrag"}') == 7
@@ -208,14 +211,16 @@ def test_what_is_counted(llm: Server, tmp_path: Path, caplog: pytest.LogCaptureF
     assert "crater" not in caplog.text
 
 
-def test_threads_and_connections_end_with_their_turns(llm: Server, tmp_path: Path) -> None:
+def test_threads_and_connections_end_when_they_are_idle(
+    llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_threads, "IDLE_SECONDS", 0.2)
+    others = set(threading.enumerate())
     with serve(tmp_path, *asking(llm)) as server:
-        server.complete(question(0))
-        before = threading.active_count()
         with ThreadPoolExecutor(8) as pool:
-            list(pool.map(lambda number: server.complete(question(number)), range(1, 30)))
-        wait_until(lambda: sum(thread.name == "turn" for thread in threading.enumerate()) == 0)
-        assert threading.active_count() <= before + 40
+            list(pool.map(lambda number: server.complete(question(number)), range(30)))
+        assert 1 <= sum(thread.name == "turn" for thread in set(threading.enumerate()) - others) <= 8
+        wait_until(lambda: all(thread.name != "turn" for thread in set(threading.enumerate()) - others))
 
 
 def test_suggestions_come_from_the_model(llm: Server, tmp_path: Path) -> None:

@@ -110,14 +110,16 @@ class RunningTurn:
     async def _wait(self) -> bool:
         """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
         end = min(self._deadline, time.monotonic() + SILENCE_SECONDS)
-        alarm = self._loop.call_later(end - time.monotonic(), self._has_events.set)  # cheaper than asyncio.timeout
-        try:
-            while not self._is_due() and time.monotonic() < end:
-                self._has_events.clear()
+        while not self._is_due():
+            if (left := end - time.monotonic()) <= 0:
+                break
+            self._has_events.clear()
+            alarm = self._loop.call_later(left + 0.001, self._has_events.set)  # cheaper than asyncio.timeout
+            try:
                 await self._has_events.wait()
-        finally:
-            alarm.cancel()
-        if self._is_due():
+            finally:
+                alarm.cancel()
+        else:
             return True
         if end < self._deadline:
             return False
