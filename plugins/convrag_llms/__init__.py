@@ -1,7 +1,7 @@
 """Language models at servers: those that speak OpenAI's protocol are asked directly, all others through litellm.
 
-The door (door.py) is what the two options differ in: litellm_door.py with _litellm.py, httpx_pool.py, httpx_limits.py,
-httpcore_deadline.py and providers.py, or openai_door.py with connections.py, event_stream.py and token_estimate.py.
+The two options differ in their client (client.py): litellm_client.py with _litellm.py, httpx_pool.py, httpx_limits.py,
+httpcore_deadline.py and providers.py, or openai_client.py with connections.py, event_stream.py and token_estimate.py.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
-from convrag_llms.door import TokenPrices
+from convrag_llms.client import TokenPrices
 from convrag_llms.redaction import RedactingFilter
 
 _lock = threading.Lock()

@@ -10,8 +10,8 @@ from convrag import Message
 from convrag.store.cancellation import Cancelled
 from convrag.store.streaming import current_listener
 from convrag_llms.budget import Budget
+from convrag_llms.client import ModelClient
 from convrag_llms.deadline import deadline
-from convrag_llms.door import Door
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.prices import ModelPrices
 from convrag_llms.rate_limiter import RateLimiter
@@ -41,17 +41,22 @@ class Call:
     Args:
         body: the request, without address and key.
         messages: the prompt's.
-        door: sends it.
+        client: sends it.
         endpoint: where to.
         limits: the stage's.
     """
 
     def __init__(
-        self, body: Mapping[str, Any], messages: Sequence[Message], door: Door, endpoint: Endpoint, limits: Limits
+        self,
+        body: Mapping[str, Any],
+        messages: Sequence[Message],
+        client: ModelClient,
+        endpoint: Endpoint,
+        limits: Limits,
     ) -> None:
         self.body = body
         self.messages = messages
-        self.door = door
+        self.client = client
         self.endpoint = endpoint
         self.limits = limits
         self.tries = 0
@@ -61,7 +66,7 @@ class Call:
 
     def run(self) -> Reply:
         """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
-        self.door.load()  # which may take seconds the first time, and they are not the server's
+        self.client.load()  # which may take seconds the first time, and they are not the server's
         return call_with_retries(
             self._try,
             retries=self.limits.retries,
@@ -78,7 +83,7 @@ class Call:
         ):
             self.tries += 1
             try:
-                reply = self.door.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0

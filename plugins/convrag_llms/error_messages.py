@@ -98,10 +98,10 @@ def _describe_excess(error: Exception, call: Call) -> str:
         requested, limit = counts
         excess = f"{requested - limit:,} tokens too long ({requested:,} of {limit:,})"
         return f"The prompt and the room for the reply are {excess}. "
-    limit_here = call.door.find_max_input_tokens()
+    limit_here = call.client.find_max_input_tokens()
     if limit_here is None:
         return ""
-    count = call.door.count_tokens("\n".join(message.content for message in call.messages))
+    count = call.client.count_tokens("\n".join(message.content for message in call.messages))
     if count <= limit_here:
         return ""
     return f"The prompt is about {count - limit_here:,} tokens too long ({count:,} of {limit_here:,}, counted here). "

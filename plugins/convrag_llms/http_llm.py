@@ -15,15 +15,15 @@ from convrag_llms.validation import check_at_least, check_extra
 
 if TYPE_CHECKING:
     from convrag_llms.call import Call
-    from convrag_llms.door import Door
+    from convrag_llms.client import ModelClient
     from convrag_llms.reply import Reply
 
 
 class HttpLLM(LLM):
-    """A language model at a server: retries, limits, costs and error messages; a door sends the requests.
+    """A language model at a server: retries, limits, costs and error messages; a client sends the requests.
 
     Args:
-        door: asks the model.
+        client: asks the model.
         endpoint: where it is.
         sampling: temperature and so on; what is None is not sent.
         extra, timeout, concurrency, requests_per_minute, retries, retry_seconds, max_cost_usd: as in the options.
@@ -36,7 +36,7 @@ class HttpLLM(LLM):
 
     def __init__(
         self,
-        door: Door,
+        client: ModelClient,
         endpoint: Endpoint,
         sampling: Mapping[str, Any],
         extra: Mapping[str, Any],
@@ -57,7 +57,7 @@ class HttpLLM(LLM):
         check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_at_least(0.001, timeout=timeout)
-        self.door = door
+        self.client = client
         self.endpoint = endpoint
         self.sampling = dict(sampling)
         self.extra = dict(extra)
@@ -67,7 +67,7 @@ class HttpLLM(LLM):
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
             Budget(max_cost_usd, endpoint.model),
-            ModelPrices(endpoint.model, self.extra, door.find_prices),
+            ModelPrices(endpoint.model, self.extra, client.find_prices),
         )
 
     def check(self) -> Iterable[str]:
@@ -79,7 +79,7 @@ class HttpLLM(LLM):
 
     def load_libraries(self) -> None:
         """Import the libraries of the first request."""
-        self.door.load()
+        self.client.load()
 
     def endpoints(self) -> Sequence[str]:
         """The server's address, wherever it comes from, without user, password and query."""
@@ -97,7 +97,7 @@ class HttpLLM(LLM):
 
     def count_tokens(self, text: str) -> int:
         """Count the tokens of a text, or estimate them."""
-        return self.door.count_tokens(text)
+        return self.client.count_tokens(text)
 
     def build_body(self, prompt: Prompt) -> dict[str, Any]:
         """Build the request, without address and key."""
@@ -111,7 +111,7 @@ class HttpLLM(LLM):
         from convrag_llms.call import Call
         from convrag_llms.error_messages import explain_error
 
-        call = Call(body, prompt.messages, self.door, self.endpoint, self.limits)
+        call = Call(body, prompt.messages, self.client, self.endpoint, self.limits)
         start = time.perf_counter()
         try:
             reply = call.run()

@@ -9,7 +9,7 @@ from convrag import Completion, ConfigError, Prompt
 from convrag.registry.parameters import operational
 from convrag_llms import providers
 from convrag_llms.http_llm import HttpLLM
-from convrag_llms.litellm_door import LitellmDoor, LitellmEndpoint
+from convrag_llms.litellm_client import LiteLLMClient, LitellmEndpoint
 from convrag_llms.provider_params import format_messages
 
 
@@ -82,7 +82,7 @@ class LiteLLM(HttpLLM):
         self.cache_prompts = cache_prompts
         endpoint = LitellmEndpoint.checked(model, api_base, api_base_env, api_key_env)
         super().__init__(
-            LitellmDoor(endpoint),
+            LiteLLMClient(endpoint),
             endpoint,
             {
                 "temperature": temperature,

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from convrag.registry.parameters import operational
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.http_llm import HttpLLM
-from convrag_llms.openai_door import PREFIX, OpenAIDoor
+from convrag_llms.openai_client import PREFIX, OpenAIClient
 
 
 class OpenAICompatible(HttpLLM):
@@ -75,7 +75,7 @@ class OpenAICompatible(HttpLLM):
         self.model = model
         endpoint = Endpoint.checked(f"{PREFIX}{model.removeprefix(PREFIX)}", api_base, api_base_env, api_key_env)
         super().__init__(
-            OpenAIDoor(endpoint, extra),
+            OpenAIClient(endpoint, extra),
             endpoint,
             {
                 "temperature": temperature,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from convrag import Message
-from convrag_llms.door import TokenPrices
+from convrag_llms.client import TokenPrices
 
 _TEMPLATE_TOKENS = 16  # that a chat template may add to a message, and to the prompt; generous
 

@@ -74,7 +74,7 @@ def messages(turn: str) -> tuple[Message, ...]:
 
 
 def ours(address: str, store: Store, option: str) -> Callable[[int], float]:
-    """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store, around our door."""
+    """Seconds for so many turns of each of 64 conversations: the whole kernel, with its store, around our option."""
     llm = OPTIONS[option](model="openai/local", api_base=address)
     llm.fingerprint = option
     remember(llm, store)
@@ -177,7 +177,7 @@ def test_with_a_slow_model_conversations_wait_together(served: tuple[str, float]
 
 
 @pytest.mark.parametrize("served", [0.1], indirect=True)
-def test_with_a_fast_model_our_doors_cost_little_beside_bare_libraries(
+def test_with_a_fast_model_our_options_cost_little_beside_bare_libraries(
     served: tuple[str, float], tmp_path: Path
 ) -> None:
     address, delay = served

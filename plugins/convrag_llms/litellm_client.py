@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from convrag_llms import _litellm, providers
-from convrag_llms.door import TokenPrices
+from convrag_llms.client import TokenPrices
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.reply import IncompleteStream, Reply, StreamedText, TokenCounts, make_reply
 
@@ -22,8 +22,8 @@ class LitellmEndpoint(Endpoint):
         return _litellm.find_missing_keys(self.model) if known is None else known
 
 
-class LitellmDoor:
-    """Asks the model of an endpoint through litellm (see `Door`)."""
+class LiteLLMClient:
+    """Asks the model of an endpoint through litellm (see `ModelClient`)."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from convrag import LLMError
-from convrag_llms.door import TokenPrices
+from convrag_llms.client import TokenPrices
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.event_stream import read_events
 from convrag_llms.http_errors import HttpError
@@ -34,8 +34,8 @@ _NOT_SENT = ("input_cost_per_token", "output_cost_per_token", "extra_headers", "
 """What is given with a request's parameters, and is none."""
 
 
-class OpenAIDoor:
-    """Asks the model of an endpoint over HTTP (see `Door`).
+class OpenAIClient:
+    """Asks the model of an endpoint over HTTP (see `ModelClient`).
 
     Args:
         endpoint: where it is.

@@ -1,4 +1,4 @@
-"""The interface between what all calls of a language model share, and how a server or a library is asked."""
+"""The client of one model: how a server or a library is asked. What all calls share (retries, limits) is above it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class TokenPrices(NamedTuple):
     max_output_tokens: int | None
 
 
-class Door(Protocol):
+class ModelClient(Protocol):
     """Asks one model, without repeating anything."""
 
     def load(self) -> None:
