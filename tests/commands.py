@@ -152,7 +152,7 @@ class StartedCommand:
 
     def wait(self, timeout: float | None = None) -> int:
         if self.returncode is None:
-            if not select.select([self._ending], [], [], timeout)[0]:
+            if not _can_be_read(self._ending, timeout):
                 assert timeout is not None
                 raise subprocess.TimeoutExpired(self.args, timeout)
             self.returncode = self._read()
@@ -244,11 +244,18 @@ def _text(file: IO[bytes]) -> str:
 def _run(server: socket.socket, files: Sequence[int], timeout: float) -> int:
     socket.send_fds(server, [b"\0"], files)
     process = _number(server)
-    if not select.select([server], [], [], timeout)[0]:
+    if not _can_be_read(server.fileno(), timeout):
         os.kill(process, signal.SIGKILL)
         _number(server)
         raise TimeoutError
     return _number(server)
+
+
+def _can_be_read(file: int, timeout: float | None) -> bool:
+    """Whether a file can be read within so many seconds; select() knows no file beyond the 1024th."""
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(None if timeout is None else 1000 * timeout))
 
 
 def _number(server: socket.socket) -> int:

@@ -8,8 +8,6 @@ from typing import Literal
 from convrag import LLM, PromptTemplate, Question, Rewrite, Rewriter
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 
-Kind = Literal["standalone", "keywords", "entities", "answer", "context"]
-
 
 class ReformulateRewriter(Rewriter):
     """Ask the LLM for one of five kinds of queries, which complement each other in `rewriter=ensemble`.
@@ -36,7 +34,7 @@ class ReformulateRewriter(Rewriter):
         self,
         *,
         llm: LLM,
-        kind: Kind = "standalone",
+        kind: Literal["standalone", "keywords", "entities", "answer", "context"] = "standalone",
         prompt: Path | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = 200,

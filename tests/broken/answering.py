@@ -13,6 +13,8 @@ from convrag import (
     EvidenceItem,
     Hit,
     Passage,
+    PassageSpan,
+    Support,
 )
 from sound import (
     SoundContext,
@@ -59,7 +61,7 @@ class LooksLikeIt(SoundGenerator):
 
     def generate(self, question: Any, evidence: Any) -> Any:
         answer = super().generate(question, evidence)
-        return SimpleNamespace(text=answer.text, citations=answer.citations)
+        return SimpleNamespace(text=answer.text, citations=answer.citations, support=answer.support)
 
 
 @breaks("test_citations_are_in_the_evidence")
@@ -68,6 +70,16 @@ class Misquoting(SoundGenerator):
 
     def generate(self, question: Any, evidence: Any) -> Answer:
         return Answer("so they say", ("tea-2",) if evidence.items else ())
+
+
+@breaks("test_what_it_rests_on_is_in_the_cited_passages")
+class Overreaching(SoundGenerator):
+    """Rests on more than the passage has."""
+
+    def generate(self, question: Any, evidence: Any) -> Answer:
+        answer = super().generate(question, evidence)
+        spans = tuple(PassageSpan(passage_id, 0, 10**6) for passage_id in answer.citations)
+        return replace(answer, support=(Support(0, len(answer.text), spans),)) if spans else answer
 
 
 @breaks("test_no_evidence_is_no_citation")

@@ -182,7 +182,7 @@ def test_state_survives_a_restart_and_is_bounded(corpus: Path) -> None:
 
 KILLED = """
 import os, sys
-from convrag.turn import conversation_database
+from convrag.turn.conversation_database import ConversationDatabase
 from convrag_dedup import RAGPipeline
 moment, turns = sys.argv[1], 0
 pipeline = RAGPipeline(corpus_path="corpus.jsonl", folder="kept", rewriter="none")
@@ -208,7 +208,7 @@ elif moment == "in the line":
 elif moment == "before the transaction":
     pipeline.conversations.append = killed_in(pipeline.conversations.append)
 else:
-    conversation_database.insert = killed_in(conversation_database.insert)
+    ConversationDatabase._raise_version = killed_in(ConversationDatabase._raise_version)
 for turns in (1, 2, 3):
     pipeline.process_conversation_turn("c", "What is machine learning?", top_k=turns)
 """

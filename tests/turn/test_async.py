@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +149,17 @@ def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() ->
 def test_a_loop_that_ends_first_leaves_no_turn() -> None:
     generator = Speaking(200, 0.01, wait=time.sleep)
     chat = pipeline(generator=generator)
-    loop = asyncio.new_event_loop()
-    pieces = aiter(chat.astream("c", "what?"))
-    assert loop.run_until_complete(anext(pieces)) == "0 "
-    loop.close()
+
+    def take_a_piece() -> str:
+        loop = asyncio.new_event_loop()
+        pieces = aiter(chat.astream("c", "what?"))
+        try:
+            return loop.run_until_complete(anext(pieces))
+        finally:
+            loop.close()
+
+    with ThreadPoolExecutor(1) as pool:  # another loop may be running in this thread (see asynchronous.py)
+        assert pool.submit(take_a_piece).result() == "0 "
     assert generator.ended.wait(10)
     assert generator.said < 200
     deadline = time.monotonic() + 5
