@@ -21,9 +21,10 @@ _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | or
 def encode_json(value: Any) -> bytes:
     """Plain data as JSON in UTF-8: NaN becomes null, half a surrogate pair U+FFFD."""
     try:
-        return orjson.dumps(value, option=_PLAIN)
+        encoded: bytes = orjson.dumps(value, option=_PLAIN)
     except TypeError:  # half a surrogate pair, an integer beyond 64 bits, a key that is no text, an object
-        return mend_surrogates(format_json(value)).encode()
+        encoded = mend_surrogates(format_json(value)).encode()
+    return encoded
 
 
 class JsonReply(Response):
