@@ -56,7 +56,7 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
 def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResults) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
-    call_method = _call_waiting(method) if isinstance(stage, LLM) else method
+    call_method = waiting()(method) if isinstance(stage, LLM) else method  # it waits for a server
 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
@@ -74,16 +74,6 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
         result, seconds = entry
         _count_call(stage, arguments, result, reused=True, seconds=seconds)
         return result
-
-    return call
-
-
-def _call_waiting(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method that waits for a server: another thread may compute meanwhile."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with waiting():
-            return method(*args, **kwargs)
 
     return call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from math import sqrt
 
 from convrag import ConfigError, Query, Question, Rewrite, Rewriter
@@ -56,4 +57,9 @@ class BlendRewriter(Rewriter):
 
 def _vector_length(text: str) -> float:
     """The length of a text's vector of words, each of weight 1."""
-    return sqrt(len(set(_WORD.findall(text.lower()))))
+    return compute_vector_length(_WORD.findall(text.lower()))
+
+
+def compute_vector_length(words: Iterable[str]) -> float:
+    """Compute the length of the vector of a text with these words, each of weight 1, whatever their case."""
+    return sqrt(len({word.lower() for word in words}))

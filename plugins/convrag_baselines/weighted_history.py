@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import sqrt
 from typing import Literal
 
 from convrag import LLM, ConfigError, PromptTemplate, Query, Question, Rewrite, Rewriter, Turn
 from convrag.sdk.llm_rewriter import LLMRewriter, format_exchanges
 from convrag.sdk.stop_words import is_stop_word
+from convrag_baselines.blend import compute_vector_length
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -124,12 +124,12 @@ class WeightedHistoryRewriter(Rewriter):
             queries.append((" ".join(own), 1 - self.stop_words))
         if standalone != question and (added := find_content_words(standalone)):
             queries.append((" ".join(added), self.rewrite_weight))
-        length = _vector_length(own or every) or 1.0
+        length = compute_vector_length(own or every) or 1.0
         aged = [(text, self.decay**age) for age, turn in enumerate(turns) for text in (turn.question, turn.answer)]
         said = [(words, share) for text, share in aged if (words := find_content_words(text))]
         total = sum(share for _, share in said)
         for words, share in said:
-            weight = self.weight * share / total * length / _vector_length(words)
+            weight = self.weight * share / total * length / compute_vector_length(words)
             queries.append((" ".join(words), weight))
         return queries
 
@@ -137,8 +137,3 @@ class WeightedHistoryRewriter(Rewriter):
 def find_content_words(text: str) -> list[str]:
     """The words of a text, in order and with repetitions, without English stop words and single letters and digits."""
     return [word for word in _WORD.findall(text) if len(word) > 1 and not is_stop_word(word)]
-
-
-def _vector_length(words: Sequence[str]) -> float:
-    """The length of a text's vector of words, each of weight 1."""
-    return sqrt(len({word.lower() for word in words}))

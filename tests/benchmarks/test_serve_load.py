@@ -52,7 +52,7 @@ def llm() -> Iterator[str]:
 
 @pytest.fixture
 def server(llm: str, tmp_path: Path) -> Iterator[ServeCommand]:
-    model = ["llm=openai_compatible", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
+    model = ["llm=litellm", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
     with serve_command(tmp_path, "generator=direct", "rewriter=none", *model) as command:
         yield command
 
@@ -202,7 +202,7 @@ def measure_idle(process: int) -> tuple[float, float]:
 
 
 def test_overload_is_answered_at_once(llm: str, tmp_path: Path) -> None:
-    model = ["llm=openai_compatible", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
+    model = ["llm=litellm", "llm.model=openai/m", f"llm.api_base={llm}", "llm.retries=0"]
     limits = ["task.workers=8", "task.queue=8"]
     with serve_command(tmp_path, "generator=direct", "rewriter=none", *model, *limits) as command:
 
