@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from convrag.api.deprecation import Deprecated
 from convrag.api.documents import CorpusPart, Document, Heading
 from convrag.api.errors import (
     ConfigError,
@@ -17,17 +18,21 @@ from convrag.api.errors import (
     ConversationsUnusable,
     ConvragError,
     DataError,
+    JobLost,
+    LauncherFailed,
     LLMError,
     MissingExtra,
     NotReady,
     OtherConfiguration,
     PluginError,
     RunStopped,
+    StageFault,
+    UnidentifiedValue,
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
 from convrag.api.models import LLM, Embedder
-from convrag.api.records import Measurement, Report, Run, RunSummary, Slice, TurnRecord, Usage
+from convrag.api.records import Measurement, Report, Run, RunState, RunSummary, Slice, TurnRecord, Usage
 from convrag.api.stage import Stage, remembered
 from convrag.api.stages import (
     Chunker,
@@ -36,10 +41,12 @@ from convrag.api.stages import (
     Dataset,
     Detector,
     Generator,
+    Memory,
     Metrics,
     Ranker,
     Retriever,
     Rewriter,
+    Selector,
     Summarizer,
     Task,
     Tracker,
@@ -52,6 +59,7 @@ from convrag.api.types import (
     Evidence,
     EvidenceItem,
     Hit,
+    MemoryView,
     Message,
     Nugget,
     Passage,
@@ -61,6 +69,7 @@ from convrag.api.types import (
     Question,
     Rewrite,
     Role,
+    Selection,
     Support,
     Turn,
 )
@@ -108,6 +117,7 @@ __all__ = [
     "CorpusPart",
     "DataError",
     "Dataset",
+    "Deprecated",
     "Detector",
     "Document",
     "Embedder",
@@ -116,8 +126,12 @@ __all__ = [
     "Generator",
     "Heading",
     "Hit",
+    "JobLost",
     "LLMError",
+    "LauncherFailed",
     "Measurement",
+    "Memory",
+    "MemoryView",
     "Message",
     "Metrics",
     "MissingExtra",
@@ -140,10 +154,14 @@ __all__ = [
     "Rewriter",
     "Role",
     "Run",
+    "RunState",
     "RunStopped",
     "RunSummary",
+    "Selection",
+    "Selector",
     "Slice",
     "Stage",
+    "StageFault",
     "Store",
     "Summarizer",
     "Support",
@@ -152,6 +170,7 @@ __all__ = [
     "Tracker",
     "Turn",
     "TurnRecord",
+    "UnidentifiedValue",
     "UnknownName",
     "Usage",
     "hookimpl",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from docstring_parser import parse
+from page_parts import flatten, make_table
 
 from convrag.api import hookspecs
 from convrag.api.groups import GROUPS, options_group
@@ -44,7 +45,7 @@ def reference() -> str:
 
 def _settings() -> Iterator[str]:
     rows = list(_setting_rows(Settings))
-    yield _table(["key", "default", "what it does"], rows)
+    yield make_table(["key", "default", "what it does"], rows)
 
 
 def _setting_rows(settings: Any, prefix: str = "") -> Iterator[list[str]]:
@@ -69,20 +70,20 @@ def _group(group: str) -> Iterator[str]:
             yield from _option(name, option)
     own = [each for each in variants_of(group) if each.distribution == plugins.FIRST_PARTY]
     if rows := [[f"`{group}={each.name}`", f"`{each.extends}`", each.help] for each in own]:
-        yield _table(["variant", "of", "what it is"], rows)
+        yield make_table(["variant", "of", "what it is"], rows)
 
 
 def _methods(cls: type[Stage]) -> Iterator[str]:
     for name, member in vars(cls).items():
         if inspect.isfunction(member) and not name.startswith("_"):
             parameters = ", ".join(list(inspect.signature(member).parameters)[1:])
-            yield f"`{name}({parameters})`: {_flat(inspect.getdoc(member) or '')}"
+            yield f"`{name}({parameters})`: {flatten(inspect.getdoc(member) or '')}"
 
 
 def _presets() -> Iterator[str]:
     yield "They choose options of several groups, with a plus: `+system=mmr`. What the command line says goes before."
     own = [each for group in PRESETS for each in variants_of(group) if each.distribution == plugins.FIRST_PARTY]
-    yield _table(["preset", "what it is"], [[f"`+{each.group}={each.name}`", each.help] for each in own])
+    yield make_table(["preset", "what it is"], [[f"`+{each.group}={each.name}`", each.help] for each in own])
 
 
 def _option(name: str, option: Option) -> Iterator[str]:
@@ -93,7 +94,7 @@ def _option(name: str, option: Option) -> Iterator[str]:
         [f"`{each.name}`", each.type.replace("|", "\\|"), _shown(each.default), each.help] for each in text.parameters
     ]
     if rows:
-        yield _table(["parameter", "type", "default", "what it does"], rows)
+        yield make_table(["parameter", "type", "default", "what it does"], rows)
 
 
 def _hooks() -> Iterator[str]:
@@ -114,15 +115,6 @@ def _shown(default: str) -> str:
 
 def _default(value: Any) -> str:
     return f"`{value}`"
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _table(heading: list[str], rows: list[list[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 if __name__ == "__main__":

@@ -6,10 +6,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Self
 
 SERVER = """
 import asyncio, json, sys
-delay = float(sys.argv[1])
+delay, places = float(sys.argv[1]), asyncio.Semaphore(int(sys.argv[2]))
 message = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "A dog."}}
 usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
 reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [message], "usage": usage}
@@ -29,7 +30,8 @@ async def talk(reader, writer):
             head = (await reader.readuntil(b"\\r\\n\\r\\n")).lower().split(b"\\r\\n")
             length = next(line for line in head if line.startswith(b"content-length"))
             asked = json.loads(await reader.readexactly(int(length.split(b":")[1])))
-            await asyncio.sleep(delay)
+            async with places:
+                await asyncio.sleep(delay)
             writer.write(streamed if asked.get("stream") else plain)
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()
@@ -44,11 +46,33 @@ asyncio.run(main())
 @contextmanager
 def delayed_llm(seconds: float) -> Iterator[str]:
     """Run the server during the block, which gets its address."""
-    process = subprocess.Popen([sys.executable, "-c", SERVER, str(seconds)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+    with DelayedLLM(seconds) as server:
+        yield server.address
+
+
+class DelayedLLM:
+    """The server; a context manager.
+
+    Args:
+        seconds: that it takes for a reply.
+        at_once: the requests that it works on at a time; others wait.
+    """
+
+    def __init__(self, seconds: float, at_once: int = 10_000) -> None:
+        command = [sys.executable, "-c", SERVER, str(seconds), str(at_once)]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.address = f"http://127.0.0.1:{int(self._process.stdout.readline())}/v1"
+
+    def kill(self) -> None:
+        """End it at once, with all requests in flight."""
+        self._process.kill()
+        self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()

@@ -71,10 +71,10 @@ class _HttpServer(ThreadingHTTPServer):
 class Server:
     """Records its requests and when they came; `max_concurrent` is the most that were in flight at a time.
 
-    `option` names the option that llm_client.py makes a client of.
+    `option` names the option that llm_client.py makes a client of; `host` is the address that it listens on.
     """
 
-    def __init__(self, option: str = "litellm") -> None:
+    def __init__(self, option: str = "litellm", host: str = "127.0.0.1") -> None:
         self.option = option
         self.plan: list[Step] = [Step(body=make_reply())]
         self.requests: list[dict[str, Any]] = []
@@ -85,10 +85,10 @@ class Server:
         self.max_concurrent = 0
         self._in_flight = 0
         self._lock = threading.Lock()
-        self._http = _HttpServer(("127.0.0.1", 0), _handler(self))
+        self._http = _HttpServer((host, 0), _handler(self))
         self._http.daemon_threads = True
         self.port = self._http.server_port
-        self.address = f"http://127.0.0.1:{self.port}/v1"
+        self.address = f"http://{host}:{self.port}/v1"
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,))
         self._thread.start()
 
@@ -97,10 +97,14 @@ class Server:
         self.plan = [step if isinstance(step, Step) else Step(body=step) for step in plan]
         self.requests.clear()
 
-    def close(self) -> None:
+    def stop_listening(self) -> None:
+        """Take no more connections: from now on nothing answers at the address."""
         self._http.shutdown()
         self._thread.join()
         self._http.server_close()
+
+    def close(self) -> None:
+        self.stop_listening()
 
     def begin_request(self, body: dict[str, Any], path: str, key: str) -> Step:
         with self._lock:

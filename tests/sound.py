@@ -21,6 +21,8 @@ from convrag import (
     EvidenceItem,
     Generator,
     Hit,
+    Memory,
+    MemoryView,
     Metrics,
     Nugget,
     Passage,
@@ -33,6 +35,8 @@ from convrag import (
     Rewriter,
     Run,
     RunSummary,
+    Selection,
+    Selector,
     Summarizer,
     Task,
     Tracker,
@@ -88,6 +92,13 @@ class SoundEmbedder(Embedder):
         return np.array([[text.count(v) for v in "aeiou"] for text in texts], np.float32).reshape(len(texts), 5)
 
 
+class SoundMemory(Memory):
+    """Sees the last turn."""
+
+    def view(self, question: Question) -> MemoryView:
+        return MemoryView(question.history[-1:])
+
+
 class SoundRewriter(Rewriter):
     """Adds the last question."""
 
@@ -113,6 +124,13 @@ class SoundRanker(Ranker):
         import numpy as np
 
         return np.array([shared(query, text) for text in texts], dtype=np.float64)
+
+
+class SoundSelector(Selector):
+    """Takes the first."""
+
+    def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
+        return Selection(tuple(hits[:n]))
 
 
 class SoundContext(Context):

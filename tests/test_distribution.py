@@ -60,6 +60,20 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return executable
 
 
+EDITABLE = "import sys; from setuptools import build_meta as b; print(b.build_editable(sys.argv[1]))"
+
+
+def test_an_editable_install_says_where_its_packages_lie(sdist: Path, tmp_path: Path) -> None:
+    """In a .pth file, which mypy, pyright and editors read, and which holds in the folder of the clone as well."""
+    source = sdist.parent / "source"
+    run(sys.executable, "-W", "ignore", "-c", EDITABLE, tmp_path, folder=source)
+    (wheel,) = tmp_path.glob("convrag-*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("_roots.pth")]
+        assert archive.read(name).decode().split("\n") == [str(source), str(source / "plugins"), ""]
+        assert name in archive.read("convrag-0.1.0.dist-info/RECORD").decode()
+
+
 def test_the_sdist_has_what_a_packager_wants(sdist: Path) -> None:
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}

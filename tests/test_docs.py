@@ -16,7 +16,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    """The blocks in a language, but for those that say why they are not run (see test_docs_commands.py)."""
+    return re.findall(rf"(?<!-->\n)^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
 COMMANDS = [line for block in blocks("bash") for line in block.splitlines() if line.startswith("python -m convrag")]

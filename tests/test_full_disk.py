@@ -190,8 +190,8 @@ def test_other_errors_stay_as_they_are() -> None:
 def test_a_full_store_stops_a_run(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.put("text", {"a": b"x"})
-    ((pages,),) = store._execute("PRAGMA page_count")
-    store._execute(f"PRAGMA max_page_count={pages}")
+    ((pages,),) = store.entries._execute("PRAGMA page_count")
+    store.entries._execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StoreUnusable, match=r"store.sqlite cannot be written: the disk is full\.") as raised:
         store.put("text", {"b": bytes(100_000)})
     assert isinstance(raised.value, RunStopped)

@@ -13,13 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
+from convrag import __version__
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit.new_plugin import NewPluginTask
+from convrag_kit.new_plugin import NewPluginTask, format_compatible_versions
 from convrag_kit.plugin_names import make_class_name
-from convrag_kit.stage_templates import STAGE_TEMPLATES
+from convrag_kit.stage_templates import ASKING_TEMPLATES, STAGE_TEMPLATES
 from third_party import Environment, needs_pip
+
+ROOT = Path(__file__).parents[1]
 
 
 class TestContract(TaskContract):
@@ -31,14 +35,25 @@ class TestContract(TaskContract):
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """One with a new plugin for each stage."""
+    """One with a new plugin for each stage, and one that asks an LLM for each where there is one."""
     folder = tmp_path_factory.mktemp("all")
-    for stage in STAGE_TEMPLATES:
-        assert NewPluginTask(package=f"acme_{stage}", stage=stage, path=folder / stage).execute(_NO_CONFIG, folder) == 0
     made = Environment(folder)
     for stage in STAGE_TEMPLATES:
+        assert NewPluginTask(package=f"acme_{stage}", stage=stage, path=folder / stage).execute(_NO_CONFIG, folder) == 0
         made.install_project(folder / stage)
+    for stage in ASKING_TEMPLATES:
+        task = NewPluginTask(package=f"asking_{stage}", stage=stage, llm=True, path=folder / f"with_llm_{stage}")
+        assert task.execute(_NO_CONFIG, folder) == 0
+        made.install_project(folder / f"with_llm_{stage}")
     return made
+
+
+def list_projects(environment: Environment) -> list[Path]:
+    return [*(environment.site.parent / stage for stage in STAGE_TEMPLATES), *list_asking_projects(environment)]
+
+
+def list_asking_projects(environment: Environment) -> list[Path]:
+    return [environment.site.parent / f"with_llm_{stage}" for stage in ASKING_TEMPLATES]
 
 
 _NO_CONFIG: Any = None
@@ -48,23 +63,38 @@ def test_each_is_listed_with_its_variant(environment: Environment) -> None:
     done = environment.convrag("task=plugins", "task.json=true")
     assert done.returncode == 0, done.stderr
     listed = {(entry["group"], entry["name"]): entry for entry in json.loads(done.stdout)["options"]}
-    for stage, template in STAGE_TEMPLATES.items():
-        option, variant = listed[stage, f"acme_{stage}"], listed[stage, f"acme_{stage}_{template.suffix}"]
-        assert (option["distribution"], option["version"]) == (f"acme-{stage}", "0.1.0")
+    written = [("acme", *each) for each in STAGE_TEMPLATES.items()]
+    written += [("asking", *each) for each in ASKING_TEMPLATES.items()]
+    for prefix, stage, template in written:
+        option, variant = listed[stage, f"{prefix}_{stage}"], listed[stage, f"{prefix}_{stage}_{template.suffix}"]
+        assert (option["distribution"], option["version"]) == (f"{prefix}-{stage}", "0.1.0")
         assert (option["state"], variant["state"], variant["extends"]) == ("ready", "ready", option["name"])
         assert template.changed in {parameter["name"] for parameter in option["parameters"]} & set(variant["values"])
 
 
 def test_each_passes_its_own_tests(environment: Environment) -> None:
-    folders = [str(environment.site.parent / stage) for stage in STAGE_TEMPLATES]
-    done = environment.python("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *folders)
+    folders = map(str, list_projects(environment))
+    once = ["-k", "not (with_llm and new_process)"]  # one process for each is enough
+    done = environment.python("-m", "pytest", "-q", "-W", "error", "-p", "no:cacheprovider", *once, *folders)
     assert done.returncode == 0, done.stdout
     assert " skipped" not in done.stdout
     assert "failed" not in done.stdout
 
 
 def test_all_of_them_run_together_in_a_grid(environment: Environment) -> None:
-    stages = ["dataset", "llm", "embedder", "retriever", "context", "detector", "clusterer", "ranker", "summarizer"]
+    stages = [
+        "dataset",
+        "llm",
+        "memory",
+        "embedder",
+        "retriever",
+        "selector",
+        "context",
+        "detector",
+        "clusterer",
+        "ranker",
+        "summarizer",
+    ]
     chosen = [f"{stage}=acme_{stage}" for stage in stages]
     both = "rewriter=acme_rewriter,acme_rewriter_last"
     more = ["reranker=acme_ranker", "generator=acme_generator,ginger", "metrics=[ranking,acme_metrics]"]
@@ -101,11 +131,45 @@ def test_they_are_as_tidy_as_we_are(environment: Environment, tool: tuple[str, .
     ruff = [sys.executable, "-m", "ruff"]
     options = ["--isolated", "--line-length", "120", "--no-cache"]
     select = ["--select", "E,F,W,I,B,C4,UP,SIM,RUF,PIE,ANN"] if tool == ("check",) else []
-    for stage in STAGE_TEMPLATES:
+    for folder in list_projects(environment):
         command = [*ruff, *tool, *options, *select, "."]
-        folder = environment.site.parent / stage
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_what_asks_an_llm_runs_without_one(environment: Environment) -> None:
+    """Where llm=extractive has a rule for the task, nothing falls back; where not, record and terminal say so."""
+    chosen = [f"{stage}=asking_{stage}" for stage, template in ASKING_TEMPLATES.items() if template.known]
+    done = environment.convrag("limit=1", *chosen, "generator=asking_generator", "hydra.run.dir=known")
+    assert (done.returncode, done.stderr.count("has no rule")) == (0, 0), done.stderr
+    assert not any(record["fallbacks"] for record in read_records(environment.work / "known"))
+    unknown = {stage: template.asks for stage, template in ASKING_TEMPLATES.items() if not template.known}
+    chosen = [f"{'reranker' if stage == 'ranker' else stage}=asking_{stage}" for stage in unknown]
+    done = environment.convrag("limit=1", *chosen, "generator=none", "hydra.run.dir=unknown")
+    assert done.returncode == 3, done.stderr
+    for task in unknown.values():
+        assert done.stderr.count(f"has no rule for the task '{task}'") == 1
+    fell_back = {stage for record in read_records(environment.work / "unknown") for stage in record["fallbacks"]}
+    assert fell_back == {"memory", "selector", "reranker"}
+
+
+def read_records(folder: Path) -> list[dict[str, Any]]:
+    (path,) = (folder / "intermediate").glob("*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_their_types_are_right(environment: Environment) -> None:
+    """As mypy --strict sees them beside an installed convrag."""
+    pytest.importorskip("mypy")
+    packages = [name for stage in STAGE_TEMPLATES for name in ("-p", f"acme_{stage}")]
+    packages += [name for stage in ASKING_TEMPLATES for name in ("-p", f"asking_{stage}")]
+    paths = [str(environment.site), str(ROOT), str(ROOT / "plugins")]
+    variables = {**os.environ, "MYPYPATH": os.pathsep.join(paths)}
+    # The same cache each time: convrag itself is read anew only where it has changed.
+    options = ["--strict", "--explicit-package-bases", "--follow-imports=silent", "--no-color-output"]
+    command = [sys.executable, "-m", "mypy", *options, "--cache-dir", str(ROOT / ".mypy_cache/scaffolds"), *packages]
+    done = subprocess.run(command, cwd=environment.work, env=variables, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @needs_pip
@@ -146,6 +210,8 @@ def _run(command: list[Any], folder: Path) -> str:
         ({"package": "convrag_mmr"}, "task.package=convrag_mmr is taken"),
         ({"package": "convrag"}, "task.package=convrag is taken"),
         ({"package": "acme", "stage": "reranker"}, "write task.stage=ranker"),
+        ({"package": "acme", "stage": "clusterer", "llm": True}, "no clusterer that asks an LLM.*but of detector, gen"),
+        ({"package": "acme", "stage": "reranker", "llm": True}, "write task.stage=ranker"),
         ({"package": "acme", "stage": "rewriters"}, "Did you mean 'rewriter'"),
         ({"package": "acme", "option": "mmr"}, "rewriter=mmr is taken by convrag"),
         ({"package": "acme", "option": "mmr_k10"}, "rewriter=mmr_k10 is taken"),
@@ -169,10 +235,13 @@ def test_what_will_not_do(arguments: dict[str, Any], message: str, here: Path) -
 def test_it_says_what_to_do_next(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     NewPluginTask(package="acme_look", stage="embedder").execute(_NO_CONFIG, here)
     said = capsys.readouterr().out
-    assert "pip install -e acme-look" in said
+    assert "python -m pip install -e 'acme-look[test]'" in said
     assert "python -m convrag embedder=acme_look retriever=dense limit=2" in said
     described = tomllib.loads((here / "acme-look/pyproject.toml").read_text(encoding="utf-8"))
     assert described["project"]["entry-points"]["convrag"] == {"acme_look": "acme_look"}
+    (required,) = described["project"]["dependencies"]
+    assert Requirement(required).specifier.contains(__version__)
+    assert format_compatible_versions("0.12.3") == ">=0.12,<0.13"
 
 
 @pytest.mark.parametrize(

@@ -141,6 +141,39 @@ def test_a_reply_of_the_wrong_type_is_the_llm_s_defect(environment: Environment)
 
 
 @pytest.mark.parametrize(
+    ("group", "body", "choice", "message"),
+    [
+        (
+            "ranker",
+            "def __init__(self, *, embedder: Embedder): self.embedder = embedder\n"
+            "    def score(self, query, texts): return self.embedder.embed(texts, True)[:, 0]\n",
+            "reranker=mine",
+            "reranker=mine called embed(texts, True): query is keyword-only; it is embed(texts, *, query=False)",
+        ),
+        (
+            "rewriter",
+            "def __init__(self): pass\n    def rewrite(self): return Rewrite.of('x')\n",
+            "rewriter=mine",
+            "rewriter=mine is called with rewrite(question), and has rewrite()",
+        ),
+        (
+            "retriever",
+            "def __init__(self): pass\n    def retrieve(self, queries): return []\n",
+            "retriever=mine",
+            "retriever=mine is called with retrieve(queries, k), and has retrieve(queries)",
+        ),
+    ],
+)
+def test_a_call_with_wrong_arguments_names_the_call_and_the_plugin(
+    environment: Environment, group: str, body: str, choice: str, message: str
+) -> None:
+    install(environment, f"    {body}", group)
+    done = environment.convrag(choice, "limit=1", "generator=none")
+    assert f"TypeError: {message} ({choice}, plugin 'acme' of acme-dist" in done.stderr, done.stderr
+    check_place(done.stderr, environment, 9)
+
+
+@pytest.mark.parametrize(
     ("body", "message"),
     [
         ("    def report(self, records): return 'good'\n", "report returned a str, which is no Report"),

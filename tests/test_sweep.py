@@ -177,7 +177,7 @@ def test_a_grid_by_default_shows_what_its_factors_move(tmp_path: Path) -> None:
     grid = ("clusterer=lsa,kmeans", "ranker=bm25,embedding", "history=gold", "limit=5")
     done = convrag(*grid, folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "clusterer, ranker: no difference in nDCG@5; they move ROUGE-L, " in done.stderr
+    assert "clusterer, ranker: no difference in nDCG@5, evidence_nDCG; they move ROUGE-L, " in done.stderr
     assert "ROUGE-L, in the same order" in done.stdout
     per_cell = [line for line in done.stderr.splitlines() if "[2/4]" in line]
     assert len(per_cell) == 2

@@ -97,6 +97,25 @@ def test_a_taken_name_is_never_replaced_silently(environment: Environment) -> No
     chosen = environment.convrag("rewriter=none", "limit=1")
     assert chosen.returncode == 2
     assert "CONVRAG_DISABLE_PLUGINS=thief-dist" in chosen.stderr
+    assert chosen.stderr.count("is claimed by") == 1
+    slip = environment.convrag("rewriter=nonne", "limit=1")
+    assert "rewriter 'nonne' does not exist." in slip.stderr
+    assert "Did you mean 'none'" not in slip.stderr, "it cannot be chosen"
+    assert slip.stderr.count("is claimed by") == 1, "the claim is said as a warning, and is no hint here"
+
+
+def test_a_plugin_for_other_versions_is_refused_by_name_and_not_imported(environment: Environment) -> None:
+    code = "(open('imported', 'w')).close()\n" + REGISTER.format(name="later")
+    environment.install("later", {"later.py": code}, requires=("rich", "convrag>=7.2,<8; python_version > '3'"))
+    environment.install("apt", {"apt.py": REGISTER.format(name="apt")}, requires=("convrag>=0.1,<9", "convrag-x>7"))
+    message = "plugin 'later' of later-dist 1.0 was made for convrag <8,>=7.2, and this is convrag 0.1.0: install"
+    done = environment.convrag("rewriter=apt", "limit=1", "generator=none")
+    assert (done.returncode, done.stderr.count(message), len(done.stderr.splitlines())) == (0, 1, 1), done.stderr
+    chosen = environment.convrag("rewriter=later", "limit=1")
+    assert (chosen.returncode, chosen.stderr.count(message), len(chosen.stderr.splitlines())) == (2, 1, 1)
+    listed = environment.convrag("task=plugins").stdout
+    assert message in " ".join(listed.split())
+    assert not (environment.work / "imported").exists()
 
 
 def test_a_yaml_file_does_not_replace_an_option_either(environment: Environment) -> None:
@@ -166,7 +185,7 @@ def test_a_class_that_is_registered_by_path_is_imported_when_it_is_chosen(enviro
     assert len(done.stderr.splitlines()) == 3
     chosen = environment.convrag("rewriter=late_lost")
     assert chosen.returncode == 2
-    assert chosen.stderr.splitlines()[-1].startswith(f"convrag: {lost}")
+    assert chosen.stderr.count(f"convrag: {lost}") == 1, "what was said as a warning is not said again"
 
 
 def test_an_observer_is_called_and_may_fail(environment: Environment) -> None:

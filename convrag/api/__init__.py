@@ -10,12 +10,15 @@
 * `record_fields`: a turn's record as plain data, and back.
 * `record_rows`: the fields of such data, which are checked.
 * `record_html`: a turn's record as a notebook shows it.
+* `stage_html`: a rewrite and evidence as a notebook shows them.
 * `html`: HTML for notebooks, in which each text is shown as it is.
 * `plain_data`: what JSON can hold.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
+* `deprecation`: old names of options and parameters, which are still understood.
 * `locations`: the file and the line of a plugin's mistake.
+* `wrong_calls`: a call whose arguments do not fit, in words.
 * `printable`: text for terminals and logs, without control characters.
 """

@@ -12,7 +12,17 @@ from convrag.api.types import Passage
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading. Its line begins at `start`, a character of the document's text; `level` 1 is the highest."""
+    """A heading of a document.
+
+    Args:
+        start: the character of the document's text at which its line begins, from 0.
+        level: 1 is the highest.
+        text: of the heading, without its marks.
+
+    Example:
+        >>> Heading(0, 1, "Leave").level
+        1
+    """
 
     start: int
     level: int
@@ -21,11 +31,22 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with its structure. A passage of it is a span of `text`.
+    r"""A text with its structure. A passage of it is a span of `text`.
 
-    `id` is unique in its corpus: the path below the corpus's folder, with slashes ("policies/leave.md"). `headings` are
-    in the order of the text. `pages` are the characters at which pages begin, the first at 0; it is empty where there
-    are no pages. `page_name` is what a page is called: "page", or "slide" in a presentation.
+    Args:
+        id: unique in its corpus: the path below the corpus's folder, with slashes ("policies/leave.md").
+        text: the whole text.
+        title: may be empty.
+        url: where a reader finds it; may be empty.
+        headings: in the order of the text.
+        pages: the characters at which pages begin, the first at 0; empty where there are no pages.
+        page_name: what a page is called: "page", or "slide" in a presentation.
+        metadata: plain data, which its passages get too.
+
+    Example:
+        >>> document = Document("leave.md", "# Leave\nAsk in time.", headings=(Heading(0, 1, "Leave"),), pages=(0,))
+        >>> document.find_headings(10)[0].text, document.find_page(10)
+        ('Leave', 1)
     """
 
     id: str
@@ -55,8 +76,15 @@ class Document:
 class CorpusPart(NamedTuple):
     """Some passages of a corpus, those of a document say, which are the same for as long as the key is.
 
-    A copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts with an
-    empty key are always read.
+    Args:
+        key: a copy of the corpus takes the passages of a known key from the copy before it, and reads the others. Parts
+            with an empty key are always read.
+        read: reads the passages.
+
+    Example:
+        >>> part = CorpusPart("leave.md 8f3a", lambda: [Passage("leave.md#1", "Ask in time.")])
+        >>> [passage.id for passage in part.read()]
+        ['leave.md#1']
     """
 
     key: str

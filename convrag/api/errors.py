@@ -14,11 +14,28 @@ class ConvragError(Exception):
 
 
 class ConfigError(ConvragError):
-    """The configuration is not valid, or cannot be carried out."""
+    """The configuration is not valid, or cannot be carried out.
+
+    Example:
+        >>> raise ConfigError("rewriter.n=-1: it must be at least 0")
+        Traceback (most recent call last):
+        convrag.api.errors.ConfigError: rewriter.n=-1: it must be at least 0
+    """
 
 
 class UnknownName(ConfigError):
-    """A name that does not exist; `choices` are those that do."""
+    """A name that does not exist. The message has a guess and the choices, which `choices` holds in order.
+
+    Args:
+        what: which kind of name it is ("rewriter").
+        name: as it was given.
+        choices: the names that exist.
+        hints: more lines of the message.
+
+    Example:
+        >>> print(UnknownName("rewriter", "dhragg", ["mmr", "dhrag"]))
+        rewriter 'dhragg' does not exist. Did you mean 'dhrag'? Choose from: dhrag, mmr.
+    """
 
     def __init__(self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
         self.name = name
@@ -42,7 +59,13 @@ class UnidentifiedValue(ConvragError):
 
 
 class PluginError(ConvragError):
-    """A plugin could not be loaded, or registers a name that another plugin has registered."""
+    """A plugin could not be loaded, or registers a name that another plugin has registered.
+
+    Args:
+        message: what is wrong, and what to do.
+        plugin: the name of its entry point.
+        distribution: whose entry point that is.
+    """
 
     def __init__(self, message: str, *, plugin: str, distribution: str) -> None:
         self.plugin = plugin
@@ -56,8 +79,33 @@ class StageFault(ConvragError):
     exit_status = 1
 
 
+class JobLost(ConvragError):
+    """A job of a grid ended without a result: its process was killed, or its machine failed. The cell has failed.
+
+    A launcher gives it as the value of a failed JobReturn, so that the grid's other cells go on.
+    """
+
+    exit_status = 1
+
+
+class LauncherFailed(ConvragError):
+    """A launcher of a grid has given up, with cells that it has not run."""
+
+    exit_status = 1
+
+
 class MissingExtra(ConvragError):
-    """A library that an option needs is not installed."""
+    """A library that an option needs is not installed. `Stage.requires` raises it for you before the first turn.
+
+    Args:
+        module: the library, as it is imported.
+        install: what to install, as pip names it.
+        needed_by: the option or the file.
+
+    Example:
+        >>> print(MissingExtra("pyarrow", "convrag[parquet]", "reading table.parquet"))
+        reading table.parquet needs pyarrow, which is not installed: pip install 'convrag[parquet]'
+    """
 
     def __init__(self, module: str, install: str, needed_by: str) -> None:
         self.module = module
@@ -75,7 +123,17 @@ class NotReady(ConvragError):
 
 
 class DataError(ConvragError):
-    """A file of the user's is missing, or its contents are not valid; `path` and `line` say where."""
+    """A file of the user's is missing, or its contents are not valid.
+
+    Args:
+        message: what is wrong, and what it must be.
+        path: of the file.
+        line: in the file, from 1; None where it is not in one line.
+
+    Example:
+        >>> print(DataError("there must be 2 columns, not 3", path="qrels.tsv", line=7))
+        qrels.tsv, line 7: there must be 2 columns, not 3
+    """
 
     def __init__(self, message: str, *, path: Path | str, line: int | None = None) -> None:
         self.path = Path(path)
@@ -87,7 +145,9 @@ class DataError(ConvragError):
 class OtherConfiguration(ConfigError):
     """A conversation was begun with another configuration, or about another corpus, and goes on with that alone.
 
-    `differences` are pairs of choices: ("rewriter=mmr", "rewriter=dhrag").
+    Args:
+        conversation_id: of the conversation.
+        differences: pairs of choices, then and now: ("rewriter=mmr", "rewriter=dhrag").
     """
 
     def __init__(self, conversation_id: str, differences: Sequence[tuple[str, str]]) -> None:
@@ -121,7 +181,18 @@ class RunStopped(ConvragError):
 
 
 class LLMError(ConvragError):
-    """A language model gave no usable reply."""
+    """A language model gave no usable reply. A stage with an honest fallback takes it; another lets it through.
+
+    Args:
+        message: what went wrong, without keys.
+        provider: of the model.
+        model: as the provider names it.
+        status: of the HTTP response, where there was one.
+
+    Example:
+        >>> LLMError("the server is overloaded", provider="acme", model="acme-1", status=503).status
+        503
+    """
 
     def __init__(self, message: str, *, provider: str = "", model: str = "", status: int | None = None) -> None:
         self.provider = provider

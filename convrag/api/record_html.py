@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from convrag.api.html import format_details, format_marked, format_table, format_text
+from convrag.api.html import format_details, format_table, format_text
 from convrag.api.records import TurnRecord
-from convrag.api.types import EvidenceItem
-
-_SHOWN = 10  # passages
+from convrag.api.stage_html import SHOWN, format_passages, format_queries
 
 
 def format_record_html(record: TurnRecord) -> str:
@@ -15,27 +13,15 @@ def format_record_html(record: TurnRecord) -> str:
     What the answer rests on is marked in the passages, where the generator says so (`Answer.support`).
     """
     about = [("Question", record.original_query), ("Answer", record.answer.text or "(no answer)")]
-    about += [("Query", f"{query.text} ({query.weight:g})") for query in record.queries]
+    about += [("Query", record.rewritten_query)] if record.queries else []
     about += [(f"{stage} fell back", reason) for stage, reason in record.fallbacks.items()]
     about += [("Error", record.error)] if record.error else []
-    items = record.evidence.items
-    shown = [
-        (
-            f"[{item.number}]",
-            item.passage.name,
-            "cited" if item.passage.id in record.answer.citations else "",
-            format_marked(item.text, _find_shown_spans(record, item)),
-        )
-        for item in items[:_SHOWN]
-    ]
-    more = f" (the first {_SHOWN})" if len(items) > _SHOWN else ""
-    title = f"{len(items)} passages of {len(record.hits)} retrieved{more}"
-    passages = format_details(title, format_table(("", "Passage", "", "Text"), shown)) if items else ""
+    count = len(record.evidence.items)
+    more = f" (the first {SHOWN})" if count > SHOWN else ""
+    title = f"{count} passage{'s' * (count != 1)} of {len(record.hits)} retrieved{more}"
+    relevant = {passage_id for passage_id, grade in record.gold.items() if grade > 0}
+    passages = format_details(title, format_passages(record.evidence, record.answer, relevant)) if count else ""
+    more_than_one = len(record.queries) > 1
+    queries = format_details(f"{len(record.queries)} queries", format_queries(record.queries)) if more_than_one else ""
     times = ", ".join(f"{stage} {seconds:.3f} s" for stage, seconds in record.timings.items())
-    return f"<div>{format_table((), about)}{passages}<small>{format_text(times)}</small></div>"
-
-
-def _find_shown_spans(record: TurnRecord, item: EvidenceItem) -> list[tuple[int, int]]:
-    """Find what the answer rests on in a passage as it was shown: in its whole text, maybe behind its title."""
-    before = item.text.find(item.passage.text)
-    return [] if before < 0 else [(before + a, before + b) for a, b in record.answer.find_spans(item.passage.id)]
+    return f"<div>{format_table((), about)}{queries}{passages}<small>{format_text(times)}</small></div>"

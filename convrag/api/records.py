@@ -20,12 +20,25 @@ EXIT_STATUS: Mapping[RunState, int] = {"ok": 0, "failed": 1, "partial": 3}
 class Usage:
     """The calls, tokens, costs and times of one stage in one turn.
 
-    `calls` were made in this run, and `failed` of them raised an error; `reused` ones were answered from the store.
-    Tokens count for both. `cached_tokens`
-    are prompt tokens that the provider had cached. `cost_usd` is what all calls cost when they were made, `spent_usd`
-    what was spent in this run; `unpriced` is the number of replies without a known price. `seconds` is the time spent
-    waiting for replies in this run, `reused_seconds` the time that the reused calls took when they were made, if known.
-    `cut` and `filtered` count the replies that ended at max_tokens and by the provider's content filter.
+    Args:
+        calls: made in this run.
+        reused: answered from the store. Tokens count for both.
+        prompt_tokens: of all prompts; 0 where no language model was asked, but rules (`LLM.tasks`).
+        completion_tokens: of all replies.
+        cached_tokens: prompt tokens that the provider had cached.
+        cost_usd: what all calls cost when they were made, in US dollars.
+        spent_usd: what was spent in this run.
+        unpriced: replies without a known price.
+        seconds: spent in this run waiting for replies.
+        retries: calls that failed and were made again.
+        reused_seconds: that the reused calls took when they were made, if known.
+        failed: of the calls, those that raised an error.
+        cut: replies that ended at max_tokens.
+        filtered: replies that the provider's content filter ended.
+
+    Example:
+        >>> Usage(calls=1, seconds=0.5) + Usage(calls=2, seconds=1.0) == Usage(calls=3, seconds=1.5)
+        True
     """
 
     calls: int = 0
@@ -43,20 +56,52 @@ class Usage:
     cut: int = 0
     filtered: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """Those of prompts and replies together; 0 where no language model was asked."""
+        return self.prompt_tokens + self.completion_tokens
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True)
 class TurnRecord:
-    """The record of one turn. `trace`, `timings` (seconds), `usage` and `fallbacks` are keyed by stage.
+    """The record of one turn. `trace`, `timings`, `usage` and `fallbacks` are keyed by stage ("rewriter").
 
-    A turn that failed has an `error`, and the results of the stages before it. `labels`, the `reference` answer and the
-    relevant passages `gold` (passage id -> grade) come from the data set. `prompt` holds the messages of the last call
-    that the generator made. `attempt` counts from 0: a turn that was answered again has another number. `profile` are
-    the personal statements of the user that the stages saw.
-    `replies` are the prompts that stages sent to language models, with their replies; only
-    task=record writes them to a file.
+    A turn that failed has an `error`, and the results of the stages before it.
+
+    Args:
+        conversation_id: of the conversation.
+        turn_id: of the turn.
+        domain: the name of the corpus.
+        number: of the turn in its conversation, from 1.
+        original_query: what the user said.
+        queries: what was searched for.
+        hits: what was found, best first; `top_k` of them at most.
+        evidence: what the model saw.
+        answer: what was answered.
+        trace: stage -> how its result came about, as plain data.
+        timings: stage -> seconds.
+        usage: stage -> calls, tokens and costs of models.
+        fallbacks: stage -> why it could not do its work.
+        error: the stage that failed, and why; empty if none did.
+        labels: of the data set.
+        replies: the prompts that stages sent to language models, with their replies; only task=record writes them to a
+            file.
+        reference: the reference answer of the data set; empty where it has none.
+        gold: the relevant passages of the data set: passage id -> grade.
+        prompt: the messages of the last call that the generator made.
+        attempt: counts from 0: a turn that was answered again has another number.
+        profile: the personal statements of the user that the stages saw.
+
+    Example:
+        >>> queries = (Query("Does my kettle whistle?", turn_id="tea<::>2"),)
+        >>> record = TurnRecord("tea", "tea<::>2", "default", 2, "And mine?", queries=queries)
+        >>> record.rewritten_query
+        'Does my kettle whistle?'
+        >>> TurnRecord.from_dict(record.to_dict()) == record
+        True
     """
 
     conversation_id: str
@@ -119,12 +164,23 @@ class TurnRecord:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A run as its observers see it: its folder, its configuration and its size.
+    """A run as its observers see it.
 
-    In `config`, references such as ${oc.env:MY_KEY} are not resolved, since observers write it down.
-    `notes` are the notes of its stages for a reader of the scores; `prompts` holds the prompt templates by place and
-    task ("rewriter.rewrite"). `sweep` is the id of the sweep that the run belongs to; it is empty for a single run.
-    `reused` says that an earlier run of the same command has left these results; its observers hear nothing.
+    Args:
+        folder: of the run. Its files are there when the run has ended well.
+        config: the configuration as plain data. References such as ${oc.env:MY_KEY} are not resolved, since observers
+            write it down.
+        conversations: how many there are.
+        turns: how many there are.
+        fingerprints: place -> fingerprint of the stage there.
+        notes: of its stages, for a reader of the scores.
+        prompts: the templates by place and task ("rewriter.rewrite").
+        sweep: the id of the sweep that it belongs to; empty for a single run.
+        reused: whether an earlier run of the same command has left these results; its observers hear nothing.
+
+    Example:
+        >>> Run(Path("outputs/now"), {"rewriter": {"_option_": "mmr"}}, conversations=8, turns=49).sweep
+        ''
     """
 
     folder: Path
@@ -140,10 +196,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of a stage, a metric or an observer on a whole run.
+    r"""A report of a stage, a metric or an observer on a whole run. Reports with the same title are joined.
 
-    The summary shows the `lines`. metrics.json holds the `numbers` (plain data) under the `title`. The `files` (name ->
-    text) are written into the run's folder. Reports with the same title are joined.
+    Args:
+        title: what it is about.
+        lines: for the summary.
+        numbers: plain data; metrics.json holds them under the title.
+        files: name -> text; written into the run's folder.
+
+    Example:
+        >>> report = Report("Novelty", ("Turn 2 is new: 97 %.",), {"2": 0.97}, {"means.csv": "turn,share\n2,0.97\n"})
+        >>> report.numbers["2"]
+        0.97
     """
 
     title: str
@@ -153,13 +217,16 @@ class Report:
 
 
 class Measurement(dict[str, Mapping[str, float]]):
-    """The values of a metric (turn id -> measure -> value), with an optional report on the run.
-
-        return Measurement(values, report=Report("judging", lines))
+    """What a metric measured, turn id -> measure -> value, and its report. See `Metrics.measure`.
 
     Args:
         values: turn id -> measure -> value.
         report: the metric's report on the whole run.
+
+    Example:
+        >>> measured = Measurement({"tea<::>1": {"words": 12.0}}, report=Report("Words", ("12 words.",)))
+        >>> measured["tea<::>1"], measured.report.lines
+        ({'words': 12.0}, ('12 words.',))
     """
 
     def __init__(self, values: Mapping[str, Mapping[str, float]], *, report: Report | None = None) -> None:
@@ -169,7 +236,16 @@ class Measurement(dict[str, Mapping[str, float]]):
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The scores of some of a run's turns (those of a domain, say), and how many of them were scored."""
+    """The scores of some of a run's turns: those of a domain, say.
+
+    Args:
+        turns: how many of them were scored.
+        scores: measure -> value.
+
+    Example:
+        >>> Slice(12, {"nDCG@5": 0.41}).scores["nDCG@5"]
+        0.41
+    """
 
     turns: int
     scores: Mapping[str, float]
@@ -177,14 +253,33 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """The summary of a run: scores overall and per domain, counts, usage, and the numbers of reports by title.
+    """The summary of a run.
 
-    `intervals` are the 95 % intervals of the overall scores. `slices` are the scores by turn position ("turn") and by
-    the value of each label of the data set. `stopped` says why the run ended early (say, at a cost limit); it is empty
-    if it did not. `fallbacks` counts, by stage, the turns in which it fell back; `always_fell_back` names the stages
-    that did so in every turn in which they had something to do. `failed_metrics` says why a metric has no values, or
-    not all: metric -> reason. `main_measures` has one measure of `overall` for each metric that measured something: the
-    one that stands for it in a leaderboard (`Metrics.list_measures`).
+    Args:
+        overall: measure -> score of all turns.
+        domains: domain -> measure -> score.
+        scored: domain, or "overall" -> turns that were scored.
+        turns: how many there are.
+        failed: of these, those that failed.
+        fallbacks: stage -> turns in which it fell back.
+        usage: stage -> calls, tokens and costs of models.
+        timings: stage -> seconds.
+        seconds: of the whole run.
+        reports: title -> the numbers of a report.
+        stopped: why the run ended early (at a cost limit, say); empty if it did not.
+        intervals: measure -> the ends of the 95 % interval of its overall score.
+        slices: "turn" (the position), or a label of the data set -> value -> scores of these turns.
+        always_fell_back: stages that fell back in every turn in which they had something to do.
+        failed_metrics: metric -> why it has no values, or not all.
+        main_measures: one measure of `overall` for each metric that measured something: the one that stands for it in a
+            leaderboard (`Metrics.list_measures`).
+        judged: turns with relevance judgements; None in results of earlier versions, which did not count them.
+        referenced: turns with a reference answer; None likewise.
+
+    Example:
+        >>> summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 4}, 4, 1, {}, {}, {}, seconds=2.5)
+        >>> summary.state, summary.exit_status
+        ('partial', 3)
     """
 
     overall: Mapping[str, float]
@@ -203,6 +298,8 @@ class RunSummary:
     always_fell_back: tuple[str, ...] = ()
     failed_metrics: Mapping[str, str] = field(default_factory=dict)
     main_measures: tuple[str, ...] = ()
+    judged: int | None = None
+    referenced: int | None = None
 
     @property
     def state(self) -> RunState:

@@ -16,7 +16,20 @@ from convrag.api.documents import CorpusPart, Document
 from convrag.api.models import Embedder
 from convrag.api.records import TurnRecord
 from convrag.api.stage import Stage, remembered
-from convrag.api.types import Answer, Conversation, Evidence, Hit, Message, Nugget, Passage, Query, Question, Rewrite
+from convrag.api.types import (
+    Answer,
+    Conversation,
+    Evidence,
+    Hit,
+    MemoryView,
+    Message,
+    Nugget,
+    Passage,
+    Query,
+    Question,
+    Rewrite,
+    Selection,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -84,7 +97,22 @@ class Chunker(Stage):
     def chunk(self, document: Document) -> Sequence[Passage]:
         """Cut a document into the passages to search, in the order of the text; none where it has no words.
 
-        Each is a span of the document's text, made by `convrag.sdk.document_passages`. Passages may overlap.
+        Each is a span of the document's text, made by `convrag.sdk.document_passages`. Passages may overlap. What it
+        raises ends the run.
+        """
+
+
+class Memory(Stage):
+    """Chooses what of a conversation's history the later stages of a turn see, and in which form."""
+
+    @abstractmethod
+    def view(self, question: Question) -> MemoryView:
+        """Return the turns that stand in place of `question.history`. If it fails, the whole history is seen.
+
+        The conversation itself keeps all its turns: the next question comes with the whole history again.
+
+        Args:
+            question: the question of the turn, with the whole history as the setting `history` gives it.
         """
 
 
@@ -93,7 +121,15 @@ class Rewriter(Stage):
 
     @abstractmethod
     def rewrite(self, question: Question) -> Rewrite:
-        """Rewrite a question with its history as one or more standalone queries. If it fails, the question is used."""
+        """Rewrite a question with its history as one or more standalone queries, the first of which is the question.
+
+        If it raises anything but RunStopped, or gives no query with a word, the question as it was asked is the query,
+        and the turn's record says why. A rewriter that falls back by itself returns
+        `Rewrite.of(question.text, fallback="why")`.
+
+        Args:
+            question: the question; `question.history` is what the memory lets it see, oldest first.
+        """
 
 
 class Retriever(Stage):
@@ -105,7 +141,12 @@ class Retriever(Stage):
         """Return at most k different passages for the weighted queries of one rewrite, best first.
 
         All queries have the same turn and domain. Each retriever combines them in its own way: BM25 adds weighted
-        scores, a dense retriever adds weighted vectors, others fuse ranks.
+        scores, a dense retriever adds weighted vectors, others fuse ranks. What it raises fails the turn: its record
+        has the error, and later turns go on.
+
+        Args:
+            queries: with their weights; there may be none, which find nothing.
+            k: how many passages are wanted, 0 or more.
         """
 
     def index(self) -> Sequence[str]:
@@ -123,19 +164,41 @@ class Ranker(Stage):
     @abstractmethod
     @remembered(array="float64")
     def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep their order."""
+        """Score n texts for a query: (n,) scores, higher is better. Texts with equal scores keep their order.
+
+        If a reranker raises, the passages keep the retriever's order, and the turn's record says why.
+
+        Args:
+            query: the standalone question.
+            texts: n texts, title and text of passages or clusters of nuggets; n may be 0.
+        """
+
+
+class Selector(Stage):
+    """Chooses which of the ranked passages the model sees, and how many."""
+
+    @abstractmethod
+    def select(self, question: Question, hits: Sequence[Hit], n: int) -> Selection:
+        """Choose passages among the hits. If it fails, the first n are taken.
+
+        Args:
+            question: the question of the turn; `question.standalone` is its rewrite.
+            hits: the ranked passages, best first, those of `top_k`.
+            n: how many the run wants, its `top_n` (at least 0). A selector that decides on the number takes it as a
+                hint.
+        """
 
 
 class Context(Stage):
-    """Chooses which of the retrieved passages the model sees, and in which form."""
+    """Decides in which form the model sees the chosen passages."""
 
     @abstractmethod
     def assemble(self, question: Question, hits: Sequence[Hit], messages: Sequence[Message]) -> Evidence:
-        """Make the evidence, numbered for citation, of the retrieved passages.
+        """Make the evidence, numbered for citation, of the chosen passages. What it raises fails the turn.
 
         Args:
             question: the question to answer.
-            hits: the passages, best first.
+            hits: the chosen passages, best first.
             messages: the earlier messages that will be sent along. A passage may be replaced by a hint only if its full
                 text stands in them.
         """
@@ -153,7 +216,15 @@ class Generator(Stage):
 
     @abstractmethod
     def generate(self, question: Question, evidence: Evidence) -> Answer:
-        """Answer a question from its evidence. The answer cites passages of the evidence only."""
+        """Answer a question from its evidence. The answer cites passages of the evidence only.
+
+        What it raises (LLMError, where the model gives no reply) fails the turn: its record has the error, and later
+        turns go on.
+
+        Args:
+            question: the question; `question.standalone` is its rewrite.
+            evidence: the numbered passages; there may be none.
+        """
 
 
 class Detector(Stage):
@@ -162,7 +233,14 @@ class Detector(Stage):
     @abstractmethod
     @remembered()
     def detect(self, query: str, passage: Passage) -> list[Nugget]:
-        """Return the nuggets, with offsets into `passage.text` and in its order; the list may be empty."""
+        """Return the nuggets, with offsets into `passage.text` and in its order; the list may be empty.
+
+        What it raises reaches the stage that asked, as with the clusterer and the summarizer.
+
+        Args:
+            query: the standalone question.
+            passage: the passage to look into.
+        """
 
 
 class Clusterer(Stage):
@@ -171,7 +249,12 @@ class Clusterer(Stage):
     @abstractmethod
     @remembered(array="int64")
     def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
-        """Return (n,) labels for n texts (n may be 0), counted from 0. The label -1 means an outlier."""
+        """Return (n,) labels for n texts, counted from 0; no number is left out. The label -1 means an outlier.
+
+        Args:
+            texts: n texts; n may be 0.
+            embedder: is at its service, where it needs vectors.
+        """
 
     def describe(self, texts: Sequence[str], labels: Sequence[int]) -> Mapping[int, Sequence[str]]:
         """Return label -> words that describe the topic of its texts, the most telling first. By default, no words.
@@ -188,7 +271,13 @@ class Summarizer(Stage):
 
     @abstractmethod
     def summarize(self, query: str, nuggets: Sequence[Nugget], words: int) -> str:
-        """Return one sentence of at most `words` words on the query, supported by the nuggets of one cluster."""
+        """Return one sentence on the query, supported by the nuggets of one cluster.
+
+        Args:
+            query: the standalone question.
+            nuggets: of one cluster, the most relevant first.
+            words: the most words of the sentence.
+        """
 
 
 class Metrics(Stage):
@@ -201,7 +290,8 @@ class Metrics(Stage):
     def measure(self, records: Iterable[TurnRecord]) -> Mapping[str, Mapping[str, float]]:
         """Return turn id -> measure -> value. Leave out turns to which a measure does not apply.
 
-        A metric that also reports on the run as a whole returns a `Measurement` with the report.
+        A metric that also reports on the run as a whole returns a `Measurement` with the report. If it raises, the run
+        has no values of this metric, says why, and counts as partial.
 
         Args:
             records: the records of the run, with the replies of language models; they can be iterated several times.
@@ -243,7 +333,14 @@ class Task(Stage):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Do the task with the composed configuration, writing files below `folder`.
 
-        Return the exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
+        A ConvragError that it raises is printed without a traceback, and ends the command with status 2.
+
+        Args:
+            config: the whole configuration.
+            folder: of this run of the command; it exists. If it stays empty, it is removed.
+
+        Returns:
+            The exit status: 0, 1 if it failed, 3 if part of the work is missing (some turns failed, say).
         """
 
 

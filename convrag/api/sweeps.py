@@ -10,12 +10,22 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One combination of a grid. Its id stands for its overrides, and is the name of its folder.
+    """One combination of a grid.
 
-    `name` is what people call it: those of its overrides in which it differs from other cells.
-    `state` is "ok", "reused" (finished by an earlier run of the same command), "partial" (some of its turns failed,
-    say; the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is `same_as`,
-    and is not run), or empty while it is to come. `error` says why it failed, or what a partial one lacks.
+    Args:
+        id: stands for its overrides, and is the name of its folder.
+        overrides: as they were typed ("rewriter=mmr", "top_k=20").
+        folder: of its run.
+        state: "ok", "reused" (finished by an earlier run of the same command), "partial" (some of its turns failed;
+            the same command runs it again), "failed", "same" (it is the same experiment as the cell whose id is
+            `same_as`, and is not run), or empty while it is to come.
+        error: why it failed, or what a partial one lacks.
+        name: what people call it: those of its overrides in which it differs from other cells.
+        same_as: the id of the cell that is the same experiment.
+
+    Example:
+        >>> Cell("3f9a", ("rewriter=mmr", "top_k=20"), Path("outputs/sweeps/1/3f9a"), "ok", name="rewriter=mmr").state
+        'ok'
     """
 
     id: str
@@ -29,9 +39,21 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A grid as its observers see it. `id` stands for the command: the same command again is the same sweep.
+    """A grid as its observers see it.
 
-    `notes` say which factors made no difference to which cells.
+    Args:
+        id: stands for the command: the same command again is the same sweep.
+        folder: of the grid.
+        cells: in the order in which they are run.
+        config: what all cells have in common, as plain data.
+        interrupted: whether the end came before the last cell.
+        notes: which factors made no difference to which cells.
+
+    Example:
+        >>> cell = Cell("3f9a", ("top_k=20",), Path("outputs/sweeps/1/3f9a"))
+        >>> sweep = Sweep("77ab", Path("outputs/sweeps/1"), (cell,))
+        >>> [cell.state for cell in sweep.cells]
+        ['']
     """
 
     id: str

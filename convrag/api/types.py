@@ -10,7 +10,16 @@ Role = Literal["system", "user", "assistant"]
 
 
 class Message(NamedTuple):
-    """One chat message, as it is sent to a model."""
+    """One chat message, as it is sent to a model.
+
+    Args:
+        role: who says it: "system", "user" or "assistant".
+        content: the text.
+
+    Example:
+        >>> Message("user", "How hot should green tea be?").role
+        'user'
+    """
 
     role: Role
     content: str
@@ -18,7 +27,21 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A piece of text that is retrieved, shown to a model and cited."""
+    r"""A piece of text that is retrieved, shown to a model and cited.
+
+    Args:
+        id: unique in its domain's corpus.
+        text: the text, without the title.
+        title: of the document or section it is from; may be empty.
+        url: where a reader finds it; may be empty.
+        metadata: plain data that a data set or chunker keeps with it. A passage that was cut from a document has
+            `document`, `start`, `end` and `place` (see `convrag.sdk.document_passages`).
+
+    Example:
+        >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.", title="Tea")
+        >>> passage.content
+        'Tea\nGreen tea is brewed at about eighty degrees.'
+    """
 
     id: str
     text: str
@@ -47,8 +70,17 @@ class Passage:
 class Turn:
     """A user's utterance and the answer to it: a row of a data set, or an exchange in a question's history.
 
-    `passages` are the passages that the answer is based on. `shown` is the evidence as the model saw it, if that is
-    known. `labels` come from the data set (for example, answerability); a turn in a question's history has none.
+    Args:
+        id: unique in the data set; by custom "conversation<::>number".
+        question: what the user said.
+        answer: what was answered; empty where there is no answer: of a failed turn, say.
+        passages: those that the answer is based on.
+        labels: of the data set ("answerability": "ANSWERABLE"); a turn in a question's history has none.
+        shown: the evidence as the model saw it, if that is known.
+
+    Example:
+        >>> Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced through its lid.").shown
+        ()
     """
 
     id: str
@@ -61,10 +93,18 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The turns of one conversation in order; `domain` names the corpus that it is about.
+    """The turns of one conversation in order.
 
-    `profile` are personal statements of the user ("I'm vegetarian."), which hold in every turn. `history` are exchanges
-    before the first of the turns: they are given, with their answers, and nobody asks them again.
+    Args:
+        id: unique in the data set.
+        turns: what is asked, in order; at least one.
+        domain: the name of the corpus that it is about.
+        profile: personal statements of the user ("I'm vegetarian."), which hold in every turn.
+        history: exchanges before the first of the turns: given with their answers, and not asked again.
+
+    Example:
+        >>> Conversation("tea", (Turn("tea<::>1", "Why does a kettle whistle?"),)).domain
+        'default'
     """
 
     id: str
@@ -78,9 +118,25 @@ class Conversation:
 class Question:
     """The question of the current turn, with its conversation's history.
 
-    `history` holds the turns before this one, oldest first; it is empty with the setting history=none. `number` counts
-    the conversation's turns from 1 in any case. `standalone` is the rewritten question, for stages after the rewriter.
-    `profile` are personal statements of the user ("I'm vegetarian."), as far as they are known.
+    Args:
+        text: what the user said.
+        conversation_id: of the conversation.
+        turn_id: of this turn.
+        domain: the name of the corpus to search.
+        number: of the turn in its conversation, from 1, whatever is seen of the history.
+        history: the turns before this one, oldest first, as the memory gives them; empty with the setting history=none.
+            What a model reads comes from here.
+        before_memory: all turns before this one, where the memory shows a part of them only (see `whole_history`).
+        standalone: the rewritten question, for the stages after the rewriter; before, empty.
+        profile: personal statements of the user ("I'm vegetarian."), as far as they are known.
+        stage_state: what `state` gives out.
+        queries: all queries of the rewrite, for the stages after the rewriter; before, none.
+
+    Example:
+        >>> history = (Turn("tea<::>1", "Why does a kettle whistle?", "Steam is forced through its lid."),)
+        >>> question = Question("And mine?", "tea", "tea<::>2", number=2, history=history)
+        >>> [turn.question for turn in question.history]
+        ['Why does a kettle whistle?']
     """
 
     text: str
@@ -94,6 +150,16 @@ class Question:
     stage_state: dict[object, dict[str, Any]] = field(
         default_factory=dict, repr=False, compare=False, metadata={"identity": False}
     )
+    queries: tuple[Query, ...] = ()
+    before_memory: tuple[Turn, ...] | None = None
+
+    @property
+    def whole_history(self) -> tuple[Turn, ...]:
+        """All turns before this one, whatever the memory shows; empty with the setting history=none.
+
+        For what must not change when a turn leaves the view: the numbers of the passages that earlier answers cite.
+        """
+        return self.history if self.before_memory is None else self.before_memory
 
     def state(self, stage: object) -> dict[str, Any]:
         """Return the dictionary in which a stage keeps data about this conversation from turn to turn.
@@ -104,12 +170,42 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryView:
+    """What the later stages of a turn see of the history.
+
+    Args:
+        history: turns, oldest first: those of the conversation, and such as the memory has made of several (a summary).
+            A turn that it made has an id of its own, and a question and an answer that are not empty.
+        trace: how it was chosen, as plain data, for the record.
+        fallback: why the memory could not do its work; empty if it could.
+
+    Example:
+        >>> last = Turn("tea<::>5", "And how long?", "Two minutes.")
+        >>> MemoryView((last,), {"left_out": 4}).fallback
+        ''
+    """
+
+    history: tuple[Turn, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """A standalone search query. The pipeline fills in the turn and the domain; a rewriter need not.
 
-    `search` says which kind of search it is for: by words ("lexical"), by vectors ("dense"), or both ("any"). A
-    retriever takes the queries for its kind, see `convrag.sdk.queries`. `source` names the rewriter that made it, where
-    a rewrite has the queries of several.
+    Args:
+        text: what is searched for.
+        weight: beside the other queries of its rewrite; above 0.
+        turn_id: of the turn.
+        domain: the name of the corpus to search.
+        search: which kind of search it is for: by words ("lexical"), by vectors ("dense"), or both ("any"). A retriever
+            takes the queries for its kind, see `convrag.sdk.queries`.
+        source: the rewriter that made it, where a rewrite has the queries of several.
+
+    Example:
+        >>> Query("kettle whistle steam", weight=0.5, search="lexical").domain
+        'default'
     """
 
     text: str
@@ -122,9 +218,19 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """One or more standalone queries; `trace` says how the rewriter made them.
+    """One or more standalone queries for a question.
 
-    `fallback` says why the rewriter had to return the original question; it is empty if it did not have to.
+    Args:
+        queries: at least one; the first is the rewritten question that later stages see.
+        trace: how they were made, as plain data, for the record.
+        fallback: why the rewriter had to return the original question; empty if it did not have to.
+
+    Example:
+        >>> rewrite = Rewrite.of("How hot should green tea be?", turns=2)
+        >>> rewrite.text, rewrite.trace
+        ('How hot should green tea be?', {'turns': 2})
+        >>> len(Rewrite((Query("green tea"), Query("temperature", weight=0.5))).queries)
+        2
     """
 
     queries: tuple[Query, ...]
@@ -141,18 +247,66 @@ class Rewrite:
         """The text of the first query."""
         return self.queries[0].text
 
+    def _repr_html_(self) -> str:
+        """Show the queries in a notebook."""
+        from convrag.api.stage_html import format_rewrite_html
+
+        return format_rewrite_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage and the score that ranked it; higher is better."""
+    """A passage that was found.
+
+    Args:
+        passage: the passage.
+        score: what ranked it; higher is better. Its scale is the retriever's.
+
+    Example:
+        >>> Hit(Passage("tea-2", "Green tea is brewed at about eighty degrees."), 7.3).passage.id
+        'tea-2'
+    """
 
     passage: Passage
     score: float
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """The passages that were chosen of those that were found.
+
+    Args:
+        hits: of those that were found, unchanged, in the order in which they are shown; the best first.
+        trace: why these and so many, as plain data, for the record.
+        fallback: why the selector could not do its work; empty if it could.
+
+    Example:
+        >>> hits = [Hit(Passage("tea-1", "Kettles whistle."), 2.0), Hit(Passage("tea-2", "Tea is brewed."), 0.1)]
+        >>> len(Selection(tuple(hit for hit in hits if hit.score > 1), {"least": 1}).hits)
+        1
+    """
+
+    hits: tuple[Hit, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    fallback: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Nugget:
-    """A span of a passage that answers (part of) a query: `text == passage.text[start:end]`, in characters."""
+    """A span of a passage that answers (part of) a query.
+
+    Args:
+        text: `passage.text[start:end]`, without a change.
+        passage_id: of the passage.
+        start: of the span in the passage's text, in characters from 0.
+        end: the character after its last one.
+
+    Example:
+        >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.")
+        >>> nugget = Nugget("about eighty degrees", "tea-2", 23, 43)
+        >>> nugget.text == passage.text[nugget.start : nugget.end]
+        True
+    """
 
     text: str
     passage_id: str
@@ -162,9 +316,19 @@ class Nugget:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceItem:
-    """A passage as the model sees it: `[number]` and `text`. A hint points to the full text in an earlier message.
+    """A passage as the model sees it.
 
-    `score` is the one that ranked the passage in this turn; the pipeline fills it in. None: it was not ranked.
+    Args:
+        number: by which the answer cites it, as [number]; above 0, and one passage's alone in this turn.
+        passage: the passage.
+        text: what is shown of it: all, a part, or a hint.
+        hint: whether the text only points to the full text, which stands in an earlier message.
+        score: the one that ranked the passage in this turn; the pipeline fills it in. None: it was not ranked.
+
+    Example:
+        >>> passage = Passage("tea-2", "Green tea is brewed at about eighty degrees.", title="Tea")
+        >>> EvidenceItem(1, passage, passage.content).hint
+        False
     """
 
     number: int
@@ -176,15 +340,42 @@ class EvidenceItem:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The passages that the model sees in this turn, in this order; `trace` says what was left out or saved."""
+    """The passages that the model sees in this turn.
+
+    Args:
+        items: in the order in which they are shown.
+        trace: what was left out or saved, as plain data, for the record.
+
+    Example:
+        >>> passages = [Passage("tea-1", "Kettles whistle."), Passage("tea-2", "Tea is brewed.")]
+        >>> evidence = Evidence(tuple(EvidenceItem(n, each, each.text) for n, each in enumerate(passages, 1)))
+        >>> [item.number for item in evidence.items]
+        [1, 2]
+    """
 
     items: tuple[EvidenceItem, ...] = ()
     trace: Mapping[str, Any] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        """Show the passages in a notebook."""
+        from convrag.api.stage_html import format_evidence_html
+
+        return format_evidence_html(self)
+
 
 @dataclass(frozen=True, slots=True)
 class PassageSpan:
-    """A part of a passage: `passage.text[start:end]`, in characters."""
+    """A part of a passage.
+
+    Args:
+        passage_id: of the passage.
+        start: of the part in `passage.text`, in characters from 0.
+        end: the character after its last one.
+
+    Example:
+        >>> PassageSpan("tea-2", 23, 43).end
+        43
+    """
 
     passage_id: str
     start: int
@@ -193,7 +384,18 @@ class PassageSpan:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A statement of an answer, `answer.text[start:end]` in characters, and the parts of passages that it rests on."""
+    """A statement of an answer, and the parts of passages that it rests on.
+
+    Args:
+        start: of the statement in `answer.text`, in characters from 0.
+        end: the character after its last one.
+        spans: the parts of passages.
+
+    Example:
+        >>> support = Support(0, 20, (PassageSpan("tea-2", 23, 43),))
+        >>> Answer("About eighty degrees [1].", ("tea-2",), support=(support,)).find_spans("tea-2")
+        [(23, 43)]
+    """
 
     start: int
     end: int
@@ -202,10 +404,18 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The assistant's answer. `citations` are ids of passages in the evidence, in order of first mention.
+    """The assistant's answer.
 
-    `support` says which parts of the passages its statements rest on, where the generator knows that; what shows the
-    answer marks them. For passages that are not named there, it marks the sentences with the same words.
+    Args:
+        text: the answer; it may cite the evidence by number, as in "About eighty degrees [1]."
+        citations: ids of passages in the evidence, in order of first mention.
+        trace: how it was made, as plain data, for the record.
+        support: which parts of the passages its statements rest on, where the generator knows that; what shows the
+            answer marks them. In passages that are not named there, it marks the sentences with the same words.
+
+    Example:
+        >>> Answer("About eighty degrees [1].", ("tea-2",)).citations
+        ('tea-2',)
     """
 
     text: str
@@ -223,9 +433,20 @@ class Answer:
 class Prompt:
     """A request to a language model: the chat messages, and their content as named inputs.
 
-    Language models read `messages`. Rule-based LLM stages read `task` ("rewrite", "answer", ...) and `inputs`.
-    `sampling` (temperature, max_tokens, ...) overrides the parameters of the llm. `attempt` counts from 0; a second
-    attempt is a new call, so the remembered reply to the first is not used.
+    `PromptTemplate.render` makes one. Language models read `messages`; rule-based LLM stages read `task` and `inputs`.
+
+    Args:
+        task: what is asked for ("rewrite", "answer").
+        messages: as they are sent.
+        inputs: what the messages were made of, by name.
+        sampling: parameters that override those of the llm (temperature, max_tokens, ...).
+        attempt: counts from 0. A second attempt is a new call, so the remembered reply to the first is not used.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> prompt = Prompt("rewrite", (Message("user", "Rewrite: And mine?"),), {"question": "And mine?"})
+        >>> replace(prompt, sampling={"temperature": 0.0}, attempt=1).attempt
+        1
     """
 
     task: str
@@ -237,10 +458,23 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's reply. `cost_usd` is None if the price is not known; `seconds` is the time of the original call.
+    """A model's reply.
 
-    `finish_reason` is why the model ended it, as OpenAI names it: stop, length (cut at max_tokens), content_filter;
-    empty if that is not known.
+    Args:
+        text: the reply.
+        prompt_tokens: of the prompt, as the model counts.
+        completion_tokens: of the reply.
+        cached_tokens: of the prompt's, those that the provider had cached.
+        cost_usd: of the call, in US dollars; None if the price is not known.
+        seconds: of the original call, also where the reply comes from the store.
+        retries: calls that failed before this one.
+        model: that replied, as the provider names it.
+        finish_reason: why the model ended it, as OpenAI names it: stop, length (cut at max_tokens), content_filter;
+            empty if that is not known.
+
+    Example:
+        >>> Completion("How hot should green tea be?", prompt_tokens=31, completion_tokens=7, cost_usd=0.0001).text
+        'How hot should green tea be?'
     """
 
     text: str

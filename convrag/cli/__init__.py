@@ -6,5 +6,8 @@
 * `run_folder`: the folder of a run is held while it is written.
 * `secret_guard`: no password or key in what Hydra writes and prints.
 * `help`: the text of `--help`.
+* `bash_completion`: tab completion in bash: its script, and the answers to it.
+* `completion`: what may follow in a command.
+* `chosen_stages`: what the words of a command choose.
 * `printable_streams`: standard output and standard error without control characters.
 """

@@ -39,6 +39,7 @@ from convrag.config.settings import read_metric_names
 from convrag.config.stage_choices import translate_overrides
 from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
+from convrag.sdk.library_logs import own_logs
 from convrag.store.disk import describe_disk_error
 from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
@@ -66,6 +67,7 @@ def main() -> None:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra then raises, instead of printing and exiting with 1
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
+    own_logs()
     watch = watch_signals()
     logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
@@ -77,7 +79,7 @@ def main() -> None:
     except KeyboardInterrupt:  # a launcher's own, say: there was no signal
         watch.leave(signal.SIGINT)
     except (ConvragError, *HYDRA_ERRORS) as error:
-        _say(_message(error))
+        _say_error(error)
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
@@ -101,16 +103,18 @@ def _run_hydra(jobs: Jobs) -> None:
 
 
 def extend_hydra() -> None:
-    """Make our resolvers and our sweeper known to Hydra, which does not find the sweeper in an editable install."""
+    """Make our resolvers, sweeper and launcher known to Hydra, which finds no plugin in an editable install."""
     register_help()
     list_groups_late()
     hold_run_folders()
     guard_configurations(sys.argv[1:])
     register_folder_names()
-    known = Plugins.instance()  # where it finds the sweeper, it executes the module anew: import what that leaves
+    known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
+    from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
     from hydra_plugins.convrag_sweeper import ConvragSweeper
 
     known.register(ConvragSweeper)
+    known.register(ConvragRayLauncher)
 
 
 class Jobs:
@@ -133,12 +137,15 @@ class Jobs:
             Exception: the job failed, and belongs to another sweeper than ours: what follows is for that to decide.
         """
         make_streams_printable()  # for a process of a launcher's
+        own_logs()
         chosen = HydraConfig.get()
         folder, metrics = Path(chosen.runtime.output_dir), read_metric_names(OmegaConf.select(config, "sweep.metric"))
         note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
             check_config(config, Command.read())
+            for package in plugins.load().list_packages():
+                logging.getLogger(package).setLevel(logging.INFO)  # the run's log has what they tell, as what we do
             return int(Wiring(config).get("task").execute(config, folder))
 
         if chosen.mode is not RunMode.MULTIRUN:
@@ -156,7 +163,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
     try:
         status = execute()
     except (ConvragError, OmegaConfBaseException) as error:
-        _say(_message(error))
+        _say_error(error)
         status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception as error:
         leave_if_told()
@@ -203,6 +210,13 @@ def _message(error: Exception) -> str:
     overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
     return str(cite_key(known, Command.of(overrides)))
+
+
+def _say_error(error: Exception) -> None:
+    """Say what is wrong; a plugin's mistake only where it was not said as a warning when the plugins were loaded."""
+    message = _message(error)
+    if not plugins.was_said(message):
+        _say(message)
 
 
 def _say(message: str) -> None:

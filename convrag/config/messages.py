@@ -125,8 +125,7 @@ def _explain_unknown_option(error: MissingConfigException, registry: Registry) -
     if "/" in group and last in GROUPS:  # a preset's folder stands before it
         unknown: ConfigError = ConfigError(f"a group begins with a slash here: '- override /{last}: {name}'")
         return cite_file(cite_default(unknown, lambda default: default.path == f"{last}/{name}"), str(error))
-    choices = error.options or registry.options(group)
-    unknown = UnknownName(group, name, choices, hints=[str(failure) for failure in registry.failures])
+    unknown = registry.make_unknown(group, name, error.options or registry.options(group))
     return cite_file(cite_default(unknown, lambda default: default.path in (missing, name)), str(error))
 
 

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
+from convrag.api.secrets import redact_address
 
-DEFAULT_METRICS = ("ranking", "answers", "reference_free")
+DEFAULT_METRICS = ("ranking", "answers", "reference_free", "evidence")
 """The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of truth measures."""
 
 STAND_IN = "reference_free"
 """Of these, the one that measures where the data set has neither relevance judgements nor reference answers."""
 
 _COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
+
+_POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
 
 TOP_N = 5
 """The default of top_n; with a smaller top_k, all that was retrieved is shown."""
@@ -36,6 +39,13 @@ class StoreSettings:
     """Where results are kept from run to run."""
 
     path: str = field(default="outputs/store", metadata={"help": "folder of what is remembered, indexes beside it"})
+    url: str | None = field(
+        default=None,
+        metadata={
+            "help": "a PostgreSQL database that remembers for many machines, postgresql+psycopg://user@host/database; "
+            "indexes stay in store.path. A password is in PGPASSWORD"
+        },
+    )
 
 
 @dataclass
@@ -46,8 +56,8 @@ class SweepSettings:
         default=None,
         metadata={
             "help": "the measure, or a list of measures, by which a grid's cells are compared; the first decides the "
-            "order; unless given, one for each metric: nDCG@5 and ROUGE-L, or grounded_sentences for a data set "
-            "without judgements and reference answers"
+            "order; unless given, one for each metric: nDCG@5, ROUGE-L and evidence_nDCG, or grounded_sentences for "
+            "a data set without judgements and reference answers"
         },
     )
     baseline: str | None = field(
@@ -95,6 +105,11 @@ class Settings:
             )
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
+        if self.store.url and not _POSTGRES.match(self.store.url):
+            raise ConfigError(
+                f"store.url={redact_address(self.store.url)}: name a database of PostgreSQL, as in "
+                "store.url=postgresql+psycopg://user@host/database"
+            )
 
 
 def read_metric_names(value: Any) -> tuple[str, ...]:

@@ -42,7 +42,7 @@ def describe_option(option: Option) -> OptionText:
         parsed.short_description or "",
         parsed.long_description or "",
         tuple(
-            ParameterText(name, _type(parameter), _default(parameter), told.get(name, ""), parameter.operational)
+            ParameterText(name, _type(parameter), _default(parameter), _help(parameter, told), parameter.operational)
             for name, parameter in option.parameters.items()
             if not parameter.injects_store
         ),
@@ -53,6 +53,11 @@ def parse_argument_texts(documented: object) -> Mapping[str, str]:
     """The `Args:` of a docstring: name -> what is said of it, on one line."""
     parsed = parse(inspect.getdoc(documented) or "")
     return {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}
+
+
+def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
+    old = f"deprecated, write {parameter.deprecated.instead}; " if parameter.deprecated else ""
+    return old + told.get(parameter.name, "")
 
 
 def _type(parameter: Parameter) -> str:
@@ -73,7 +78,7 @@ def _type_name(annotation: Any) -> str:
 
 def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, Use):
-        return parameter.default.option
+        return ", ".join(parameter.default.options)
     if parameter.group and not parameter.several:
         return "none" if parameter.default is None else "the run's"
     return "required" if parameter.default is Parameter.default else str(parameter.default)

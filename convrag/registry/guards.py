@@ -16,6 +16,7 @@ from typing import Any
 import pluggy
 
 from convrag.api.locations import locate_error, locate_function
+from convrag.api.wrong_calls import describe_error
 from convrag.registry.hook_results import CHECKED, NonsenseResult, check_result, check_results
 from convrag.registry.tracing import argument_names, call_traced, write_trace
 
@@ -78,8 +79,8 @@ class Guard:
         if isinstance(error, NonsenseResult):
             log.log(level, "plugin %s: %s returned %s%s", self.plugin, hook, error, place)
         else:
-            name = type(error).__name__
-            log.log(level, "plugin %s failed in %s: %s: %s%s", self.plugin, hook, name, error, place, exc_info=error)
+            said = describe_error(error)
+            log.log(level, "plugin %s failed in %s: %s%s", self.plugin, hook, said, place, exc_info=error)
 
     def _traced(self, hook: str, function: Callable[..., Any]) -> Callable[..., Any]:
         names = argument_names(function)

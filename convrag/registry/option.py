@@ -9,6 +9,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.groups import OPTION_KEY
 from convrag.api.locations import find_package, locate_error, locate_function
@@ -18,6 +19,7 @@ from convrag.registry.class_source import ClassSource, find_class
 from convrag.registry.extras import missing_extra
 from convrag.registry.module_source import WrongPath
 from convrag.registry.parameters import Parameter, Use, read_parameters
+from convrag.registry.renaming import explain_old_names, rename_values
 from convrag.registry.schema import make_schema, plain_value
 from convrag.registry.signature_source import SourceParameter, read_signature
 from convrag.registry.values import check_value
@@ -35,6 +37,7 @@ class Option:
         distribution: whose entry point that is.
         version: of the distribution.
         defaults: parameter -> default, in place of what the signature says (a variant of the class).
+        deprecated: says that the name is an old one of another option.
     """
 
     group: str
@@ -44,6 +47,7 @@ class Option:
     distribution: str
     version: str = ""
     defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    deprecated: Deprecated | None = None
 
     @cached_property
     def cls(self) -> type[Stage]:
@@ -61,6 +65,8 @@ class Option:
     @cached_property
     def help(self) -> str:
         """The first line of the class's docstring, and the values that a variant has; or why it cannot be used."""
+        if self.deprecated:
+            return f"Deprecated: write {self.deprecated.instead}."
         line = self._source.summary if self._source else None
         try:
             line = (inspect.getdoc(self.cls) or "").partition("\n")[0] if line is None else line
@@ -107,6 +113,8 @@ class Option:
             if name not in parameters:
                 raise self.refusal(str(UnknownName("parameter", name, parameters)))
             parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
+        if problem := explain_old_names(parameters):
+            raise self.refusal(problem)
         return parameters
 
     @cached_property
@@ -133,9 +141,12 @@ class Option:
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
         parameters = self._any_parameters().items()
-        defaults = [(each.group, self.defaults.get(name, each.used_option)) for name, each in parameters]
-        named = [(group, used.option if isinstance(used, Use) else used) for group, used in defaults]
-        return [(group, used) for group, used in named if group and used]
+        return [
+            (each.group, used)
+            for name, each in parameters
+            for used in _list_used(self.defaults.get(name)) or each.used_options
+            if each.group
+        ]
 
     def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
@@ -165,6 +176,7 @@ class Option:
         """
         if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
             raise UnknownName(f"{place}={typed or self.name}: parameter", unknown[0], self.configurable)
+        config = rename_values(config, self.parameters, place, self.distribution)
         values = {}
         for name in self.configurable:
             parameter = self.parameters[name]
@@ -243,5 +255,9 @@ class Option:
         return value
 
 
+def _list_used(value: Any) -> tuple[str, ...]:
+    return value.options if isinstance(value, Use) else ()
+
+
 def _shown(value: Any) -> str:
-    return value.option if isinstance(value, Use) else str(value)
+    return ", ".join(_list_used(value)) or str(value)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib import metadata
 from typing import NamedTuple
 
-from convrag.api.errors import PluginError
+from convrag.api.errors import PluginError, UnknownName
 
 FIRST_PARTY = "convrag"
 
@@ -39,6 +39,15 @@ def sort_first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[
         return distribution != FIRST_PARTY, distribution, name
 
     return sorted(entry_points, key=order)
+
+
+def find_unknown_plugins(named: set[str], found: Iterable[Origin]) -> list[PluginError]:
+    """Return an error for each name in CONVRAG_DISABLE_PLUGINS that is neither a plugin's nor a distribution's."""
+    known = {name for origin in found for name in (origin.plugin, origin.distribution) if " " not in name}
+    return [
+        PluginError(str(UnknownName("CONVRAG_DISABLE_PLUGINS: plugin", name, known)), plugin=name, distribution=name)
+        for name in sorted(named - known)
+    ]
 
 
 def read_origin(entry_point: metadata.EntryPoint) -> Origin:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
+from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
@@ -27,14 +28,22 @@ operational = Operational()
 
 @dataclass(frozen=True)
 class Use:
-    """The option that an injected stage has by default."""
+    """The option that an injected stage has by default; several for a parameter that holds several stages."""
 
-    option: str
+    options: tuple[str, ...]
+
+    @property
+    def option(self) -> str:
+        """The one option, or the first."""
+        return self.options[0]
 
 
-def use(option: str) -> Any:
-    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
-    return Use(option)
+def use(option: str, *others: str) -> Any:
+    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`.
+
+    One that holds several stages has several: `of: Mapping[str, Rewriter] = use("mmr", "blend")`.
+    """
+    return Use((option, *others))
 
 
 @dataclass(frozen=True)
@@ -43,7 +52,7 @@ class Parameter:
 
     `type` is the annotation without its marks. `group` is that of an injected stage, and `several` says that there may
     be more than one, each under a name (`Mapping[str, Rewriter]`); `injects_store` says that the parameter is given the
-    store.
+    store. `deprecated` marks the old name of another parameter.
     """
 
     name: str
@@ -53,6 +62,7 @@ class Parameter:
     group: str = ""
     several: bool = False
     injects_store: bool = False
+    deprecated: Deprecated | None = None
 
     @property
     def required(self) -> bool:
@@ -67,7 +77,12 @@ class Parameter:
     @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
-        return self.default.option if isinstance(self.default, Use) else ""
+        return self.default.option if isinstance(self.default, Use) and not self.several else ""
+
+    @property
+    def used_options(self) -> tuple[str, ...]:
+        """The options that injected stages have by default."""
+        return self.default.options if isinstance(self.default, Use) else ()
 
     @property
     def is_of_run(self) -> bool:
@@ -104,8 +119,13 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
     annotation, marks = _without_marks(annotation)
     several = next(filter(None, map(_find_named_stages, union_members(annotation))), None)
     stage = several or next(filter(_is_stage, union_members(annotation)), None)
-    if several and not (parameter.default is parameter.empty or parameter.default is None):
-        raise ConfigError(f"{where}: {parameter.name} holds several stages, and has no default but None")
+    deprecated = next((mark for mark in marks if isinstance(mark, Deprecated)), None)
+    if deprecated and (stage or parameter.default is not None):
+        raise ConfigError(f"{where}: {parameter.name} is deprecated, so it is no stage, and its default is None")
+    if several and not (parameter.default in (parameter.empty, None) or isinstance(parameter.default, Use)):
+        raise ConfigError(f'{where}: {parameter.name} holds several stages: its default is use("...", "...") or None')
+    if isinstance(parameter.default, Use) and len(parameter.default.options) > 1 and not several:
+        raise ConfigError(f"{where}: {parameter.name} holds one stage, and its default names several")
     if stage and isinstance(parameter.default, str):
         raise ConfigError(
             f"{where}: the default of {parameter.name} names an option, and is written "
@@ -119,6 +139,7 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
         group=_injected_group(stage, parameter.name) if stage else "",
         several=several is not None,
         injects_store=Store in union_members(annotation),
+        deprecated=deprecated,
     )
 
 

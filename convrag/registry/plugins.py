@@ -18,15 +18,18 @@ from typing import Any
 import pluggy
 
 from convrag.api import hookspecs
+from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConvragError, PluginError
 from convrag.api.locations import find_package, locate_error
 from convrag.api.stage import Stage
+from convrag.api.wrong_calls import describe_error
 from convrag.registry.guards import GuardedPlugin
 from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
 from convrag.registry.implementations import guard_plugin
+from convrag.registry.made_for import find_registered_names, refuse_other_versions
 from convrag.registry.option import Option
 from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.origin import Origin, read_origin, sort_first_party_first
+from convrag.registry.origin import Origin, find_unknown_plugins, read_origin, sort_first_party_first
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
 
@@ -50,8 +53,10 @@ class Plugins:
         self._loaded: dict[str, tuple[Origin, GuardedPlugin]] = {}
         self.manager = self._make_manager()
         """Calls the hooks of all plugins, those loaded first before others; a file that is added makes a new one."""
-        disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")}
+        disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")} - {""}
         found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
+        for unknown in find_unknown_plugins(disabled, found):
+            self._failed(unknown)
         for origin, entry_point in found.items():
             if not disabled & {origin.plugin, origin.distribution}:
                 self._load(origin, entry_point)
@@ -88,6 +93,10 @@ class Plugins:
         self._failed(self.registry.add_conflict(group, name, holder, distribution))
         self._be_strict()
 
+    def list_packages(self) -> list[str]:
+        """The top-level names of the plugins' modules, which are those of their loggers."""
+        return [find_package(guarded.guarded_plugin) for _, guarded in self._loaded.values()]
+
     def _make_manager(self) -> pluggy.PluginManager:
         """Make a manager that calls the plugins in the order in which they were loaded: pluggy begins with the last."""
         manager = pluggy.PluginManager("convrag")
@@ -97,6 +106,11 @@ class Plugins:
         return manager
 
     def _load(self, origin: Origin, entry_point: metadata.EntryPoint) -> None:
+        if refused := refuse_other_versions(origin, entry_point):
+            for group, option in find_registered_names(entry_point.module):
+                self.registry.refuse(group, option, refused)
+            self._failed(refused)
+            return
         with self._isolated(origin, find_package(entry_point.value)):
             plugin = entry_point.load()
             known = [each for each, guarded in self._loaded.values() if guarded.guarded_plugin is plugin]
@@ -106,8 +120,6 @@ class Plugins:
 
     def _guard(self, origin: Origin, plugin: object) -> GuardedPlugin:
         """Prepare a plugin's hooks for pluggy, and say which of them are none."""
-        top = str(getattr(plugin, "__name__", type(plugin).__module__)).partition(".")[0]
-        logging.getLogger(top).setLevel(logging.INFO)  # so that a run's log has what it tells, as it has what we do
         guarded, problems = guard_plugin(plugin, origin.name, self.manager)
         if not problems and not dir(guarded):
             problems = ["implements no hook: mark one with @hookimpl"]
@@ -124,11 +136,12 @@ class Plugins:
 
     def _call_registering_hooks(self, origin: Origin, plugin: GuardedPlugin) -> None:
         """Call the hooks by which this one plugin brings options and YAML: a failure must not reach those of others."""
-        name, distribution, version = origin
 
-        def register(group: str, option: str, target: type[Stage] | str, /, **defaults: Any) -> None:
+        def register(group: str, option: str, target: type[Stage] | str | Deprecated, /, **defaults: Any) -> None:
+            old = target if isinstance(target, Deprecated) else None
+            made = Option(group, option, "" if isinstance(target, Deprecated) else target, *origin, defaults)
             try:
-                self.registry.add(Option(group, option, target, name, distribution, version, defaults))
+                self.registry.add_old_name(made, old) if old else self.registry.add(made)
             except PluginError as error:
                 self._failed(error)
 
@@ -158,7 +171,7 @@ class Plugins:
         except (Exception, SystemExit) as error:
             name, distribution, _ = origin
             place = locate_error(error, {package})
-            cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
+            cause = describe_error(error) + (f"; {place}" if place else "")
             self._failed(
                 PluginError(
                     f"plugin {name!r} of {distribution} could not be loaded ({cause}). "
@@ -171,12 +184,22 @@ class Plugins:
     def _failed(self, error: PluginError) -> None:
         self.registry.failures.append(error)
         if not _strict():
+            _said.add(str(error))
             log.warning("%s", error)
 
     def _be_strict(self) -> None:
         if _strict() and self.registry.failures:
             problems = "\n".join(str(failure) for failure in self.registry.failures)
             raise ConvragError(f"{problems}\nCONVRAG_STRICT_PLUGINS is set, so nothing runs.")
+
+
+_said: set[str] = set()
+"""The failures that were said as warnings."""
+
+
+def was_said(message: str) -> bool:
+    """Whether this process has said a message as a warning, when it loaded the plugins."""
+    return message in _said
 
 
 _loaded: list[Plugins] = []

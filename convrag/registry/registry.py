@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry.class_checks import is_imported
@@ -40,6 +42,30 @@ class Registry:
         self._options[key] = option
         self._unusable.pop(key, None)
 
+    def add_old_name(self, option: Option, deprecated: Deprecated) -> None:
+        """Register the old name of an option that the same distribution has registered before.
+
+        Raises PluginError where it has not, and where `add` does.
+        """
+        new = self._options.get((option.group, deprecated.instead))
+        if new is None or new.distribution != option.distribution:
+            raise option.refusal(f"it is an old name of {deprecated.instead}, which must be registered before it")
+        self.add(replace(new, name=option.name, deprecated=deprecated))
+
+    def choose(self, group: str, name: str, place: str) -> Option:
+        """Return the option of that name like `get`; that of an old name is the one of the new name, and a warning.
+
+        Args:
+            group: the group.
+            name: the option's name.
+            place: where it was chosen ("rewriter"), for the warning.
+        """
+        option = self.get(group, name)
+        if not (old := option.deprecated):
+            return option
+        old.warn(f"{place}={name}", f"{place}={old.instead}", option.distribution)
+        return self.get(group, old.instead)
+
     def add_conflict(self, group: str, name: str, holder: str, distribution: str) -> PluginError:
         """Note that two distributions claim a name: choosing it is an error from now on, the one returned."""
         cure = f"Uninstall one, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}"
@@ -51,6 +77,10 @@ class Registry:
             distribution=distribution,
         )
         return self._unusable[group, name]
+
+    def refuse(self, group: str, name: str, error: PluginError) -> None:
+        """Make choosing a name that nobody else has registered this error."""
+        self._unusable.setdefault((group, name), error)
 
     def remove(self, distribution: str) -> None:
         """Take back what a distribution has registered, and what was wrong with it."""
@@ -68,8 +98,18 @@ class Registry:
         self.check_name(group, name)
         key = (options_group(group), name)
         if key not in self._options:
-            raise UnknownName(group, name, self.options(group), hints=[str(failure) for failure in self.failures])
+            raise self.make_unknown(group, name, self.options(group))
         return self._options[key]
+
+    def make_unknown(self, group: str, name: str, offered: Iterable[str]) -> UnknownName:
+        """Make the error for a name that none of those offered is; names that cannot be chosen are not offered in it.
+
+        It adds what failed of the plugins, since the name may be that of one, but for what concerns other names alone.
+        """
+        choices = [each for each in offered if (options_group(group), each) not in self._unusable]
+        others = {str(error) for error in self._unusable.values()}
+        hints = dict.fromkeys(str(failure) for failure in self.failures if str(failure) not in others)
+        return UnknownName(group, name, choices, hints=hints)
 
     def check_name(self, group: str, name: str) -> None:
         """Raise PluginError where the name cannot be chosen: two claim it, or what was registered is no option."""
@@ -95,7 +135,9 @@ class Registry:
 
 def _check_name(option: Option) -> None:
     """Raise PluginError where there is no such group, or the name cannot be one."""
-    if option.group not in GROUPS or option.group != options_group(option.group):
+    if option.group == "reranker":
+        raise option.refusal(f'rerankers are rankers, so write register("ranker", "{option.name}", ...)')
+    if option.group not in GROUPS:
         groups = ", ".join(group for group in GROUPS if group == options_group(group))
         raise option.refusal(f"there is no such group; choose from {groups}")
     if not option.name.replace("-", "_").isidentifier():

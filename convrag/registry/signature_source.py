@@ -16,7 +16,7 @@ from convrag.registry.module_source import read_literal
 _WORD = re.compile(r"\w+")
 _TYPES = (
     "bool int float str bytes object list tuple dict set frozenset Path Any Literal Annotated Optional Union Sequence "
-    "Iterable Collection Mapping convrag typing operational Store"
+    "Iterable Collection Mapping convrag typing operational Deprecated Store"
 )
 _KNOWN = frozenset([*_TYPES.split(), *(stage.__name__ for stage in GROUPS.values())])
 """What an annotation may consist of so that nobody need import it."""
@@ -66,8 +66,13 @@ class SourceParameter:
     @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
-        found = re.fullmatch(r"(?:\w+\.)?use\((['\"])([^'\"]+)\1\)", self.default or "")
-        return found[2] if found else ""
+        return self.used_options[0] if self.used_options and not self.several else ""
+
+    @property
+    def used_options(self) -> tuple[str, ...]:
+        """The options that injected stages have by default."""
+        found = re.fullmatch(r"(?:\w+\.)?use\(((?:(['\"])[^'\"]+\2(?:, )?)+)\)", self.default or "")
+        return tuple(ast.literal_eval(f"[{found[1]}]")) if found else ()
 
     @property
     def is_of_run(self) -> bool:

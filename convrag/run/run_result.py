@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from convrag.api.errors import DataError
+from convrag.api.errors import DataError, MissingExtra
 from convrag.api.html import format_table, format_text
 from convrag.api.records import RunSummary, TurnRecord
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
+from convrag.sdk.jsonl import read_lines
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METRICS_FILE = "metrics.json"
+SCORES_FILE = "scores.jsonl"
+_TURN = ("turn_id", "conversation_id", "domain", "turn")
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,21 @@ class RunResult:
         """Yield the records of the turns, domain by domain. Raises DataError for a broken line."""
         return read_records(self.folder / "intermediate")
 
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each scored turn: its id, conversation, domain and number, and a column for each measure.
+
+        A measure that a turn lacks is NaN. Raises MissingExtra where pandas is not installed, and
+        DataError for a broken line.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtra("pandas", "pandas", "to_dataframe") from error
+        rows = [(row, row["scores"]) for row in _read_scores(self.folder / SCORES_FILE)]
+        measures = dict.fromkeys(measure for _, scores in rows for measure in scores)
+        table = [{name: row[name] for name in _TURN} | scores for row, scores in rows]
+        return pd.DataFrame(table, columns=[*_TURN, *measures])
+
     def _repr_html_(self) -> str:
         summary = self.summary
         counts = f"{self.folder.name}: {summary.turns} turns, {summary.failed} failed, {summary.state}"
@@ -35,7 +57,7 @@ class RunResult:
             domains = [f"{scores[measure]:.4f}" if measure in scores else "" for scores in summary.domains.values()]
             rows.append((measure, f"{score:.4f}", f"{low:.4f} to {high:.4f}", *domains))
         head = ("Measure", "Overall", "95 % interval", *summary.domains)
-        return f"<div><p>{format_text(counts)}</p>{format_table(head, rows)}</div>"
+        return f"<div><p>{format_text(counts)}</p>{format_table(head, rows, names=1)}</div>"
 
 
 def read_run(folder: Path | str) -> RunResult:
@@ -44,3 +66,12 @@ def read_run(folder: Path | str) -> RunResult:
     if not (path / METRICS_FILE).is_file():
         raise DataError("this is no folder of a finished run: it has no metrics.json", path=path)
     return RunResult(path, read_summary(path / METRICS_FILE))
+
+
+def _read_scores(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a run's scores.jsonl. Raises DataError for a broken line."""
+    for line in read_lines(path):
+        row = line.json()
+        if not set(_TURN) <= set(row) or not isinstance(row.get("scores"), dict):
+            raise line.error("this is no line of a run's scores: it lacks the turn or its scores")
+        yield row

@@ -20,6 +20,8 @@ TOO_FEW = f"n < {LEAST} conversations"
 """What is said in its place."""
 
 _CHUNK = 500
+"""The number of resamples at once, with no more than so many draws in all: a million conversations fit into memory."""
+_DRAWS = 5_000_000
 _SEED = 0
 
 Conclude = Callable[["NDArray[np.float64]"], "NDArray[np.float64]"]
@@ -59,8 +61,10 @@ def _resample_means(sums: NDArray[np.float64], sizes: NDArray[np.float64]) -> ND
     count = len(sums)
     means = np.full((RESAMPLES, sums.shape[1]), nan)
     generator = np.random.default_rng(_SEED)
-    for start in range(0, RESAMPLES if count > 1 else 0, _CHUNK):
-        weights = generator.multinomial(count, np.full(count, 1 / count), size=_CHUNK).astype(np.float64)
+    chunk = max(1, min(_CHUNK, _DRAWS // max(count, 1)))
+    for start in range(0, RESAMPLES if count > 1 else 0, chunk):
+        size = min(chunk, RESAMPLES - start)
+        weights = generator.multinomial(count, np.full(count, 1 / count), size=size).astype(np.float64)
         with np.errstate(invalid="ignore"):
-            means[start : start + _CHUNK] = (weights @ sums) / (weights @ sizes)
+            means[start : start + size] = (weights @ sums) / (weights @ sizes)
     return means

@@ -29,7 +29,7 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
     """Whether a stage had something to do in a turn, and did it.
 
     A rewriter that leaves the first question of a conversation as it is, without a call, had nothing to do; nor had a
-    reranker without passages.
+    memory in the first turn, or a reranker or selector without passages.
     """
     if stage in record.fallbacks:
         return False
@@ -38,7 +38,9 @@ def _did_its_work(record: TurnRecord, stage: str) -> bool:
         return True
     if stage == "rewriter":
         return [query.text for query in record.queries] not in ([], [record.original_query])
-    return stage != "reranker" or bool(record.hits)
+    if stage == "memory":
+        return record.number > 1
+    return stage not in ("reranker", "selector") or bool(record.hits)
 
 
 def describe_gaps(summary: RunSummary) -> str:

@@ -91,11 +91,17 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
             )
         if problems:
             results.failures[name] = "; ".join(problems)
-    compared = any(any(values.values()) for name, values in results.values.items() if name != stand_in)
+    compared = any(_is_compared(metrics[name], found) for name, found in results.values.items() if name != stand_in)
     if not stand_in or not compared:
         results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results
+
+
+def _is_compared(metric: Metrics, values: Values) -> bool:
+    """Whether a turn was compared with the truth: it has the metric's main measure, where that is known."""
+    main = next(iter(metric.list_measures()), None)
+    return any(measures if main is None else main in measures for measures in values.values())
 
 
 def _describe_silence(place: str, metric: Metrics) -> str:

@@ -38,13 +38,15 @@ def summarize(
         stopped: why the run ended early; empty if it did not.
         failed_metrics: metric -> why it has no values, or not all.
     """
-    turns, failed = 0, 0
+    turns, failed, judged, referenced = 0, 0, 0, 0
     fallbacks = FallbackCounter()
     usage: dict[str, Usage] = defaultdict(Usage)
     timings: dict[str, float] = defaultdict(float)
     for record in records:
         turns += 1
         failed += bool(record.error)
+        judged += bool(record.gold)
+        referenced += bool(record.reference)
         fallbacks.add(record)
         for stage, spent in record.usage.items():
             usage[stage] += spent
@@ -68,6 +70,8 @@ def summarize(
         always_fell_back=fallbacks.find_always(),
         main_measures=scores.find_main_measures(),
         failed_metrics={**(failed_metrics or {}), **scores.faults},
+        judged=judged,
+        referenced=referenced,
     )
 
 

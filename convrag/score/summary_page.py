@@ -26,13 +26,15 @@ ADVICE = "The same command asks again only for what is missing."
 def make_score_rows(summary: RunSummary) -> tuple[list[str], list[list[str]]]:
     """Make the heading and the rows of the table of scores: a row for each measure, a column for each domain.
 
-    Two more columns have the scores of all domains (if there are several) and their 95 % intervals (if there are any).
+    A single domain's column is headed "score". Two more columns have the scores of all domains (if there are several)
+    and their 95 % intervals (if there are any).
     """
-    places = [*summary.domains, OVERALL] if len(summary.domains) > 1 else list(summary.domains)
+    several = len(summary.domains) > 1
+    places = [*summary.domains, OVERALL] if several else list(summary.domains)
     scores = {**summary.domains, OVERALL: summary.overall}
     counts = ["scored turns", *(str(summary.scored[place]) for place in places)]
     body = [[measure, *(_format_score(scores[place], measure) for place in places)] for measure in summary.overall]
-    heading = ["", *places]
+    heading = ["", *(places if several else ["score"] * len(places))]
     if summary.intervals:
         heading.append("95 % interval")
         counts.append("")
@@ -54,6 +56,8 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
     """List what a reader of the scores must know, in sentences: counts, failures, usage, reports and notes."""
     lines = ["An earlier run of this command left these results; its times and calls follow."] if run.reused else []
     lines.append(f"{run.conversations} conversations, {summary.turns} turns, {summary.seconds:.1f} s.")
+    if summary.judged or summary.referenced:
+        lines.append(_describe_truth(summary))
     if summary.stopped:
         lines.append(f"The run stopped after {summary.turns} of {run.turns} turns: {summary.stopped}")
     if summary.failed:
@@ -71,13 +75,23 @@ def list_remarks(run: Run, summary: RunSummary) -> list[str]:
     return [*lines, *reported, *run.notes]
 
 
+def _describe_truth(summary: RunSummary) -> str:
+    """Describe what the turns are compared with: "45 of 49 turns have relevance judgements, 49 reference answers."."""
+    judged, referenced = summary.judged or 0, summary.referenced or 0
+    verb = "has" if judged == 1 else "have"
+    answers = count(referenced, "reference answer")
+    return f"{judged} of {count(summary.turns, 'turn')} {verb} relevance judgements, {answers}."
+
+
 def _describe_usage(total: Usage) -> str:
     """Describe the usage of all stages in a sentence."""
     cached = f" ({total.cached_tokens:,} cached by the provider)" if total.cached_tokens else ""
     failed = f" ({total.failed} of them failed)" if total.failed else ""
     parts = [
         f"Stage calls: {total.calls} made{failed}, {total.reused} reused",
-        f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens",
+        f"{total.prompt_tokens:,} prompt{cached} and {total.completion_tokens:,} completion tokens"
+        if total.tokens
+        else "",
         f"${total.spent_usd:.4f} spent" if total.spent_usd else "",
         f"${total.cost_usd:.4f} with what was reused" if total.cost_usd > total.spent_usd else "",
         f"{total.unpriced} replies of unknown price" if total.unpriced else "",

@@ -16,6 +16,7 @@
 * `queries`: which queries of a rewrite a search takes, and how a query is shown.
 * `stemming`: stems of English words.
 * `stop_words`: English words that do not tell what a text is about.
+* `diversity`: items that are relevant and not alike (MMR).
 * `ordering`: the order in which passages are shown.
 * `model_files`: which model a name stands for, by its files or its commit on the Hugging Face hub.
 * `document_passages`: passages cut from a document, with their place in it.
@@ -34,4 +35,5 @@
 * `markdown`: text of others in Markdown, and tables.
 * `follow_ups`: follow-up questions that a language model suggests.
 * `retry_after`: the HTTP header Retry-After.
+* `library_logs`: the loggers of libraries, limited in the command alone.
 """

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from typing import Literal, NamedTuple
 
+__all__ = ["LIBRARIES", "Aligner", "Alignment", "keep_outermost"]
+
 LIBRARIES = ("rapidfuzz",)
 """Their versions are part of the fingerprints of stages that use this module."""
 
@@ -15,7 +17,15 @@ _LOOKALIKES = str.maketrans("‘’‚‛′“”„‟″«»‐‑‒–—�
 
 
 def keep_outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans in order, without those that lie within another one."""
+    """Keep the spans that do not lie within another one, in order.
+
+    Args:
+        spans: (start, end) of each, in characters.
+
+    Example:
+        >>> keep_outermost([(4, 9), (0, 9), (12, 15)])
+        [(0, 9), (12, 15)]
+    """
     kept: list[tuple[int, int]] = []
     for start, end in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or end > kept[-1][1]:
@@ -24,7 +34,13 @@ def keep_outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Alignment(NamedTuple):
-    """Where a copied text stands in the passage, in characters, and which kind of match it is."""
+    """Where a copied text stands in the passage.
+
+    Args:
+        start: of the copied text, in characters of the passage.
+        end: the character after its last one.
+        match: which kind of match it is.
+    """
 
     start: int
     end: int

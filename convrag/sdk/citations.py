@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+__all__ = ["CheckedCitations", "CitationMark", "check_citations", "find_citations"]
+
 # Code is matched first and stays unchanged: `items[0]` is no citation.
 _CODE_OR_CITATION = re.compile(
     r"```.*?```|`[^`\n]*`|(?<![^\S\n])(?P<gap>[^\S\n]*)\[\s*(?P<numbers>\d+(?:\s*[,;]\s*\d+)*)\s*\]", re.DOTALL
@@ -13,7 +15,13 @@ _CODE_OR_CITATION = re.compile(
 
 
 class CitationMark(NamedTuple):
-    """A mark in a text: `text[start:end]` is "[1]" or "[1, 2]", which cites these numbers."""
+    """A mark in a text that cites numbers: "[1]" or "[1, 2]".
+
+    Args:
+        start: of the mark, in characters of the text.
+        end: the character after its last one.
+        numbers: those that it cites.
+    """
 
     start: int
     end: int
@@ -21,7 +29,13 @@ class CitationMark(NamedTuple):
 
 
 class CheckedCitations(NamedTuple):
-    """A text with valid citations only, the cited ids in order of first mention, and the number of those removed."""
+    """A text with valid citations only.
+
+    Args:
+        text: without the citations that were removed.
+        citations: the cited ids, in order of first mention.
+        removed: how many citations were removed.
+    """
 
     text: str
     citations: tuple[str, ...]
@@ -29,18 +43,27 @@ class CheckedCitations(NamedTuple):
 
 
 def find_citations(text: str) -> Iterator[CitationMark]:
-    """Find the citations in a text, in order: "[1]" and "[2, 3]", but not "[0]" in "[1], [2, 3]: `items[0]`"."""
+    """Find the citations in a text, in order. Subscripts in code (`items[0]`) are none.
+
+    Example:
+        >>> [mark.numbers for mark in find_citations("Dogs bark [1], cats do not [2, 3].")]
+        [(1,), (2, 3)]
+    """
     for match in _CODE_OR_CITATION.finditer(text):
         if match["numbers"] is not None:
             yield CitationMark(match.start() + len(match["gap"]), match.end(), tuple(_find_numbers(match["numbers"])))
 
 
 def check_citations(text: str, passages: Mapping[int, str]) -> CheckedCitations:
-    """Remove citations of numbers that no passage has: "Yes [1, 9]." becomes "Yes [1]." if there is no passage 9.
+    """Remove citations of numbers that no passage has.
 
     Args:
         text: an answer.
         passages: number -> passage id.
+
+    Example:
+        >>> check_citations("Yes [1, 9].", {1: "tea-2"})
+        CheckedCitations(text='Yes [1].', citations=('tea-2',), removed=1)
     """
     cited: dict[str, None] = {}
     removed = 0

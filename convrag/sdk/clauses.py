@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+__all__ = ["shorten_by_clauses"]
+
 _ASIDE = re.compile(r"\s*\([^()]*\)")
 _MARK = re.compile(r"[,;](?=\s)|\s+[-–—]+(?=\s)")
 _SUBORDINATE = re.compile(

@@ -11,6 +11,8 @@ from rich.text import Text
 
 from convrag.api.printable import make_printable
 
+__all__ = ["make_console"]
+
 
 class PrintableConsole(Console):
     """A console that prints text as it is: without markup, emoji codes, highlighting and control characters.

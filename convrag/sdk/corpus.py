@@ -18,6 +18,8 @@ from convrag.store.fingerprint import digest
 from convrag.store.source import hash_modules
 from convrag.store.store import BATCH, Store
 
+__all__ = ["Corpus"]
+
 _FOLDER = "corpora"  # in the store
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from convrag.api.documents import Document, Heading
 from convrag.api.types import Passage
 
+__all__ = ["cut_passage", "cut_passages", "is_heading_alone"]
+
 LONGEST_HEADING = 100
 """Characters of a heading that stand in the title and the place of a passage."""
 

@@ -7,6 +7,8 @@ from convrag.api.records import TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.sdk.prompts import PromptTemplate
 
+__all__ = ["suggest_follow_ups"]
+
 
 def suggest_follow_ups(llm: LLM, template: PromptTemplate, record: TurnRecord, count: int) -> list[str]:
     """Suggest different questions to ask next; none after a turn without an answer.
@@ -19,7 +21,7 @@ def suggest_follow_ups(llm: LLM, template: PromptTemplate, record: TurnRecord, c
         count: how many questions at most.
 
     Raises:
-        what the model raises.
+        LLMError: the model gives no reply.
     """
     if record.error or not record.answer.text or not count:
         return []

@@ -8,6 +8,16 @@ from typing import Protocol, runtime_checkable
 
 from convrag.api.types import Query
 
+__all__ = [
+    "ScoresPassages",
+    "add_scores",
+    "fill_missing_scores",
+    "measure_agreement",
+    "normalise_scores",
+    "reciprocal_rank_fusion",
+    "standardise_scores",
+]
+
 
 @runtime_checkable
 class ScoresPassages(Protocol):
@@ -45,7 +55,16 @@ def reciprocal_rank_fusion(
 
 
 def add_scores(scores: Iterable[Mapping[str, float]], weights: Iterable[float]) -> dict[str, float]:
-    """Add up weighted scores: id -> the sum of weight times score; all of the mappings have the same ids."""
+    """Add up weighted scores: id -> the sum of weight times score.
+
+    Args:
+        scores: id -> score, for the same ids in each.
+        weights: one for each of them.
+
+    Example:
+        >>> add_scores([{"a": 1.0, "b": 0.5}, {"a": 0.0, "b": 1.0}], [1.0, 2.0])
+        {'a': 1.0, 'b': 2.5}
+    """
     fused: dict[str, float] = {}
     for of_one, weight in zip(scores, weights, strict=True):
         for id_, score in of_one.items():

@@ -17,16 +17,37 @@ from zipfile import BadZipFile, ZipFile
 from convrag.api.errors import DataError
 from convrag.store.strict_json import parse_json
 
-# What opening and reading may raise: zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for
-# an unknown compression
+__all__ = [
+    "UNREADABLE",
+    "Line",
+    "check_is_file",
+    "data_suffix",
+    "json_type",
+    "list_files",
+    "open_unpacked",
+    "read_lines",
+    "read_lines_in",
+]
+
 UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
+"""What opening and reading a file may raise.
+
+zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for an unknown compression.
+"""
+
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a truth value", int: "a number", float: "a number"}
 
 
 class Line(NamedTuple):
-    """A line of a file that is not blank, with its number (from 1)."""
+    """A line of a file that is not blank.
+
+    Args:
+        path: of the file.
+        number: of the line, from 1.
+        text: of the line.
+    """
 
     path: Path
     number: int

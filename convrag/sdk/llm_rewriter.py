@@ -12,6 +12,8 @@ from convrag.api.types import Question, Rewrite, Turn
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.prompts import PromptTemplate
 
+__all__ = ["MAX_CHARACTERS", "LLMRewriter", "clean_reply", "format_exchanges"]
+
 _LABEL = re.compile(
     r"""^(?:
         (?:(?:sure|okay|certainly|here\s+is|here['’]s|the|your|rewritten|standalone|stand-alone|self-contained

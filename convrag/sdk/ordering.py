@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeVar
 
+__all__ = ["Order", "arrange_items"]
+
 T = TypeVar("T")
 
 Order = Literal["retrieval", "stable", "ends"]

@@ -21,10 +21,13 @@ from convrag.store.cancellation import Cancellation, Cancelled, when_cancelled
 from convrag.store.compute_slots import waiting
 from convrag.store.usage import UsageMeter, current_meter
 
+__all__ = ["WORKERS", "call_in_threads", "map_parallel"]
+
 T = TypeVar("T")
 R = TypeVar("R")
 
 WORKERS = 32
+"""Calls at a time, unless the caller says otherwise."""
 
 PATIENCE = 0.5
 """Seconds that cancelled calls have to end; threads that still hang then are left behind."""

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from convrag.api.types import Message, Prompt
 
+__all__ = ["add_profile", "format_profile"]
+
 INTRODUCTION = "What is known of the user; use it where the question depends on it, and nowhere else:"
 
 

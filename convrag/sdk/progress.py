@@ -7,6 +7,7 @@ below them a row for each step that takes a while (an index, a model that is fit
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
 import time
@@ -19,6 +20,8 @@ from convrag.sdk.remaining_time import CellProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
+
+__all__ = ["count_parts", "hide_transformers_bars", "show_preparation", "show_step", "track"]
 
 T = TypeVar("T")
 
@@ -129,7 +132,12 @@ def _tell(line: str) -> None:
 
 
 def _is_shown() -> bool:
-    return (_cell is None or _cell.alone) and (_display is not None or sys.stderr.isatty())
+    return (_cell is None or _cell.alone) and (_display is not None or _can_redraw())
+
+
+def _can_redraw() -> bool:
+    """Whether standard error is a terminal that can draw a line anew: that of a `!command` in a notebook cannot."""
+    return sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ  # Jupyter sets it for its kernels
 
 
 @contextmanager

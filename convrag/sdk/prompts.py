@@ -16,6 +16,8 @@ from convrag.api.types import Message, Prompt, Role
 if TYPE_CHECKING:
     from jinja2 import Template
 
+__all__ = ["PromptTemplate"]
+
 _DIVIDER = re.compile(r"^<\|(system|user|assistant)\|>[ \t]*\n", re.MULTILINE)
 
 
@@ -37,6 +39,12 @@ class PromptTemplate:
 
     Raises:
         DataError: the file is missing, or its template is not valid; the message names the line.
+
+    Example:
+        >>> template = PromptTemplate("suggest", package="convrag.sdk")
+        >>> prompt = template.render({"temperature": 0.0}, question="Why?", answer="Steam.", titles=["Tea"], count=2)
+        >>> prompt.task, prompt.messages[-1].role, dict(prompt.sampling)
+        ('suggest', 'user', {'temperature': 0.0})
     """
 
     def __init__(self, task: str, *, package: str, path: Path | None = None) -> None:

@@ -7,6 +7,8 @@ from typing import Literal
 
 from convrag.api.types import Query
 
+__all__ = ["choose_queries", "describe_query"]
+
 _KINDS = {"lexical": "for words", "dense": "for vectors"}
 
 

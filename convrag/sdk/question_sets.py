@@ -16,6 +16,8 @@ from convrag.store.atomic import write_atomically
 from convrag.store.fingerprint import hash_text
 from convrag.store.strict_json import format_json, parse_json
 
+__all__ = ["CONVERSATIONS", "MANIFEST", "QRELS", "REWRITES", "QuestionSet"]
+
 CONVERSATIONS = "conversations.jsonl"
 """The conversations, as `dataset=jsonl` reads them."""
 
@@ -33,9 +35,11 @@ MANIFEST = "questions.json"
 class QuestionSet:
     """What belongs to the questions of a folder besides their texts.
 
-    `corpora` are the fingerprints of the corpora at the time, by domain, and `passages` the judged passages: domain ->
-    id -> hash of the text. `conversations` says which domain each one is about. `files` are hashes of the files as they
-    were written.
+    Args:
+        corpora: domain -> fingerprint of the corpus at the time.
+        passages: the judged passages: domain -> id -> hash of the text.
+        conversations: id -> domain.
+        files: name -> hash of the file as it was written.
     """
 
     corpora: Mapping[str, str]

@@ -11,6 +11,17 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
+__all__ = [
+    "CERTAIN_GAP",
+    "LIBRARIES",
+    "READ_IN_FULL",
+    "find_sentence_spans",
+    "get_first_sentence",
+    "remove_citations",
+    "segment_line",
+    "split_sentences",
+]
+
 LIBRARIES = ("pysbd",)
 """Their versions are part of the fingerprints of stages that use this module."""
 
@@ -56,7 +67,12 @@ def find_sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def get_first_sentence(text: str) -> str:
-    """Return the first sentence of a text; empty if it has none."""
+    """Return the first sentence of a text; empty if it has none.
+
+    Example:
+        >>> get_first_sentence("Set it to 80 degrees. Wait two minutes.")
+        'Set it to 80 degrees.'
+    """
     return next((text[start:end] for start, end in find_sentence_spans(text)), "")
 
 
@@ -110,7 +126,12 @@ def _get_english() -> type:
 
 
 def remove_citations(text: str) -> str:
-    """Remove numbers in square brackets from a text."""
+    """Remove numbers in square brackets from a text.
+
+    Example:
+        >>> remove_citations("Dogs bark [1], cats do not [2, 3].")
+        'Dogs bark, cats do not.'
+    """
     return _CITATION.sub("", text)
 
 

@@ -8,10 +8,18 @@ from dataclasses import dataclass
 from convrag.api.records import TurnRecord
 from convrag.api.types import Passage
 
+__all__ = ["Source", "describe_passage", "find_source", "list_sources", "name_passage"]
+
 
 @dataclass(frozen=True)
 class Source:
-    """A passage that an answer could cite as [number], and whether it does."""
+    """A passage that an answer could cite.
+
+    Args:
+        number: by which it is cited, as [number].
+        passage: the passage.
+        cited: whether the answer cites it.
+    """
 
     number: int
     passage: Passage

@@ -8,12 +8,20 @@ from typing import NamedTuple
 from convrag.sdk.citations import CitationMark, find_citations
 from convrag.sdk.sentences import find_sentence_spans
 
+__all__ = ["LIBRARIES", "CitedStatement", "find_cited_statements"]
+
 LIBRARIES = ("pysbd",)
 """Their versions are part of the fingerprints of stages that use this module."""
 
 
 class CitedStatement(NamedTuple):
-    """The sentence `text[start:end]` of an answer, without the marks behind it, and the numbers that these cite."""
+    """A sentence of an answer with the citations behind it.
+
+    Args:
+        start: of the sentence, in characters of the answer.
+        end: the character after its last one, before the marks.
+        numbers: those that the marks cite.
+    """
 
     start: int
     end: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+__all__ = ["LIBRARIES", "stem_words"]
+
 LIBRARIES = ("PyStemmer",)
 """Their versions are part of the fingerprints of stages that use this module."""
 

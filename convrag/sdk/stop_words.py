@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["ANAPHORS", "STOP_WORDS", "is_stop_word"]
+
 _FUNCTION_WORDS = """
 a about above across after again against all almost alone along already also although always am among an and any
 anybody anyone anything are aren't around as ask at away back be became because become been before began behind being

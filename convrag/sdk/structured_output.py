@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 else:
     M = TypeVar("M")
 
+__all__ = ["LIBRARIES", "UnreadableReply", "ask_json", "read_json"]
+
 LIBRARIES = ("json-repair",)
 """Their versions are part of the fingerprints of stages that use this module."""
 

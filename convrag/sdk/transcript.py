@@ -10,6 +10,8 @@ from convrag.api.types import Passage
 from convrag.sdk.markdown import format_line, format_text
 from convrag.sdk.sources import Source, list_sources, name_passage
 
+__all__ = ["format_transcript"]
+
 _LONGEST_NAME = 200  # characters
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+__all__ = ["USER", "get_last_utterance", "split_utterances"]
+
 USER = "|user|: "
+"""What begins each of the user's utterances."""
 
 _USER = re.compile(r"^\|user\|:[ \t]?", re.MULTILINE)
 

@@ -1,6 +1,8 @@
 """The results of stages on disk, each computed once, and the usage of the calls that computed them.
 
-* `store`: values and folders on disk, by key.
+* `store`: values and folders, by key.
+* `entries`: what the store asks of a database.
+* `sqlite_entries`: values in SQLite, with file locks.
 * `remember`: stage methods that look for their results in the store first.
 * `attempts`: turns that are answered again use no reply of an earlier attempt.
 * `results`: the results of one remembered method in the store.
@@ -10,7 +12,13 @@
 * `replies`: replies of language models are kept in any case, since they were paid for.
 * `strict_json`: JSON without NaN and infinities, which are no JSON.
 * `surrogates`: half surrogate pairs in replies.
-* `connection`: the connection of a process to the store's database.
+* `postgres_entries`: values in PostgreSQL, for processes on many machines.
+* `postgres_tables`: its tables.
+* `postgres_locks`: locks by key in PostgreSQL.
+* `unlock_listener`: threads are woken when another process has freed a key in PostgreSQL.
+* `postgres_connections`: the connections of a process to PostgreSQL, taken up again where they drop.
+* `postgres_address`: the address of a PostgreSQL store, and what is said where it cannot be used.
+* `connection`: the connection of a process to the database in SQLite.
 * `database`: the table of entries in SQLite, each with a checksum.
 * `salvage`: a damaged database is replaced by a new one with all entries that can be read.
 * `folders`: built folders, each built once, and removed when another one has taken its place.

@@ -13,11 +13,10 @@ from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.disk import writing
 from convrag.store.holds import FolderHolds, hold_briefly, try_removing
+from convrag.store.locks import KeyLocks
 from convrag.store.manifest import find_damage, write_manifest
 
 log = logging.getLogger(__name__)
-
-Lock = Callable[[Iterable[str]], AbstractContextManager[None]]
 
 
 class BuiltFolders:
@@ -29,12 +28,12 @@ class BuiltFolders:
 
     Args:
         path: the folder of the store.
-        lock: locks keys across threads and processes (see `Store.lock`).
+        locks: those of this folder.
     """
 
-    def __init__(self, path: Path, lock: Lock) -> None:
+    def __init__(self, path: Path, locks: KeyLocks) -> None:
         self._path = path
-        self._lock = lock
+        self._locks = locks
         self._holds = FolderHolds()
 
     def get(self, kind: str, key: str, build: Callable[[Path], None], series: str) -> Path:
@@ -46,6 +45,18 @@ class BuiltFolders:
         if series:
             self._supersede(kind, series, key)
         return folder
+
+    def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
+        """Lock keys against other threads, and other processes that use this folder.
+
+        It is for files in it; `Store.lock` is for values, and also against machines that do not have this folder.
+
+        Raises:
+            DiskError: the folder cannot be made.
+        """
+        with writing(self._path):
+            self._path.mkdir(parents=True, exist_ok=True)
+        return self._locks.lock_keys(keys)
 
     def find_newest(self, kind: str, series: str) -> Path | None:
         """Find the folder of a series that was used last; None where there is none."""
@@ -61,7 +72,7 @@ class BuiltFolders:
     def _get_whole(self, kind: str, folder: Path, build: Callable[[Path], None]) -> None:
         if folder.exists() and not find_damage(folder):
             return
-        with self._lock([f"{kind}/{folder.name}"]):
+        with self.lock([f"{kind}/{folder.name}"]):
             damage = find_damage(folder) if folder.exists() else ""
             if folder.exists() and not damage:
                 return  # another process has built it
@@ -71,7 +82,7 @@ class BuiltFolders:
 
     def _supersede(self, kind: str, series: str, key: str) -> None:
         """Note that a folder is the newest of a series, and remove the others of the series that nobody uses."""
-        with self._lock([f"{kind}.series"]):
+        with self.lock([f"{kind}.series"]):
             all_series = self._read_series(kind)
             known = all_series.get(series, [])
             used = {key for name, keys in all_series.items() if name != series for key in keys[:1]}

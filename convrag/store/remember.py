@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Mapping
-from functools import cache
+from dataclasses import replace
+from functools import cache, wraps
 from typing import Any
 
 from convrag.api.errors import ConvragError, UnidentifiedValue
@@ -58,6 +59,7 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
     signature = inspect.signature(method)
     call_method = waiting()(method) if isinstance(stage, LLM) else method  # it waits for a server
 
+    @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
         key = compute_call_key(stage, method.__name__, arguments)
@@ -68,9 +70,10 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
                     start = time.perf_counter()
                     with count_failure():
                         data, result = results.encode(call_method(*args, **kwargs))
-                    results.put({key: data}, time.perf_counter() - start)
+                    refused = results.put({key: data}, time.perf_counter() - start)
                     _count_call(stage, arguments, result, reused=False)
-                    return result
+            if entry is None:
+                return results.take_over(refused).get(key, result)
         result, seconds = entry
         _count_call(stage, arguments, result, reused=True, seconds=seconds)
         return result
@@ -82,6 +85,7 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodRes
     """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of its own."""
     signature = inspect.signature(method)
 
+    @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
         items = list(arguments[each])
@@ -94,6 +98,7 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodRes
         missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
         computed: dict[str, Any] = {}
         if missing:
+            refused: set[str] = set()
             with results.store.lock(missing):
                 check_cancelled()
                 found |= results.find(missing)
@@ -104,8 +109,9 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodRes
                         rows = method(**{**arguments, each: list(missing.values())})
                         encoded = list(map(results.encode, _split_rows(rows, len(missing), results, each)))
                     entries = {key: data for key, (data, _) in zip(missing, encoded, strict=True)}
-                    results.put(entries, (time.perf_counter() - start) / len(missing))
+                    refused = results.put(entries, (time.perf_counter() - start) / len(missing))
                     computed = {key: row for key, (_, row) in zip(missing, encoded, strict=True)}
+            computed |= results.take_over(refused)
         saved = sum(seconds for _, seconds in found.values())
         add_usage(Usage(calls=len(computed), reused=len(found), reused_seconds=saved))
         return _join_rows([computed[key] if key in computed else found[key][0] for key in keys], results)
@@ -140,10 +146,15 @@ def _bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs:
 
 
 def _count_call(stage: Stage, arguments: Mapping[str, Any], result: Any, *, reused: bool, seconds: float = 0.0) -> None:
-    """Count a call in the usage of the current turn. If a reply was not streamed, pass its text to the listener."""
+    """Count a call in the usage of the current turn. If a reply was not streamed, pass its text to the listener.
+
+    Tokens are those of language models: replies of an llm that works by rules (`LLM.tasks`) count without any.
+    """
     if not isinstance(result, Completion):
         add_usage(Usage(reused=1, reused_seconds=seconds) if reused else Usage(calls=1))
         return
+    if isinstance(stage, LLM) and stage.tasks is not None:  # its tokens are words that rules have read
+        result = replace(result, prompt_tokens=0, completion_tokens=0, cached_tokens=0)
     add_usage(_compute_usage(result, reused=reused))
     add_reply(arguments["prompt"], result)
     if (listener := current_listener()) and (reused or not (isinstance(stage, LLM) and stage.streams)):

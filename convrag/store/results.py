@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError
@@ -16,11 +15,11 @@ from convrag.api.types import Completion
 from convrag.store.codecs import Codec
 from convrag.store.marked_json import CannotBeKept
 from convrag.store.replies import encode_reply
-from convrag.store.store import FILE, Store
+from convrag.store.store import Store
 
 log = logging.getLogger(__name__)
 
-_warned: set[Path] = set()
+_warned: set[str] = set()
 """The stores of which this process has said that they hold entries that cannot be read."""
 _guard = threading.Lock()
 
@@ -73,9 +72,22 @@ class MethodResults:
         except CannotBeKept as error:
             raise self.make_error(error) from error
 
-    def put(self, entries: Mapping[str, bytes], seconds: float) -> None:
-        """Keep results that took `seconds` each."""
-        self.store.put(self.name, entries, seconds)
+    def put(self, entries: Mapping[str, bytes], seconds: float) -> set[str]:
+        """Keep results that took `seconds` each; return the keys of those that are refused (see `Store.put`)."""
+        return self.store.put(self.name, entries, seconds)
+
+    def take_over(self, refused: set[str]) -> dict[str, Any]:
+        """Return key -> result of another process, for keys whose results `put` has refused; waits for that process."""
+        if not refused:
+            return {}
+        log.warning(
+            "%s: the connection was lost while %s was computed, and another process has computed the same: its result "
+            "is used",
+            self.store.name,
+            self.name,
+        )
+        with self.store.lock(refused):
+            return {key: result for key, (result, _) in self.find(refused).items()}
 
     def make_error(self, error: CannotBeKept) -> ConvragError:
         """Make the error that names the method and the place in its result."""
@@ -94,12 +106,12 @@ class MethodResults:
 
     def _warn(self, error: Exception) -> None:
         with _guard:
-            if self.store.path in _warned:
+            if self.store.name in _warned:
                 return
-            _warned.add(self.store.path)
+            _warned.add(self.store.name)
         log.warning(
             "%s: an entry of %s cannot be read (%s: %s); it is computed again, as are others like it",
-            self.store.path / FILE,
+            self.store.name,
             self.name,
             type(error).__name__,
             error,

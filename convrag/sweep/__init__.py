@@ -9,5 +9,6 @@
 * `cell`: one cell is run, and how it ended is noted in its folder.
 * `sweep_file`: what the processes of a grid must know of it stands in its folder.
 * `grid_result`: a grid, read from its folder, as a table.
+* `leaderboard_html`: the leaderboard of a grid, as a notebook shows it.
 * `folders`: the names of the folders of sweeps and cells.
 """

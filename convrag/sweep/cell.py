@@ -11,9 +11,10 @@ from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
-from convrag.api.errors import ConvragError, DataError
+from convrag.api.errors import ConvragError, DataError, JobLost
 from convrag.api.records import EXIT_STATUS
 from convrag.api.secrets import redact
+from convrag.api.sweeps import Cell
 from convrag.run.manifest import MANIFEST
 from convrag.score.endings import describe_gaps
 from convrag.score.summary import read_summary
@@ -26,6 +27,7 @@ from convrag.sweep.sweep_file import (
     METRICS_FILE,
     SWEEP_FILE,
     DamagedSweep,
+    read_ending,
     read_json,
     read_scores,
     read_sweep,
@@ -80,6 +82,24 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
     how = {"reused": "reused", "partial": f"partial: {ending['error']}"}.get(ending["state"])
     _tell(f"{number} {_describe_scores(scores)} ({how or format_duration(ending['seconds'])})")
     return next(iter(scores.values()), nan)
+
+
+def note_lost(cell: Cell, started: float, error: JobLost) -> None:
+    """Note that a cell has failed whose process could not say so itself; without effect where another one has ended it.
+
+    Args:
+        cell: whose job was lost.
+        started: when this try began, in seconds since 1970.
+        error: says how.
+    """
+    if read_ending(cell, started).state:
+        return
+    cell.folder.mkdir(parents=True, exist_ok=True)
+    write_json(
+        cell.folder / CELL_FILE,
+        {"overrides": list(cell.overrides), "try": started, "state": "failed", "error": redact(str(error))},
+    )
+    _tell(f"{cell.name}: this cell failed: {redact(str(error))}")
 
 
 def _describe_scores(scores: Mapping[str, float]) -> str:

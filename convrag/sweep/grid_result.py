@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.errors import DataError, MissingExtra
-from convrag.api.html import format_table, format_text
+from convrag.api.html import format_details, format_table, format_text
 from convrag.config.command import place_of
+from convrag.sweep.leaderboard_html import format_leaderboard, read_leaderboard
 from convrag.sweep.sweep_file import CELL_FILE, read_all_scores, read_json, read_sweep
 
 if TYPE_CHECKING:
@@ -66,14 +67,20 @@ class GridResult:
         ]
 
     def _repr_html_(self) -> str:
+        about = format_text(f"{self.folder.name}: {len(self.cells)} cells")
+        cells = self._format_cells()
+        if rows := read_leaderboard(self.folder):
+            return f"<div><p>{about}</p>{format_leaderboard(rows)}{format_details('All measures', cells)}</div>"
+        return f"<div><p>{about}</p>{cells}</div>"
+
+    def _format_cells(self) -> str:
         measures = list(dict.fromkeys(measure for cell in self.cells for measure in cell.scores))
         rows = [
             (cell.name, cell.state, *(f"{cell.scores[each]:.4f}" if each in cell.scores else "" for each in measures))
             for cell in self.cells
             if not cell.same_as
         ]
-        table = format_table(("Cell", "State", *measures), rows)
-        return f"<div><p>{format_text(f'{self.folder.name}: {len(self.cells)} cells')}</p>{table}</div>"
+        return format_table(("Cell", "State", *measures), rows, names=2)
 
 
 def read_grid(folder: Path | str) -> GridResult:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import logging
+import platform
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConvragError
+from convrag.api.errors import ConvragError, JobLost, LauncherFailed
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
-from convrag.config.settings import read_metric_names
+from convrag.config.messages import HYDRA_ERRORS
+from convrag.config.settings import Settings, read_metric_names
 from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
-from convrag.sweep.cells import CellsFailed, CellsPartial
+from convrag.sweep.cell import note_lost
+from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
 from convrag.sweep.metric_checks import check_metrics_were_measured
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
@@ -61,7 +66,7 @@ def run_grid(grid: Grid) -> list[float]:
         with if_abandoned(close_interrupted, slow=True):
             try:
                 observers.notify("convrag_sweep_started", sweep=sweep)
-                values = launch_cells(grid, [cell for cell in sweep.cells if not cell.same_as])
+                values = launch_cells(grid, _order_cells(sweep, settings_of(without_hydra(grid.config))), started)
             except BaseException:
                 try:
                     close_interrupted()
@@ -89,17 +94,52 @@ def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
         raise CellsPartial(message, partial)
 
 
-def launch_cells(grid: Grid, cells: Sequence[Cell]) -> list[float]:
-    """Hand the cells to the launcher; their values of `sweep.metric`. Raises what a job raised."""
+def _order_cells(sweep: Sweep, settings: Settings) -> list[Cell]:
+    """The cells to run: as they were given, or with a store for many hosts, in an order of this host's own."""
+    cells = [cell for cell in sweep.cells if not cell.same_as]
+    return order_for_host(cells, platform.node()) if settings.store.url else cells
+
+
+def launch_cells(grid: Grid, cells: Sequence[Cell], started: float) -> list[float]:
+    """Hand the cells to the launcher.
+
+    Args:
+        grid: to which they belong.
+        cells: those to run.
+        started: when this try began, in seconds since 1970.
+
+    Returns:
+        Their values of `sweep.metric`; NaN where a job was lost.
+
+    Raises:
+        LauncherFailed: the launcher raised an error of its own, as submitit's does where a job was cancelled.
+        Exception: what a job raised.
+    """
     values: list[float] = []
     batch = grid.batch or len(cells)
     for first in range(0, len(cells), batch):
-        overrides = [list(cell.overrides) for cell in cells[first : first + batch]]
-        values += [_read_value(job) for job in grid.launcher.launch(overrides, initial_job_idx=first)]
+        part = cells[first : first + batch]
+        jobs = _launch(grid.launcher, [list(cell.overrides) for cell in part], first)
+        values += [_read_value(job, cell, started) for job, cell in zip(jobs, part, strict=True)]
     return values
 
 
-def _read_value(job: JobReturn) -> float:
+def _launch(launcher: Launcher, overrides: Sequence[list[str]], first: int) -> Sequence[JobReturn]:
+    try:
+        return launcher.launch(overrides, initial_job_idx=first)
+    except (ConvragError, OSError, *HYDRA_ERRORS):
+        raise
+    except Exception as error:
+        raise LauncherFailed(
+            f"{type(launcher).__name__} has given up: {error}\nCells that have ended are kept, and jobs on a cluster "
+            "may go on. The same command waits for those that still run, and runs what is missing."
+        ) from error
+
+
+def _read_value(job: JobReturn, cell: Cell, started: float) -> float:
+    if job.status is JobStatus.FAILED and isinstance(job._return_value, JobLost):
+        note_lost(cell, started, job._return_value)
+        return nan
     if job.status is JobStatus.FAILED and isinstance(job._return_value, ConvragError):
         raise job._return_value  # Hydra's own property would print a line before its message
     return float(job.return_value)

@@ -12,6 +12,7 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 * `stage`: the contract of all stages.
 * `fingerprints`: what a fingerprint must cover.
 * `calls`: the contract of all stages that are called in a run: threads, arguments, results, processes, the store.
+* `choosing`: contracts of memories and selectors.
 * `searching`: contracts of rewriters, retrievers and rankers.
 * `answering`: contracts of LLMs, contexts and generators.
 * `nuggets`: contracts of detectors and summarizers.
@@ -32,11 +33,12 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _contracts = ("answering", "calls", "chunking", "fingerprints", "nuggets", "running", "searching", "stage", "texts")
-    _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts))
+    _contracts = "answering calls choosing chunking fingerprints nuggets running searching stage texts"
+    _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
 from convrag.testing.answering import ContextContract, GeneratorContract, LLMContract
 from convrag.testing.calls import CallContract
+from convrag.testing.choosing import MemoryContract, SelectorContract
 from convrag.testing.chunking import ChunkerContract
 from convrag.testing.nuggets import DetectorContract, SummarizerContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
@@ -56,11 +58,13 @@ __all__ = [
     "GeneratorContract",
     "LLMContract",
     "LetterEmbedder",
+    "MemoryContract",
     "MetricsContract",
     "RankerContract",
     "RecordedLLM",
     "RetrieverContract",
     "RewriterContract",
+    "SelectorContract",
     "StageContract",
     "SummarizerContract",
     "TaskContract",

@@ -122,7 +122,7 @@ def _pickle_attributes(contract: CallContract) -> dict[str, bytes]:
     for name, value in vars(contract).items():
         file = io.BytesIO()
         pickler = pickle.Pickler(file)
-        pickler.dispatch_table = {Store: lambda store: (Store, (store.path,))}
+        pickler.dispatch_table = {Store: lambda store: (Store, (store.path, store.url))}
         try:
             pickler.dump(value)
         except Exception as error:

@@ -87,8 +87,8 @@ class RecordedLLM(LLM):
     """An LLM with recorded replies; `prompts` keeps the prompts that it got.
 
     Args:
-        replies: a text -> the reply to prompts whose last message contains the text. The first text that fits counts;
-            the empty text fits every prompt.
+        replies: a text -> the reply to prompts whose last message contains the text. The first text that fits counts.
+            The empty text fits every prompt, and counts last, wherever it stands.
     """
 
     def __init__(self, *, replies: dict[str, str]) -> None:
@@ -101,7 +101,7 @@ class RecordedLLM(LLM):
         with self._lock:
             self.prompts.append(prompt)
         message = prompt.messages[-1].content if prompt.messages else ""
-        for part, reply in self.replies.items():
+        for part, reply in sorted(self.replies.items(), key=lambda item: item[0] == ""):
             if part in message:
                 tokens = self.count_tokens(message), self.count_tokens(reply)
                 return Completion(reply, *tokens, cost_usd=0.0, model="recorded")

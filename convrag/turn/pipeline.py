@@ -8,7 +8,7 @@ from typing import Any
 
 from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
-from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
+from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
@@ -32,10 +32,12 @@ class Pipeline:
         record = chat.turn("my-conversation", "What is BERT?")
 
     Args:
+        memory: chooses what of the history the other stages see; by default all of it.
         rewriter: rewrites the question as standalone queries.
         retriever: finds passages for them.
         reranker: reorders the passages.
-        context: chooses the passages that the model sees.
+        selector: chooses the passages that the model sees; by default the first ones, `settings.top_n`.
+        context: decides in which form the model sees them.
         generator: answers the question.
         settings: how many passages to retrieve and to show, and which history to use.
         domains: the corpora that a conversation can be about.
@@ -47,9 +49,11 @@ class Pipeline:
     def __init__(
         self,
         *,
+        memory: Memory | None = None,
         rewriter: Rewriter,
         retriever: Retriever,
         reranker: Ranker,
+        selector: Selector | None = None,
         context: Context,
         generator: Generator,
         settings: Settings | None = None,
@@ -57,7 +61,7 @@ class Pipeline:
         conversations: Conversations | None = None,
         configuration: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        self.stages = Stages(rewriter, retriever, reranker, context, generator)
+        self.stages = Stages(memory, rewriter, retriever, reranker, selector, context, generator)
         self.settings = settings or Settings()
         self.domains = tuple(domains)
         self.conversations = Conversations() if conversations is None else conversations

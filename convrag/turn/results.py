@@ -6,20 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
+from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import (
     Answer,
     Evidence,
     EvidenceItem,
     Hit,
+    MemoryView,
     Message,
     Passage,
     PassageSpan,
     Query,
     Rewrite,
+    Selection,
     Support,
+    Turn,
 )
 from convrag.turn.defects import check_items, check_type, make_error, name_type
+
+
+def check_view(stage: Memory, result: Any) -> MemoryView:
+    """Return a memory's view of the history. Raises StageFault."""
+    view: MemoryView = check_type(stage, "view", result, MemoryView)
+    for turn in check_items(stage, "view", view.history, Turn):
+        for text in (turn.id, turn.question, turn.answer):
+            check_type(stage, "view", text, str)
+    _check_notes(stage, "view", view)
+    return view
 
 
 def check_rewrite(stage: Rewriter, result: Any) -> Rewrite:
@@ -27,8 +40,7 @@ def check_rewrite(stage: Rewriter, result: Any) -> Rewrite:
     rewrite: Rewrite = check_type(stage, "rewrite", result, Rewrite)
     for query in check_items(stage, "rewrite", rewrite.queries, Query):
         check_type(stage, "rewrite", query.text, str)
-    check_type(stage, "rewrite", rewrite.fallback, str)
-    check_type(stage, "rewrite", rewrite.trace, Mapping)
+    _check_notes(stage, "rewrite", rewrite)
     return rewrite
 
 
@@ -48,6 +60,19 @@ def check_scores(stage: Ranker, result: Any) -> list[float]:
     except TypeError as error:
         raise make_error(stage, f"score returned {name_type(result)}, which is no list of numbers", "score") from error
     return [_check_number(stage, "score", score) for score in scores]
+
+
+def check_selection(stage: Selector, result: Any, hits: Sequence[Hit]) -> Selection:
+    """Return the passages that a selector chose among the hits. Raises StageFault."""
+    selection: Selection = check_type(stage, "select", result, Selection)
+    found = {hit.passage.id for hit in hits}
+    for hit in check_items(stage, "select", selection.hits, Hit):
+        if hit.passage.id not in found:
+            raise make_error(
+                stage, f"select returned the passage {hit.passage.id!r}, which is none of those it was given", "select"
+            )
+    _check_notes(stage, "select", selection)
+    return selection
 
 
 def check_messages(stage: Generator, result: Any) -> tuple[Message, ...]:
@@ -87,6 +112,11 @@ def check_answer(stage: Generator, result: Any) -> Answer:
             for place in (span.start, span.end):
                 check_type(stage, "generate", place, int)
     return answer
+
+
+def _check_notes(stage: Any, method: str, result: MemoryView | Rewrite | Selection) -> None:
+    check_type(stage, method, result.fallback, str)
+    check_type(stage, method, result.trace, Mapping)
 
 
 def _check_passage(stage: Any, method: str, passage: Any) -> None:

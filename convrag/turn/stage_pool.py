@@ -68,7 +68,9 @@ class StagePool:
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)
                 stage.series = _compute_series(option, values, injected, stage)
             others = list_injected(injected)
-            key = digest([stage.fingerprint, values, [(name, id(other)) for name, other in others], store.path])
+            key = digest(
+                [stage.fingerprint, values, [(name, id(other)) for name, other in others], store.path, store.url]
+            )
             if key not in self._stages:
                 note_injected(stage, [other for _, other in others])
                 remember(stage, store)

@@ -1,16 +1,16 @@
-"""One turn: question -> rewriter -> retriever -> reranker -> context -> generator -> answer."""
+"""One turn: question -> memory -> rewriter -> retriever -> reranker -> selector -> context -> generator -> answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from convrag.api.errors import ConfigError, ConvragError, RunStopped
 from convrag.api.records import TurnRecord
 from convrag.api.secrets import redact
-from convrag.api.stages import Context, Generator, Ranker, Retriever, Rewriter
-from convrag.api.types import Answer, Evidence, Hit, Message, Query, Question, Rewrite
+from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
+from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
 from convrag.config.settings import Settings
 from convrag.store.attempts import answer_again
 from convrag.store.cancellation import check_cancelled
@@ -25,11 +25,13 @@ Watcher = Callable[[str, TurnRecord], None]
 
 
 class Stages(NamedTuple):
-    """The stages of a turn, in their order."""
+    """The stages of a turn in order. Without a memory the whole history is seen; without a selector, the first n."""
 
+    memory: Memory | None
     rewriter: Rewriter
     retriever: Retriever
     reranker: Ranker
+    selector: Selector | None
     context: Context
     generator: Generator
 
@@ -62,6 +64,7 @@ class TurnInProgress:
     meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
     hits: tuple[Hit, ...] = ()
+    selected: tuple[Hit, ...] | None = None
     evidence: Evidence = Evidence()
     answer: Answer = Answer("")
     prompt: tuple[Message, ...] = ()
@@ -76,22 +79,41 @@ class TurnInProgress:
             RunStopped: the run must stop.
             Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
         """
-        steps = (self.rewrite, self.retrieve, self.rerank, self.assemble, self.generate)
-        for stage, step in zip(Stages._fields, steps, strict=True):
+        for name, step in self._list_steps():
             check_cancelled()
             try:
-                with self.meter.measure_stage(stage), answer_again(self.options.attempt):
+                with self.meter.measure_stage(name), answer_again(self.options.attempt):
                     step()
             except RunStopped:
                 raise
             except Exception as error:
-                self.error = f"{stage}: {self._log_failure(error, stage)}"
+                self.error = f"{name}: {self._log_failure(error, name)}"
                 break
             if self.options.watch:
-                self.options.watch(stage, self.make_record())
+                self.options.watch(name, self.make_record())
         return self.make_record()
 
     def rewrite(self) -> Rewrite:
+        """View the history and rewrite the question, without the other stages."""
+        self.view_history()
+        return self.rewrite_question()
+
+    def view_history(self) -> None:
+        """Put what the memory lets the later stages see in place of the history; if that fails, they see all of it."""
+        if (memory := self.stages.memory) is None:
+            return
+        try:
+            view = results.check_view(memory, memory.view(self.question))
+        except RunStopped:
+            raise
+        except Exception as error:
+            self.fallbacks["memory"] = self._log_failure(error, "memory")
+            return
+        if view.history is not self.question.history:
+            self.question = replace(self.question, history=view.history, before_memory=self.question.history)
+        self._note("memory", view)
+
+    def rewrite_question(self) -> Rewrite:
         """Rewrite the question as standalone queries; if that fails, the question is the query."""
         try:
             rewrite = self._make_rewrite()
@@ -103,10 +125,8 @@ class TurnInProgress:
             rewrite = Rewrite.of(self.question.text, fallback=self._log_failure(error, "rewriter"))
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
-        self.question = replace(self.question, standalone=self.queries[0].text)
-        self.trace["rewriter"] = dict(rewrite.trace)
-        if rewrite.fallback:
-            self.fallbacks["rewriter"] = rewrite.fallback
+        self.question = replace(self.question, standalone=self.queries[0].text, queries=self.queries)
+        self._note("rewriter", rewrite)
         return replace(rewrite, queries=self.queries)
 
     def retrieve(self) -> None:
@@ -124,9 +144,24 @@ class TurnInProgress:
         except Exception as error:
             self.fallbacks["reranker"] = self._log_failure(error, "reranker")
 
+    def select(self) -> None:
+        """Choose passages for the evidence; if that fails, take the first ones."""
+        if (selector := self.stages.selector) is None:
+            return
+        try:
+            chosen = selector.select(self.question, self.hits, self._count_wanted())
+            selection = results.check_selection(selector, chosen, self.hits)
+        except RunStopped:
+            raise
+        except Exception as error:
+            self.fallbacks["selector"] = self._log_failure(error, "selector")
+            return
+        self.selected = selection.hits
+        self._note("selector", selection)
+
     def assemble(self) -> None:
-        """Choose the passages that the model sees."""
-        hits = self.hits[: self.options.top_k or self.settings.top_n]
+        """Make the evidence, which the model sees, of the chosen passages."""
+        hits = self.hits[: self._count_wanted()] if self.selected is None else self.selected
         generator, context = self.stages.generator, self.stages.context
         messages = results.check_messages(generator, generator.messages(self.question))
         evidence = results.check_evidence(context, context.assemble(self.question, hits, messages))
@@ -172,6 +207,28 @@ class TurnInProgress:
             attempt=self.options.attempt,
             profile=question.profile,
         )
+
+    def _list_steps(self) -> Iterator[tuple[str, Callable[[], object]]]:
+        """List the steps of the turn, each with the group of its stage."""
+        if self.stages.memory:
+            yield "memory", self.view_history
+        yield "rewriter", self.rewrite_question
+        yield "retriever", self.retrieve
+        yield "reranker", self.rerank
+        if self.stages.selector:
+            yield "selector", self.select
+        yield "context", self.assemble
+        yield "generator", self.generate
+
+    def _count_wanted(self) -> int:
+        """Return how many passages the evidence should have."""
+        return self.options.top_k or self.settings.top_n
+
+    def _note(self, stage: str, result: MemoryView | Rewrite | Selection) -> None:
+        """Note what a stage says of its result: how it came about, and why it is less than it should be."""
+        self.trace[stage] = dict(result.trace)
+        if result.fallback:
+            self.fallbacks[stage] = result.fallback
 
     def _make_rewrite(self) -> Rewrite:
         if self.options.query is not None:

@@ -51,7 +51,7 @@ class Wiring:
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
         """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
-        self.store = get_store(self.config["store"]["path"])
+        self.store = get_store(**self.config["store"])
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
@@ -200,7 +200,7 @@ class Wiring:
         """Build the stage that a configuration node describes, after the stages that are injected into it."""
         if place in self._building:
             raise ConfigError(f"these stages need each other: {' -> '.join([*self._building, place])}")
-        option = self.registry.get(group, str(node.get(OPTION_KEY, "")))
+        option = self.registry.choose(group, str(node.get(OPTION_KEY, "")), place)
         values = option.values(node, place, self._name_typed(place, option))
         self._building.append(place)
         try:
@@ -245,7 +245,7 @@ class Wiring:
     ) -> Mapping[str, Stage] | None:
         """Return the stages that a parameter holds, in the order of the configuration, by their names."""
         group, inner = parameter.group, f"{place}.{parameter.name}"
-        chosen = name_stages(given, group, inner)
+        chosen = name_stages(parameter.used_options or None if given is None else given, group, inner)
         if not chosen and (given is not None or parameter.default is not None):
             raise ConfigError(f"{place}={option.name} needs at least one {group}: {inner}=[NAME,NAME,...]")
         for name in chosen:

@@ -1,7 +1,7 @@
 """Baseline rewriters: what papers compare their rewriters with.
 
 Without a model: concatenation (`none`, `all_questions`, `last_n`), blend and weighted_history. With an LLM:
-full_history and threshold. `auto`, the default, chooses between full_history and weighted_history.
+full_history and threshold. `auto`, the default, is full_history with a model; without one, the rules together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The simplest options of stages: passages or snippets as context, one prompt as generator, and disabled stages."""
+"""The simplest options: the whole history, the first passages, in full or as snippets, one prompt, or nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from convrag import Register, hookimpl
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register this package's options."""
+    register("memory", "all", "convrag_basics.whole_history:WholeHistory")
+    register("selector", "top", "convrag_basics.top_selector:TopSelector")
     register("context", "full", "convrag_basics.full_context:FullContext")
     register("context", "snippets", "convrag_basics.snippet_context:SnippetContext")
     register("generator", "direct", "convrag_basics.direct_generator:DirectGenerator")

@@ -23,7 +23,7 @@ class FullContext(Context):
         """Each distinct passage once, numbered from 1 as shown, with its title."""
         distinct = {hit.passage.id: hit.passage for hit in reversed(hits)}  # the best-ranked copy is set last
         ranked = [distinct.pop(hit.passage.id) for hit in hits if hit.passage.id in distinct]
-        old = _first_positions(question.history) if self.order == "stable" else {}
+        old = _first_positions(question.whole_history) if self.order == "stable" else {}
         ordered = arrange_items(ranked, self.order, [old.get(passage.id) for passage in ranked])
         items = tuple(EvidenceItem(number, passage, passage.content) for number, passage in enumerate(ordered, start=1))
         return Evidence(items, {"repeated": len(hits) - len(items)})

@@ -21,6 +21,9 @@ _COUNTS = {
     "failed calls": "failed",
 }
 
+_TOKENS = {"prompt_tokens", "completion_tokens", "cached_tokens"}
+"""Left out where no run asked a language model."""
+
 _EXPLAINED = (
     "`seconds` and `ms per turn` are those of the time when the run was made; a call whose result was reused took next "
     "to none. `ms in full` adds what reused calls took when they were made, so that runs can be compared by it. Tokens "
@@ -40,12 +43,13 @@ def format_costs_files(
         states: how each run ended by its name, "reused" among them; empty for runs of no grid.
         stored: the results that the store gained, by stage method; None where they were not counted.
     """
+    total = sum((row.result.usage for row in board.rows), Usage())
+    counts = {name: field for name, field in _COUNTS.items() if total.tokens or field not in _TOKENS}
     table = Table(
-        [*list_label_columns(board), *_HEAD],
-        [_format_row(board, row) for row in board.rows],
+        [*list_label_columns(board), *_TIMES, *counts, *_COSTS],
+        [_format_row(board, row, list(counts.values())) for row in board.rows],
         len(list_label_columns(board)),
     )
-    total = sum((row.result.usage for row in board.rows), Usage())
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
     parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _make_stage_table(board).markdown()]
     if stored is not None:
@@ -110,15 +114,16 @@ def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
     return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
 
 
-_HEAD = ["seconds", "ms per turn", "ms in full", "turns", *_COUNTS, "cost $", "spent $"]
+_TIMES = ["seconds", "ms per turn", "ms in full", "turns"]
+_COSTS = ["cost $", "spent $"]
 
 
-def _format_row(board: Leaderboard, row: Row) -> list[str]:
+def _format_row(board: Leaderboard, row: Row, fields: Sequence[str]) -> list[str]:
     result = row.result
     if result.summary is None:
-        return [*format_row_labels(board, row), *[""] * len(_HEAD)]
+        return [*format_row_labels(board, row), *[""] * len([*_TIMES, *fields, *_COSTS])]
     usage = result.usage
-    counts = [str(getattr(usage, name)) for name in _COUNTS.values()]
+    counts = [str(getattr(usage, name)) for name in fields]
     times = [format_number(each, 1) for each in (result.summary.seconds, result.latency, result.full_latency)]
     return [
         *format_row_labels(board, row),
@@ -131,10 +136,11 @@ def _format_row(board: Leaderboard, row: Row) -> list[str]:
 
 
 def _describe_total(total: Usage) -> str:
-    tokens = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
+    asked = f"{total.prompt_tokens:,} prompt and {total.completion_tokens:,} completion tokens"
+    tokens = f"; {asked}" if total.tokens else ""
     failed = f" ({total.failed:,} of them failed)" if total.failed else ""
     return (
-        f"All together, as these runs stand here: {total.calls:,} calls made{failed}, {total.reused:,} reused; "
+        f"All together, as these runs stand here: {total.calls:,} calls made{failed}, {total.reused:,} reused"
         f"{tokens}; ${total.spent_usd:.4f} spent, for what would have cost ${total.cost_usd:.4f} without reuse."
     )
 

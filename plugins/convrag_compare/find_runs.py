@@ -43,6 +43,20 @@ def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[Ru
     return _make_distinct(_add_defaults([result for result in kept if result], folders))
 
 
+def name_runs(results: Sequence[RunResult], names: Sequence[str]) -> list[RunResult]:
+    """The runs with these names, which stand for their overrides in tables and plots.
+
+    Raises:
+        ConfigError: there are more or fewer names than runs, or two are alike.
+    """
+    if len(names) != len(results):
+        found = "\n".join(f"  {result.name}" for result in results)
+        raise ConfigError(f"task.names: {len(names)} names for {len(results)} runs. The runs are, in order:\n{found}")
+    if twice := next((name for name in names if names.count(name) > 1), ""):
+        raise ConfigError(f"task.names: two runs are named {twice!r}")
+    return [replace(run, name=name, choices={"run": name}) for run, name in zip(results, names, strict=True)]
+
+
 def _find_folders(run: str, download: Path, tracking_uri: str) -> Iterator[Path]:
     path = Path(run).expanduser().absolute()
     matches = [path] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))

@@ -1,4 +1,4 @@
-"""The leaderboard as Markdown, CSV and LaTeX, without times and costs: a resumed grid leaves the same bytes."""
+"""The leaderboard as Markdown and CSV, without times and costs: a resumed grid leaves the same bytes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def format_leaderboard_files(board: Leaderboard, notes: Sequence[str] = ()) -> d
     return {
         "leaderboard.md": "\n\n".join(parts) + "\n",
         "leaderboard.csv": _make_full_table(board).csv(),
-        "leaderboard.tex": table.latex(),
     }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from convrag_compare.equal_runs import join_equal_rows, name_rows
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.plot_style import (
@@ -16,7 +17,8 @@ from convrag_compare.plot_style import (
     join_title,
     label_points,
     mark_partial,
-    shorten,
+    shorten_all,
+    use_log_scale,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _LISTED = 30
 
 def has_costs(board: Leaderboard) -> bool:
     """Whether anything was paid, or any token was used."""
-    return any(row.result.usage.cost_usd or _count_tokens(row) for row in board.rows)
+    return any(row.result.usage.cost_usd or row.result.usage.tokens for row in board.rows)
 
 
 def draw_cost(board: Leaderboard, measure: str) -> Figure:
@@ -51,7 +53,7 @@ def draw_cost(board: Leaderboard, measure: str) -> Figure:
         measure,
         "tokens",
         "prompt and completion tokens per turn",
-        lambda row: _count_tokens(row) / _count_turns(row),
+        lambda row: row.result.usage.tokens / _count_turns(row),
     )
 
 
@@ -79,18 +81,16 @@ def _count_turns(row: Row) -> int:
     return max(row.result.summary.turns, 1) if row.result.summary else 1
 
 
-def _count_tokens(row: Row) -> int:
-    return row.result.usage.prompt_tokens + row.result.usage.completion_tokens
-
-
 def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x_of: Callable[[Row], float]) -> Figure:
     from matplotlib.figure import Figure
 
     scored = [row for row in board.rows if row.scores[measure].mean == row.scores[measure].mean]
     rows = sorted(scored, key=lambda row: -row.scores[measure].mean)  # the numbers are the places
+    runs = _join_equal_points(rows, measure, x_of)  # one point for runs that are equal in both
+    rows = [same[0] for same in runs]
     points = [(x_of(row), row.scores[measure].mean) for row in rows]
     front = find_pareto_front(points)
-    names = [_name_run(board, row) for row in rows]
+    names = [" ".join(name_rows(board, same)) + mark_partial([same[0].result]) for same in runs]
     numbered = len(rows) > _FEW or len(board.factors) > 1
     if not numbered:
         labels = [(*point, name) for point, name in zip(points, names, strict=True)]
@@ -108,7 +108,7 @@ def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x
         _draw_list(beside, handles, lines)
     _draw_front(axes, [points[i] for i in front])
     if 0 < 30 * min(x for x, _ in points) < max(x for x, _ in points):
-        axes.set_xscale("log")
+        use_log_scale(axes)
     axes.margins(0.12)
     axes.set_xlabel(meaning)
     axes.set_ylabel(measure)
@@ -117,9 +117,13 @@ def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x
     return figure
 
 
-def _name_run(board: Leaderboard, row: Row) -> str:
-    levels = " ".join(shorten(get_level(row.result, factor), 18) for factor in board.factors)
-    return (levels or row.result.name) + mark_partial([row.result])
+def _join_equal_points(rows: list[Row], measure: str, x_of: Callable[[Row], float]) -> list[list[Row]]:
+    """The rows in groups of those that are equal in every turn, and on the other axis."""
+    groups: dict[tuple[int, float], list[Row]] = {}
+    for number, same in enumerate(join_equal_rows(rows, measure)):
+        for row in same:
+            groups.setdefault((number, x_of(row)), []).append(row)
+    return list(groups.values())
 
 
 def _draw_points(
@@ -134,7 +138,7 @@ def _draw_points(
         marker, shade = marker_of(row)
         score = row.scores[measure]
         if len(rows) <= _FEW and score.low == score.low:
-            axes.plot([x, x], [score.low, score.high], color="0.75", lw=1, zorder=0)
+            axes.plot([x, x], [score.low, score.high], color="0.7", lw=1.2, zorder=0)
         axes.plot([x], [y], marker=marker, mfc=shade, mec="black", ms=MARKER_SIZE, mew=1.1, ls="", zorder=3)
 
 
@@ -167,11 +171,11 @@ def _make_legend(board: Leaderboard) -> list[Line2D]:
     for factor, shapes in zip(_choose_shown_factors(board), (True, False), strict=True):
         if factor:
             handles.append(Line2D([], [], ls="", label=f"{factor}:"))
-        for index, name in enumerate(board.factors.get(factor, ())):
+        for index, name in enumerate(shorten_all(board.factors.get(factor, ())).values()):
             marker: dict[str, Any] = (
                 {"marker": MARKERS[index], "mfc": SHADES[0]} if shapes else {"marker": "o", "mfc": SHADES[index]}
             )
-            handles.append(Line2D([], [], ls="", mec="black", ms=MARKER_SIZE, label=shorten(name), **marker))
+            handles.append(Line2D([], [], ls="", mec="black", ms=MARKER_SIZE, label=name, **marker))
     return handles
 
 

@@ -24,10 +24,11 @@ STYLE: dict[str, Any] = {
     "savefig.dpi": 150,
     "figure.constrained_layout.use": True,
     "hatch.linewidth": 0.6,
+    "hatch.color": "0.75",
+    "svg.hashsalt": "convrag",  # the same plot is the same bytes
 }
 
 MARKERS = "os^DvPX<>*"
-LINES = ["-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 3))]
 SHADES = ["black", "white", "0.6", "0.85"]
 """The fill of a marker; its edge is always black."""
 
@@ -38,7 +39,20 @@ _ADJUSTMENTS = 500  # a limit in steps, because one in seconds would make the pl
 
 def shorten(text: str, length: int = 22) -> str:
     """A level as a label: the last part of a path, cut to so many characters."""
-    text = text.rstrip("/").rpartition("/")[2] or text
+    return _cut(text.rstrip("/").rpartition("/")[2] or text, length)
+
+
+def shorten_all(texts: Sequence[str], length: int = 22) -> dict[str, str]:
+    """Each level with its label, as `shorten` makes them, but all different: `a/corpus`, `b/corpus`."""
+    distinct = list(dict.fromkeys(texts))
+    for depth in range(1, 4):
+        labels = [_cut("/".join(text.rstrip("/").split("/")[-depth:]) or text, length) for text in distinct]
+        if len(set(labels)) == len(distinct):
+            return dict(zip(distinct, labels, strict=True))
+    return {text: f"{shorten(text, length - 4)} #{number}" for number, text in enumerate(distinct, 1)}
+
+
+def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
@@ -55,6 +69,16 @@ def mark_partial(runs: Sequence[RunResult]) -> str:
 def explain_mark(runs: Sequence[RunResult]) -> list[str]:
     """What a title says of the asterisk, where there is one."""
     return ["* partial"] if mark_partial(runs) else []
+
+
+def use_log_scale(axes: Axes) -> None:
+    """A logarithmic x axis with plain numbers at its ticks (`1,000`), where matplotlib would write formulas."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def label_points(

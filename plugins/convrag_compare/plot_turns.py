@@ -1,153 +1,87 @@
-"""A measure by the position of the turn in its conversation: a line for each run."""
+"""A measure by the position of the turn in its conversation: a panel for each run, with the baseline in grey."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from math import ceil
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from convrag.score.bootstrap import LEAST
-from convrag_compare.factors import format_run, get_level, get_levels
-from convrag_compare.leaderboard import Leaderboard, Row
-from convrag_compare.plot_style import LINES, MARKERS, join_title, shorten
+from convrag_compare.equal_runs import name_rows
+from convrag_compare.leaderboard import Leaderboard
+from convrag_compare.plot_style import join_title, shorten
+from convrag_compare.turn_curves import Curve, TurnCurves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LINES_IN_A_PANEL = 6
 _PANELS = 12
-_COLUMNS = 3
+_COLUMNS = 4
+_INK, _BAND, _BASELINE = "#08519c", "#9ecae1", "0.35"
 
 
-def draw_turns(board: Leaderboard, measure: str) -> Figure:
-    """Draw a measure by turn. Each panel holds all factors but one equal, and has a line for each level of that one.
+def draw_turns(board: Leaderboard, measure: str, shown: TurnCurves) -> Figure:
+    """Draw a measure by turn: the best twelve runs, each in a panel with its 95 % band, and the baseline in grey.
 
-    At most twelve panels are drawn; the worst runs are left out. So are positions that fewer than five conversations
-    have, unless all are such: their mean is that of a few turns.
+    Runs with the same score in every turn have one panel. The plot says which turns are left out.
     """
     from matplotlib.figure import Figure
 
-    panels, common = _make_panels(board, measure)
-    panels = panels[:_PANELS]
-    columns = min(_COLUMNS if common and len(panels) != 4 else _COLUMNS - 1, len(panels))
-    wide, high = (3.1, 2.5) if common else (5.0, 2.9)
-    downwards = ceil(len(panels) / columns)
-    figure = Figure(figsize=(max(6.4, 1.0 + wide * columns), max(4.0, high * downwards + 1.2)))
+    curves = shown.curves[:_PANELS]
+    columns = min(len(curves), _COLUMNS if len(curves) > 6 or len(curves) == 4 else 3)
+    downwards = ceil(len(curves) / columns)
+    figure = Figure(figsize=(max(4.6, 1.0 + 2.5 * columns), 1.5 + 2.1 * downwards))
     grid = figure.subplots(downwards, columns, sharex=True, sharey=True, squeeze=False)
-    counts = _count_by_position(board, measure)
-    positions = [number for number, count in counts.items() if count >= LEAST] or list(counts)
-    shown: dict[str, Any] = {}
+    baseline = next((c for c in shown.curves if any(row.result is board.baseline for row in c.rows)), None)
+    reference = f"baseline ({', '.join(name_rows(board, baseline.rows))})" if baseline else ""
+    handles: dict[str, Any] = {}
     for index, axes in enumerate(grid.flat):
-        if index >= len(panels):
+        if index >= len(curves):
             axes.set_axis_off()
             continue
-        title, lines = panels[index]
-        drawn = {name: _draw_line(axes, row, measure, positions, style, name) for name, style, row in lines}
-        shown |= drawn
-        axes.set_title(title, fontsize=10)
-        axes.grid(axis="y", color="0.9", lw=0.8)
-        axes.set_axisbelow(True)
-        if not common:
-            axes.legend(loc="upper left", bbox_to_anchor=(1, 1), fontsize=8.5)
-        if index + columns >= len(panels):
+        handles |= _draw_panel(axes, curves[index], baseline, reference)
+        axes.set_title(_break_line(name_rows(board, curves[index].rows)), fontsize=9)
+        if index + columns >= len(curves):
             axes.tick_params(labelbottom=True)
-            _label_positions(axes, {number: counts[number] for number in positions})
-    if common:
-        names = list(shown)
-        figure.legend(
-            list(shown.values()), names, loc="outside upper center", ncols=_count_legend_columns(names, columns)
-        )
-    figure.supxlabel("turn of the conversation (below: how many were scored)", fontsize=10)
+            _label_positions(axes, shown)
+    names = list(handles)
+    figure.legend(list(handles.values()), names, loc="outside upper right", ncols=min(len(names), columns + 1))
+    left_out = len(shown.curves) - len(curves)
+    worst = f"the best {len(curves)} of {len(shown.curves)} runs" if left_out else ""
+    below = join_title(["turn (in brackets: conversations)", worst]), shown.describe_left_out()
+    figure.supxlabel("\n".join(line for line in below if line), fontsize=9)
     figure.supylabel(measure, fontsize=10)
     return figure
 
 
-def _make_panels(board: Leaderboard, measure: str) -> tuple[list[tuple[str, list[tuple[str, int, Row]]]], bool]:
-    """The title and the lines (name, index of style, row) of each panel, and whether all panels share one legend."""
-    scored = [row for row in board.rows if row.scores[measure].mean == row.scores[measure].mean]
-    rows = sorted((row for row in scored if row.result.scores.turns), key=lambda row: -row.scores[measure].mean)
-    fitting = [name for name, levels in board.factors.items() if len(levels) <= _LINES_IN_A_PANEL]
-    if len(rows) <= _LINES_IN_A_PANEL or not fitting:
-        return _make_panels_by_rank(board, measure, rows), len(rows) <= _LINES_IN_A_PANEL
-    lines = max(fitting, key=lambda name: len(board.factors[name]))
-    others = [name for name in board.factors if name != lines]
-    found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
-    for row in rows:
-        found[get_levels(row.result, others)].append(row)
-    ordered = sorted(found, key=lambda each: [board.factors[f].index(v) for f, v in zip(others, each, strict=True)])
-    titles = [join_title([shorten(value, 18) for value in each]) for each in ordered]
-    return [(title, _make_lines(board, lines, found[each])) for title, each in zip(titles, ordered, strict=True)], True
+def _draw_panel(axes: Axes, curve: Curve, baseline: Curve | None, name: str) -> dict[str, Any]:
+    """Draw a curve with its band, and the baseline's; the handles of the legend by their names."""
+    handles: dict[str, Any] = {}
+    if baseline and baseline is not curve:
+        (line,) = axes.plot(baseline.positions, baseline.means, color=_BASELINE, ls="--", lw=1.1, zorder=2)
+        handles[shorten(name, 60)] = line
+    if any(low == low for low in curve.low):
+        band = axes.fill_between(curve.positions, curve.low, curve.high, color=_BAND, alpha=0.55, lw=0, zorder=1)
+        handles["95 % interval"] = band
+    (line,) = axes.plot(curve.positions, curve.means, color=_INK, marker="o", ms=3.6, lw=1.5, zorder=3)
+    axes.grid(axis="y", color="0.9", lw=0.8)
+    axes.set_axisbelow(True)
+    return {"run of the panel": line, **handles}
 
 
-def _make_panels_by_rank(
-    board: Leaderboard, measure: str, rows: Sequence[Row]
-) -> list[tuple[str, list[tuple[str, int, Row]]]]:
-    """Panels of six runs each, the best first."""
-    panels = []
-    for start in range(0, len(rows), _LINES_IN_A_PANEL):
-        part = rows[start : start + _LINES_IN_A_PANEL]
-        title = f"places {start + 1} to {start + len(part)}" if len(rows) > len(part) else f"{measure} by turn"
-        named = [shorten(format_run(row.result, board.factors), 44) for row in part]
-        panels.append((title, [(name, style, row) for style, (name, row) in enumerate(zip(named, part, strict=True))]))
-    return panels
+def _break_line(parts: Sequence[str], width: int = 30) -> str:
+    """The parts with commas, on as many lines as they need."""
+    lines = [""]
+    for part in parts:
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines[-1] += ","
+            lines.append("")
+        lines[-1] = join_title([lines[-1], part])
+    return "\n".join(lines)
 
 
-def _make_lines(board: Leaderboard, factor: str, rows: Sequence[Row]) -> list[tuple[str, int, Row]]:
-    levels = board.factors[factor]
-    ordered = sorted(rows, key=lambda row: levels.index(get_level(row.result, factor)))
-    return [
-        (f"{factor}={shorten(n)}", levels.index(n), row) for row in ordered for n in [get_level(row.result, factor)]
-    ]
-
-
-def _draw_line(axes: Axes, row: Row, measure: str, positions: Sequence[int], index: int, name: str) -> Any:
-    found = _group_by_position(row, measure)
-    values = {number: found[number] for number in positions if number in found}
-    (line,) = axes.plot(
-        list(values),
-        [fmean(each) for each in values.values()],
-        color=str(0.55 * (index % 2)),
-        ls=LINES[index % len(LINES)],
-        marker=MARKERS[index % len(MARKERS)],
-        mfc="white" if index % 2 else "black",
-        mec="black",
-        ms=5,
-        lw=1.4,
-        label=name,
-    )
-    return line
-
-
-def _group_by_position(row: Row, measure: str) -> dict[int, list[float]]:
-    """Position of a turn -> the values of the measure there, in rising order of positions."""
-    found: dict[int, list[float]] = defaultdict(list)
-    scores = row.result.scores
-    for number, value in zip(scores.numbers, scores.measures.get(measure, ()), strict=False):
-        if value == value:
-            found[number].append(value)
-    return dict(sorted(found.items()))
-
-
-def _count_by_position(board: Leaderboard, measure: str) -> dict[int, int]:
-    """Position of a turn -> how many turns were scored there, in the run with the most."""
-    counts: dict[int, int] = defaultdict(int)
-    for row in board.rows:
-        for number, values in _group_by_position(row, measure).items():
-            counts[number] = max(counts[number], len(values))
-    return dict(sorted(counts.items()))
-
-
-def _label_positions(axes: Axes, counts: dict[int, int]) -> None:
-    """A tick for each position, or for every second or third one, with the number of scored turns below."""
-    numbers = list(counts)
-    every = max(1, ceil(len(numbers) / 10))
-    ticks = numbers[::every]
-    axes.set_xticks(ticks, [f"{number}\n({counts[number]})" for number in ticks], fontsize=8)
-
-
-def _count_legend_columns(names: Sequence[str], panels: int) -> int:
-    """How many names fit beside each other above so many panels."""
-    return max(1, min(len(names), (40 + 24 * panels) // (max(map(len, names)) + 6)))
+def _label_positions(axes: Axes, shown: TurnCurves) -> None:
+    """A tick for each position, or for every second or third one, with the number of conversations below."""
+    numbers = list(shown.conversations)
+    ticks = numbers[:: max(1, ceil(len(numbers) / 9))]
+    axes.set_xticks(ticks, [f"{number}\n({shown.conversations[number]})" for number in ticks], fontsize=7.5)

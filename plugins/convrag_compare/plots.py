@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convrag.store.atomic import open_atomically
+from convrag_compare.heat_map_cells import list_combinations
 from convrag_compare.leaderboard import Leaderboard
+from convrag_compare.turn_curves import make_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +21,7 @@ _MOST_HEAT_MAPS = 48
 
 
 def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
-    """Draw the plots of the compared measures by which runs differ, as PNG files in the folder.
+    """Draw the plots of the compared measures by which runs differ, as PNG and SVG files in the folder.
 
     Returns:
         Remarks for the report; one says so where a library is not installed.
@@ -34,8 +36,11 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
 
     with rc_context(STYLE):
         for name, make in _list_figures(board):
-            with open_atomically(folder / f"{name}.png", "wb") as file:
-                make().savefig(file, format="png")
+            figure = make()
+            for kind in ("png", "svg"):
+                with open_atomically(folder / f"{name}.{kind}", "wb") as file:
+                    figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
+                figure.set_layout_engine("none")  # it is laid out: once is enough
     return []
 
 
@@ -45,17 +50,18 @@ def _list_figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure
 
     differing = board.list_differing()
     if board.factors:
-        combinations = plot_heat_map.list_combinations(board)
-        for measure in differing if len(combinations) * len(differing) <= _MOST_HEAT_MAPS else differing[:1]:
-            for combination in combinations:
+        combinations = {measure: list_combinations(board, measure) for measure in differing}
+        few = sum(map(len, combinations.values())) <= _MOST_HEAT_MAPS
+        for measure in differing if few else differing[:1]:
+            for combination in combinations[measure]:
                 name = "_".join([f"heat_{measure}", *(f"{key}={value}" for key, value in combination.items())])
                 yield _make_file_name(name), partial(plot_heat_map.draw_heat_map, board, measure, combination)
     for measure in differing:
         if plot_scatter.has_costs(board):
             yield _make_file_name(f"quality_cost_{measure}"), partial(plot_scatter.draw_cost, board, measure)
         yield _make_file_name(f"quality_latency_{measure}"), partial(plot_scatter.draw_latency, board, measure)
-        if any(measure in row.result.scores.measures for row in board.rows):
-            yield _make_file_name(f"turns_{measure}"), partial(plot_turns.draw_turns, board, measure)
+        if (curves := make_curves(board, measure)).curves:
+            yield _make_file_name(f"turns_{measure}"), partial(plot_turns.draw_turns, board, measure, curves)
 
 
 def _make_file_name(name: str) -> str:

@@ -10,7 +10,8 @@ from convrag import Report
 from convrag.run.observers import Observers
 from convrag_compare.costs import describe_calls, format_costs_files
 from convrag_compare.effects import format_effects_file
-from convrag_compare.factors import format_run
+from convrag_compare.factors import find_factors, format_run
+from convrag_compare.latex_table import format_latex_table
 from convrag_compare.leaderboard import Leaderboard, Row, build_leaderboard
 from convrag_compare.leaderboard_files import (
     format_difference,
@@ -23,7 +24,10 @@ from convrag_compare.run_result import RunResult
 
 TITLE = "leaderboard"
 
-_OPTIONAL_FILES = ("heat_*.png", "quality_*.png", "turns*.png", "effects.md")
+_OPTIONAL_FILES = (
+    *(f"{plot}*.{kind}" for plot in ("heat_", "quality_", "turns") for kind in ("png", "svg")),
+    "effects.md",
+)
 """Files that an earlier report may have left, and that this one may not write again."""
 
 _BEFORE = "nDCG@5"
@@ -36,6 +40,7 @@ def compare_runs(
     baseline: RunResult | None,
     folder: Path,
     *,
+    columns: Sequence[str] = (),
     remarks: Sequence[str] = (),
     notes: Sequence[str] = (),
     states: Mapping[str, str] | None = None,
@@ -49,12 +54,17 @@ def compare_runs(
             metrics of the runs.
         baseline: the run to compare with, if any.
         folder: of the grid, or of the task that compares.
+        columns: the measures and factors of leaderboard.tex; none for all that are compared. The runs are compared by
+            these measures too.
         remarks: further lines of the report.
         notes: further lines of leaderboard.md.
         states: how each cell ended, by name, "reused" among them.
         stored: the results that the store gained, by stage method; None where they were not counted.
     """
-    board = build_leaderboard(results, _choose_metrics(results, metrics), baseline)
+    chosen = _choose_metrics(results, metrics)
+    measured = {name for result in results for name in result.overall}
+    chosen += [name for name in columns if name in measured and name not in chosen]
+    board = build_leaderboard(results, chosen, baseline)
     lines = [*remarks, *list_findings(board)]
     for old in (path for pattern in _OPTIONAL_FILES for path in folder.glob(pattern)):
         old.unlink()
@@ -63,6 +73,7 @@ def compare_runs(
         lines.append(describe_calls(board, states or {}))
     files = (
         format_leaderboard_files(board, notes)
+        | {"leaderboard.tex": format_latex_table(board, columns)}
         | format_effects_file(board)
         | format_costs_files(board, states or {}, stored)
     )
@@ -93,6 +104,15 @@ def find_missing_metrics(results: Sequence[RunResult], metrics: Sequence[str]) -
             was = "were not measured" if len(without) < len(scored) else "was measured"
             there = ", ".join(common) or "no measure"
             return f"sweep.metric={metric}: {who} {was} by it. All runs have {there}."
+    return ""
+
+
+def find_unknown_columns(results: Sequence[RunResult], columns: Sequence[str]) -> str:
+    """What is wrong with `task.columns`, in words: a column is no measure and no factor; empty where all are."""
+    measures = list(dict.fromkeys(name for result in results for name in result.overall))
+    known = [*measures, *find_factors(results)]
+    if unknown := [name for name in columns if name not in known]:
+        return f"task.columns: {unknown[0]!r} is no measure and no factor of these runs. They have {', '.join(known)}."
     return ""
 
 

@@ -18,6 +18,8 @@ FLIPS = 19_999
 """The number of random sign flips where there are more; with the observed signs they are 20,000."""
 
 _CHUNK = 500
+"""The number of flips at once, with no more than so many signs in all: a million conversations fit into memory."""
+_SIGNS = 5_000_000
 _SEED = 0
 _ROUNDING = 1e-9
 
@@ -51,8 +53,9 @@ def is_exact(differences: NDArray[np.float64]) -> NDArray[np.bool_]:
 def _sample_p(differences: NDArray[np.float64], observed: NDArray[np.float64]) -> NDArray[np.float64]:
     generator = np.random.default_rng(_SEED)
     extreme = np.zeros(differences.shape[1])
-    for start in range(0, FLIPS if differences.shape[1] else 0, _CHUNK):
-        size = min(_CHUNK, FLIPS - start), len(differences)
+    chunk = max(1, min(_CHUNK, _SIGNS // max(len(differences), 1)))
+    for start in range(0, FLIPS if differences.shape[1] else 0, chunk):
+        size = min(chunk, FLIPS - start), len(differences)
         signs = generator.integers(0, 2, size=size) * 2.0 - 1.0
         extreme += np.sum(np.abs(signs @ differences) >= observed, axis=0)
     return (extreme + 1) / (FLIPS + 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from omegaconf import OmegaConf
+
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.config.settings import read_metric_names
@@ -104,4 +106,7 @@ def _list_remembered_methods() -> set[str]:
 
 
 def _open_store(sweep: Sweep) -> Store:
-    return get_store(sweep.config["store"]["path"])
+    """Open the store of a grid, whose configuration may refer to the environment."""
+    store = OmegaConf.to_container(OmegaConf.create(dict(sweep.config)).store, resolve=True)
+    assert isinstance(store, dict)
+    return get_store(store["path"], store.get("url"))

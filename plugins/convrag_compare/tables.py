@@ -1,25 +1,13 @@
-"""Tables as Markdown, CSV and LaTeX, and how numbers are formatted in them."""
+"""Tables as Markdown and CSV, and how numbers are formatted in them."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from convrag.sdk.markdown import format_table
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-}
-_MINUS = re.compile(r"-(?=\d)")
 
 
 @dataclass(frozen=True)
@@ -45,21 +33,6 @@ class Table:
         text = io.StringIO(newline="")
         csv.writer(text).writerows([self.heading, *self.rows])
         return text.getvalue()
-
-    def latex(self) -> str:
-        """The table as a LaTeX tabular; it needs the package booktabs."""
-        columns = "l" * self.names + "r" * (len(self.heading) - self.names)
-        lines = [
-            "% \\usepackage{booktabs}",
-            f"\\begin{{tabular}}{{{columns}}}",
-            "\\toprule",
-            _format_latex_row(self.heading, len(self.heading)),
-            "\\midrule",
-            *(_format_latex_row(row, self.names) for row in self.rows),
-            "\\bottomrule",
-            "\\end{tabular}",
-        ]
-        return "\n".join(lines) + "\n"
 
 
 def format_number(value: float, digits: int = 3) -> str:
@@ -90,9 +63,3 @@ def format_p(p: float) -> str:
 def format_exact(value: float) -> str:
     """A number for programs to read: the shortest text that gives it back; an empty text for NaN."""
     return "" if value != value else repr(float(value))
-
-
-def _format_latex_row(cells: Sequence[str], names: int) -> str:
-    escaped = ["".join(_LATEX.get(sign, sign) for sign in cell) for cell in cells]
-    numbers = [_MINUS.sub("$-$", cell) for cell in escaped[names:]]
-    return " & ".join([*escaped[:names], *numbers]) + r" \\"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _GAP = 2
+
+_PATH_WIDTH = 32
+"""A longer path takes several lines."""
 
 
 def print_tables(board: Report, states: Mapping[str, str], console: Console) -> None:
@@ -33,7 +37,7 @@ def make_tables(board: Report, states: Mapping[str, str], width: int) -> list[Ta
     rows = board.numbers["rows"]
     names = board.numbers["factors"] or ["run"]
     ended = [_choose_label(row, states) for row in rows]
-    labels = [[names[i], *(row["levels"][i] for row in rows)] for i in range(len(names))]
+    labels = [[names[i], *_shorten_levels([row["levels"][i] for row in rows])] for i in range(len(names))]
     metrics: list[str] = board.numbers["metrics"]
     blocks = {measure: _make_columns(rows, measure) for measure in metrics}
     together = [column for block in blocks.values() for column in block]
@@ -68,9 +72,34 @@ def _make_table(title: str, labels: Sequence[Sequence[str]], columns: Sequence[S
     for heading, *_ in columns:
         text = heading == "state"
         table.add_column(heading, justify="left" if text else "right", overflow="fold", no_wrap=not text)
-    for cells in zip(*(column[1:] for column in (*labels, *columns)), strict=True):
+    wrapped = [[name, *(wrap_path(level) for level in levels)] for name, *levels in labels]
+    for cells in zip(*(column[1:] for column in (*wrapped, *columns)), strict=True):
         table.add_row(*cells, style=_choose_style(cells[-1]) if columns[-1][0] == "state" else None)
     return table
+
+
+def _shorten_levels(levels: Sequence[str]) -> list[str]:
+    """Levels without the folders that all paths among them share: `/data/a/x.json`, `/data/b/x.json` -> `a/x.json`.
+
+    They stay as they are where not all are paths.
+    """
+    distinct = set(levels)
+    if len(distinct) < 2 or not all("/" in level for level in distinct):
+        return list(levels)
+    folders = [level.split("/")[:-1] for level in distinct]
+    places = enumerate(zip(*folders, strict=False))
+    shared = next((depth for depth, names in places if len(set(names)) > 1), min(map(len, folders)))
+    return ["/".join(level.split("/")[shared:]) for level in levels]
+
+
+def wrap_path(text: str, width: int = _PATH_WIDTH) -> str:
+    """A long path on several lines that break behind its slashes."""
+    lines = [""]
+    for part in re.findall(r"[^/]*/|[^/]+$", text):
+        if lines[-1] and len(lines[-1]) + len(part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _choose_label(row: Mapping[str, Any], states: Mapping[str, str]) -> str:
@@ -85,4 +114,8 @@ def _choose_style(label: str) -> str | None:
 
 
 def _measure_width(columns: Sequence[Sequence[str]]) -> int:
-    return sum(max(map(len, column)) + _GAP for column in columns) - _GAP
+    return sum(max(map(_measure_text, column)) + _GAP for column in columns) - _GAP
+
+
+def _measure_text(text: str) -> int:
+    return max(map(len, wrap_path(text).split("\n")))

@@ -38,12 +38,14 @@ class ChatGenerator(Generator):
     that no passage has is removed and counted (`citations_removed`). A reply that only says that the model is ready is
     asked for once more, and counted (`meta_responses`: 2 where the second was no better, and is the answer). What the
     model is sent depends on the history alone. The system prompt, the first exchange with its evidence, and the newest
-    question always are; between them go the newest exchanges that fit, whole and without a gap.
+    question always are; between them go the newest exchanges that fit, whole and without a gap. Where a memory shows a
+    part of the history, these are the exchanges of that part, a summary among them; numbers stay those of the whole.
 
     Args:
         llm: the language model that answers; it also counts tokens.
         evidence: every_turn gives the passages that were found for a follow-up to the model; first_turn leaves it with
-            those of the first question (the original's first versions, whose users complained).
+            those of the first question (the original's first versions, whose users complained), which is then sent
+            whatever the memory shows.
         window: tokens that the prompt and the answer may have together. The seed reckons with 8,000 and snippets of 200
             tokens; half the context of Mixtral leaves room for passages of 500.
         evidence_tokens: of the window, kept free for the newest question's evidence: 8 passages of 512 tokens.
@@ -103,12 +105,12 @@ class ChatGenerator(Generator):
     def messages(self, question: Question) -> Sequence[Message]:
         """The system prompt and the earlier exchanges that fit, when the newest evidence takes all of its room."""
         history = self._read_history(question)
-        return _list_messages(history, history.select_exchanges(question.text))
+        return _list_messages(history, history.select_exchanges(question))
 
     def generate(self, question: Question, evidence: Evidence) -> Answer:
         """One call of the LLM, or two. Raises LLMError."""
         history = self._read_history(question)
-        sent = history.select_exchanges(question.text)
+        sent = history.select_exchanges(question)
         newest = history.render_newest(question.text, evidence.items)
         self._log_turn(question, history, newest)
         inputs: dict[str, Any] = {
@@ -129,7 +131,7 @@ class ChatGenerator(Generator):
             "citations_removed": checked.removed,
             "meta_responses": meta_responses,
             "exchanges": len(sent),
-            "exchanges_left_out": len(history.exchanges) - len(sent),
+            "exchanges_left_out": len(history.list_exchanges(question)) - len(sent),
             "numbers": {passage: newest.numbers[passage] for passage in named if passage in newest.numbers},
         }
         return Answer(checked.text, checked.citations, trace)
@@ -138,7 +140,7 @@ class ChatGenerator(Generator):
         """The conversation's history; read anew where it is not the one read before, continued."""
         memory = question.state(self)
         history: ChatHistory | None = memory.get("history")
-        if history is None or history.profile != question.profile or not history.update(question.history):
+        if history is None or history.profile != question.profile or not history.update(question.whole_history):
             history = memory["history"] = ChatHistory(
                 self.template,
                 self.llm.count_tokens,
@@ -147,7 +149,7 @@ class ChatGenerator(Generator):
                 max_exchanges=self.max_exchanges,
                 profile=question.profile,
             )
-            history.update(question.history)
+            history.update(question.whole_history)
         return history
 
     def _log_turn(self, question: Question, history: ChatHistory, newest: NewestQuestion) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from convrag import EvidenceItem, Message, PromptTemplate, Turn
+from convrag import EvidenceItem, Message, PromptTemplate, Question, Turn
 from convrag.sdk.profiles import add_profile
-from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, format_item
+from convrag_condense.exchange import TOKENS_PER_MESSAGE, Exchange, RenderedExchange, find_orphaned_hints, format_item
 
 
 class NewestQuestion(NamedTuple):
@@ -33,8 +33,10 @@ class ChatHistory:
     number, new ones count on. A turn without an answer is left out, since the messages of a chat alternate; its
     passages keep their numbers all the same.
 
-    It depends on the turns and their order alone, and is continued: `update` adds the turns that are new. Messages are
-    kept for the exchanges that were sent last; the others are rendered again if they are sent again.
+    It depends on the turns and their order alone, and is continued: `update` adds the turns that are new. It is that of
+    the whole conversation, for an earlier answer cites by its numbers; of the exchanges, those are sent that the memory
+    shows. Messages are kept for the exchanges that were sent last; the others are rendered again if they are sent
+    again.
 
     Args:
         template: makes the system message, and a user's message from `question`, `evidence` and `first`.
@@ -66,13 +68,17 @@ class ChatHistory:
         self.passages: dict[int, str] = {}
         """Citation number -> passage id."""
         self._turns: tuple[Turn, ...] = ()
+        self._by_turn: dict[str, Exchange] = {}
         self._kept: list[Exchange] = []
-        self._selected: tuple[str, list[RenderedExchange]] | None = None
+        self._selected: tuple[str, tuple[Turn, ...], list[RenderedExchange]] | None = None
 
     def update(self, history: Sequence[Turn]) -> bool:
         """Add the turns that are new; False where this is another history, which needs a new ChatHistory.
 
         Turns that are the same objects as before are compared in no time.
+
+        Args:
+            history: all turns of the conversation until now, whatever the memory shows.
         """
         turns, known = tuple(history), len(self._turns)
         if turns[:known] != self._turns:
@@ -103,25 +109,37 @@ class ChatHistory:
         passages = ChainMap({number: passage for passage, number in new.items()}, self.passages)
         return NewestQuestion(prompt.messages[1], evidence, numbers, passages, len(new))
 
-    def select_exchanges(self, question: str) -> list[RenderedExchange]:
+    def list_exchanges(self, question: Question) -> list[Exchange]:
+        """The exchanges that the memory shows, oldest first; turns that it made have no evidence of their own.
+
+        Where follow-ups show no evidence, the first exchange is among them in any case: it has all there is.
+        """
+        if question.before_memory is None:
+            return self.exchanges
+        shown = [self._find_exchange(turn) for turn in question.history if turn.answer.strip()]
+        if not self.every_turn and self.exchanges and self.exchanges[0] not in shown:
+            shown.insert(0, self.exchanges[0])
+        return shown
+
+    def select_exchanges(self, question: Question) -> list[RenderedExchange]:
         """The exchanges that are sent before a question: the first, always, and as many of the newest as fit.
 
-        There is no gap between the newest. A hint to a text that none of the exchanges before it shows becomes that
-        text. What was selected is kept for the rest of the turn.
+        There is no gap between the newest of those that the memory shows. A hint to a text that none of the exchanges
+        before it shows becomes that text. What was selected is kept for the rest of the turn.
         """
-        if self._selected is None or self._selected[0] != question:
-            max_tokens = self.max_tokens - self._system_tokens - self._count_message(question)
-            selected = self._select(max_tokens)
+        if self._selected is None or self._selected[:2] != (question.text, question.history):
+            max_tokens = self.max_tokens - self._system_tokens - self._count_message(question.text)
+            selected = self._select(self.list_exchanges(question), max_tokens)
             while len(selected) > 1 and self._count_with_hinted_texts(selected) > max_tokens:
                 del selected[1]  # the oldest but the first
-            rendered = [each.render(self.template, self.numbers, full) for each, full in _find_orphaned_hints(selected)]
-            self._selected = (question, rendered)
+            rendered = [each.render(self.template, self.numbers, full) for each, full in find_orphaned_hints(selected)]
+            self._selected = (question.text, question.history, rendered)
             sent = set(selected)
             for exchange in self._kept:
                 if exchange not in sent:
                     exchange.drop_messages()
             self._kept = selected
-        return self._selected[1]
+        return self._selected[2]
 
     def _add(self, turn: Turn) -> None:
         items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
@@ -130,8 +148,18 @@ class ChatHistory:
             number = self.numbers.setdefault(item.passage.id, len(self.numbers) + 1)
             self.passages[number] = item.passage.id
         if turn.answer.strip():
-            first = not self.exchanges
-            self.exchanges.append(Exchange(turn, items, first=first, shows_evidence=shows_evidence))
+            exchange = Exchange(turn, items, first=not self.exchanges, shows_evidence=shows_evidence)
+            self.exchanges.append(exchange)
+            self._by_turn[turn.id] = exchange
+
+    def _find_exchange(self, turn: Turn) -> Exchange:
+        """The exchange of a turn; a new one for a turn that a memory has made, with the passages that have a number."""
+        known = self._by_turn.get(turn.id)
+        if known is not None and known.turn == turn:
+            return known
+        items = turn.shown or tuple(EvidenceItem(0, passage, passage.content) for passage in turn.passages)
+        numbered = tuple(item for item in items if item.passage.id in self.numbers)
+        return Exchange(turn, numbered, first=False, shows_evidence=self.every_turn)
 
     def _shows_evidence(self) -> bool:
         """Whether the next question is sent with its evidence."""
@@ -144,18 +172,18 @@ class ChatHistory:
     def _count_message(self, text: str) -> int:
         return self.count_tokens(text) + TOKENS_PER_MESSAGE
 
-    def _select(self, max_tokens: int) -> list[Exchange]:
-        first = self.exchanges[:1]
+    def _select(self, exchanges: Sequence[Exchange], max_tokens: int) -> list[Exchange]:
+        first = list(exchanges[:1])
         remaining = max_tokens - sum(map(self._count_exchange, first))
         newest: list[Exchange] = []
-        for number in range(len(self.exchanges) - 1, 0, -1):
+        for number in range(len(exchanges) - 1, 0, -1):
             if len(first) + len(newest) >= self.max_exchanges:
                 break
-            remaining -= self._count_exchange(self.exchanges[number])
+            remaining -= self._count_exchange(exchanges[number])
             if remaining < 0:
-                self.exchanges[number].drop_messages()
+                exchanges[number].drop_messages()
                 break
-            newest.append(self.exchanges[number])
+            newest.append(exchanges[number])
         return [*first, *reversed(newest)]
 
     def _count_exchange(self, exchange: Exchange) -> int:
@@ -164,14 +192,5 @@ class ChatHistory:
     def _count_with_hinted_texts(self, exchanges: Sequence[Exchange]) -> int:
         return sum(
             exchange.count_tokens(self.template, self.numbers, self.count_tokens, in_full)
-            for exchange, in_full in _find_orphaned_hints(exchanges)
+            for exchange, in_full in find_orphaned_hints(exchanges)
         )
-
-
-def _find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
-    """Each exchange with the positions of its hints to texts that none of the exchanges before it shows."""
-    shown: set[str] = set()
-    for exchange in exchanges:
-        hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
-        yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
-        shown.update(item.passage.id for item in exchange.items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -78,6 +78,15 @@ class Exchange:
     def drop_messages(self) -> None:
         """Free the messages, which are rendered again if they are asked for."""
         self._rendered = {}
+
+
+def find_orphaned_hints(exchanges: Sequence[Exchange]) -> Iterator[tuple[Exchange, tuple[int, ...]]]:
+    """Each exchange with the positions of its hints to texts that none of the exchanges before it shows."""
+    shown: set[str] = set()
+    for exchange in exchanges:
+        hints = ((n, item) for n, item in enumerate(exchange.items) if item.hint and exchange.shows_evidence)
+        yield exchange, tuple(n for n, item in hints if item.passage.id not in shown)
+        shown.update(item.passage.id for item in exchange.items)
 
 
 def replace_hint(item: EvidenceItem) -> EvidenceItem:

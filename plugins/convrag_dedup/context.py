@@ -74,7 +74,7 @@ class DedupContext(Context):
         finder = HintFinder(
             earlier,
             messages,
-            len(question.history),
+            len(question.whole_history),
             compare_content=self.compare_content,
             only_if_present=self.only_if_present,
         )
@@ -116,9 +116,9 @@ class DedupContext(Context):
     def _shown_passages(self, scratch: dict[str, Any], question: Question) -> ShownPassages:
         """What the conversation has shown; read anew where the history is not the one read before, continued."""
         shown = scratch.get("shown")
-        if shown is None or not shown.update(question.history):
+        if shown is None or not shown.update(question.whole_history):
             shown = scratch["shown"] = ShownPassages(self.near_duplicate)
-            shown.update(question.history)
+            shown.update(question.whole_history)
         assert isinstance(shown, ShownPassages)
         return shown
 

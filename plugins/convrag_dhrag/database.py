@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,9 +41,17 @@ class HistoryDatabase:
         embedder: embeds each exchange once.
         threshold: the least similarity of a turn with the last turn of a chain that it continues.
         limit: how many triples are kept, and which; None keeps all.
+        vectors: exchange -> vector of those that were embedded before; new ones are added. A database that is built
+            again embeds nothing twice.
     """
 
-    def __init__(self, embedder: Embedder, threshold: float, limit: CapacityLimit | None = None) -> None:
+    def __init__(
+        self,
+        embedder: Embedder,
+        threshold: float,
+        limit: CapacityLimit | None = None,
+        vectors: MutableMapping[str, NDArray[np.float32]] | None = None,
+    ) -> None:
         self.triples: list[Triple] = []
         self.chains: list[int] = []
         """The chain of every turn of the history, also of those whose triples were dropped."""
@@ -51,6 +59,7 @@ class HistoryDatabase:
         self._embedder = embedder
         self._threshold = threshold
         self._limit = limit
+        self._vectors = {} if vectors is None else vectors
         self._turns: tuple[Turn, ...] = ()
 
     def add_history(self, history: tuple[Turn, ...]) -> bool:
@@ -101,11 +110,10 @@ class HistoryDatabase:
         Texts are embedded one at a time, since a model may round differently in a batch: a database that is built
         again must be equal.
         """
-        for triple in self.triples:
-            if _text_of_exchange(triple.turn) == _text_of_exchange(turn):
-                return triple.vector
-        vector: NDArray[np.float32] = self._embedder.embed([_text_of_exchange(turn)])[0]
-        return vector
+        text = _text_of_exchange(turn)
+        if text not in self._vectors:
+            self._vectors[text] = self._embedder.embed([text])[0]
+        return self._vectors[text]
 
 
 def find_continued_chain(similarities: NDArray[np.float64], chains: Sequence[int], threshold: float) -> int | None:

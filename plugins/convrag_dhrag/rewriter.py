@@ -147,7 +147,7 @@ class DHRagRewriter(Rewriter):
         database: HistoryDatabase | None = memory.get("database")
         if database is None or not database.add_history(question.history):
             limit = None if self.capacity is None else CapacityLimit(self.capacity, self.alpha)
-            database = HistoryDatabase(self.embedder, self.chain_threshold, limit)
+            database = HistoryDatabase(self.embedder, self.chain_threshold, limit, memory.setdefault("vectors", {}))
             database.add_history(question.history)
             memory["database"] = database
         return database

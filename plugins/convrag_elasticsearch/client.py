@@ -12,6 +12,7 @@ from elastic_transport import ConnectionTimeout, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from elasticsearch import helpers as _helpers
 
+from convrag.sdk.library_logs import limit_logs
 from convrag.store.compute_slots import waiting
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import TRANSIENT_STATUSES
@@ -20,8 +21,8 @@ from convrag_elasticsearch.retries import RetryPolicy, call_with_retries
 CLIENT_ERRORS = (ApiError, TransportError)
 """The errors that requests raise."""
 
-for _name in ("elastic_transport.transport", "elastic_transport.node_pool", "elastic_transport.node"):
-    logging.getLogger(_name).setLevel(logging.ERROR)  # they log a line for each request, with its address
+# They log a line for each request, with its address.
+limit_logs(logging.ERROR, "elastic_transport.transport", "elastic_transport.node_pool", "elastic_transport.node")
 
 
 class RetryingTransport(Transport):  # type: ignore[misc]

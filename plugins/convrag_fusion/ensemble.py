@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, UnknownName
+from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, UnknownName, use
 from convrag.sdk.parallel import call_in_threads
 from convrag.store.usage import UsageMeter, current_meter
 
@@ -25,7 +25,8 @@ class EnsembleRewriter(Rewriter):
     of each.
 
     Args:
-        of: the rewriters by name; the first one's first query is the rewritten question.
+        of: the rewriters by name; the first one's first query is the rewritten question. By default one that asks the
+            llm, and two that work by rules.
         weights: of the rewriters by name (`rewriter.weights.mmr=0.5`); 1 for those that are not named, 0 leaves the
             queries of one out.
 
@@ -33,7 +34,12 @@ class EnsembleRewriter(Rewriter):
         ConfigError: a weight is negative or belongs to none of the rewriters, or all of them are 0.
     """
 
-    def __init__(self, *, of: Mapping[str, Rewriter], weights: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        of: Mapping[str, Rewriter] = use("full_history", "mmr", "blend"),
+        weights: Mapping[str, float] | None = None,
+    ) -> None:
         for name, weight in (weights or {}).items():
             if name not in of:
                 raise UnknownName("rewriter.weights: rewriter", name, of)

@@ -38,13 +38,13 @@ def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     yield "plugins", _check_plugins()
     with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
         copy = config.copy()
-        copy.store.path = empty
+        copy.store.path, copy.store.url = empty, None
         stages = ConfiguredStages(Wiring(copy))
         yield "the chosen stages", stages.findings()
         yield "keys (by name; values are never shown)", doctor_resources.check_keys(stages)
         yield "models", doctor_resources.check_models(stages)
         yield "servers", doctor_resources.check_servers(stages)
-        yield "store", doctor_storage.check_store(Path(config.store.path))
+        yield "store", doctor_storage.check_store(Path(config.store.path), config.store.url or "")
         yield "databases", doctor_storage.check_databases(stages)
 
 

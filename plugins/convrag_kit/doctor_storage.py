@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from convrag import ConvragError
 from convrag.store.store import FILE
 from convrag_kit.doctor_findings import Finding
 from convrag_kit.doctor_stages import ConfiguredStages
@@ -18,8 +19,10 @@ _LOW_SPACE = 1 << 30  # bytes
 _SQLITE = "sqlite:///"
 
 
-def check_store(path: Path) -> Iterator[Finding]:
-    """Whether the store can be written to, and what it holds can be read."""
+def check_store(path: Path, url: str = "") -> Iterator[Finding]:
+    """Whether the store can be written to, and what it holds can be read; whether its server answers."""
+    if url:
+        yield _check_server(url)
     subject, place = f"store.path={path}", _find_nearest_existing(path)
     if not _is_writable(place):
         yield Finding("fail", subject, f"{place} cannot be written to: choose another folder, store.path=...")
@@ -37,6 +40,21 @@ def check_store(path: Path) -> Iterator[Finding]:
     else:
         count = _count_rows(path / FILE, "entries")
         yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
+
+
+def _check_server(url: str) -> Finding:
+    """Whether a PostgreSQL server can be reached; nothing is made there."""
+    try:
+        from convrag.store.postgres_address import PostgresAddress
+        from convrag.store.postgres_connections import PostgresConnections
+
+        address = PostgresAddress(url)
+        ((found,),) = PostgresConnections(address).run(
+            lambda connection: connection.execute("SHOW server_version").fetchall()
+        )
+    except ConvragError as error:
+        return Finding("fail", "store.url", str(error))
+    return Finding("ok", address.name, f"answers: PostgreSQL {found}")
 
 
 def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:

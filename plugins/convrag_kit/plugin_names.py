@@ -8,21 +8,12 @@ import sys
 from importlib import metadata
 from importlib.util import find_spec
 
-from convrag import ConfigError, UnknownName
+from convrag import ConfigError
 from convrag.api.groups import GROUPS
 from convrag.config.compose import variants
 from convrag.registry import plugins
-from convrag_kit.stage_templates import STAGE_TEMPLATES
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-
-
-def check_stage(stage: str) -> None:
-    """Raise ConfigError where there is no such stage, or none that a plugin can be written for."""
-    if stage == "reranker":
-        raise ConfigError("task.stage=reranker: rerankers are rankers, so write task.stage=ranker")
-    if stage not in STAGE_TEMPLATES:
-        raise UnknownName("task.stage: group", stage, STAGE_TEMPLATES)
 
 
 def check_package(package: str) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
+from convrag.sdk.library_logs import owns_logs
 from convrag_llms.client import TokenPrices
 from convrag_llms.redaction import RedactingFilter
 
@@ -65,10 +66,10 @@ def _load() -> Any:
     patch_httpcore()
     limit_other_clients()
     for name in [*_LOGGERS, *(name for name in logging.root.manager.loggerDict if name.startswith("LiteLLM"))]:
-        logger = logging.getLogger(name)
-        logger.handlers.clear()  # litellm's lines reach the root's handlers anyway: here they would be doubled
-        logger.setLevel(logging.WARNING)
-        logger.addFilter(RedactingFilter())
+        logging.getLogger(name).setLevel(logging.WARNING)  # below it they write addresses and headers, with keys
+        logging.getLogger(name).addFilter(RedactingFilter())
+        if owns_logs():
+            logging.getLogger(name).handlers.clear()  # its lines reach the root's anyway: here they would be doubled
     return litellm
 
 

@@ -10,13 +10,12 @@ from convrag import Message
 from convrag.store.cancellation import Cancelled
 from convrag.store.streaming import current_listener
 from convrag_llms.budget import Budget
-from convrag_llms.client import ModelClient
 from convrag_llms.deadline import deadline
-from convrag_llms.endpoint import Endpoint
 from convrag_llms.prices import ModelPrices
 from convrag_llms.rate_limiter import RateLimiter
 from convrag_llms.reply import EmptyReply, Reply, may_have_cost
 from convrag_llms.retrying import call_with_retries
+from convrag_llms.servers import Server, Servers
 
 
 @dataclass(frozen=True)
@@ -36,13 +35,12 @@ class Call:
 
     `tries` counts the requests, `wasted_cost` is what those cost that gave no reply (US dollars). `has_streamed` says
     whether a piece of the reply was passed on to the listener: then the call is not repeated, since the listener would
-    hear two replies as one.
+    hear two replies as one. `server` is the one that was asked last.
 
     Args:
         body: the request, without address and key.
         messages: the prompt's.
-        client: sends it.
-        endpoint: where to.
+        servers: those that may be asked.
         limits: the stage's.
     """
 
@@ -50,28 +48,29 @@ class Call:
         self,
         body: Mapping[str, Any],
         messages: Sequence[Message],
-        client: ModelClient,
-        endpoint: Endpoint,
+        servers: Servers,
         limits: Limits,
     ) -> None:
         self.body = body
         self.messages = messages
-        self.client = client
-        self.endpoint = endpoint
+        self.servers = servers
+        self.server = servers.first
         self.limits = limits
         self.tries = 0
         self.wasted_cost = 0.0
         self.has_streamed = False
+        self._failed: list[Server] = []
         self._listener = current_listener()
 
     def run(self) -> Reply:
         """Send the request, and repeat it where that may help. Raises whatever the last try raised."""
-        self.client.load()  # which may take seconds the first time, and they are not the server's
+        self.server.client.load()  # which may take seconds the first time, and they are not the server's
         return call_with_retries(
             self._try,
             retries=self.limits.retries,
             max_wait=self.limits.retry_seconds,
             may_repeat=lambda: not self.has_streamed,
+            is_due=lambda: self.servers.has_other(self._failed),
         )
 
     def _try(self) -> Reply:
@@ -79,11 +78,12 @@ class Call:
         with (
             limits.budget.reserve(self._max_cost()) as reservation,
             limits.rate_limiter.slot(),
+            self.servers.choose(self.body, self._failed) as self.server,
             deadline(limits.timeout),
         ):
             self.tries += 1
             try:
-                reply = self.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
+                reply = self.server.client.ask(self.body, limits.timeout, self._pass_on if self._listener else None)
             except EmptyReply as error:
                 reservation.settle(error.cost)
                 self.wasted_cost += error.cost or 0.0
@@ -92,6 +92,7 @@ class Call:
                 reservation.settle(None)
                 raise
             except Exception as error:
+                self._failed.append(self.server)
                 if may_have_cost(error):
                     reservation.settle(None)
                 raise

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
-from convrag import LLMError
+from convrag import ConfigError, LLMError
 from convrag.api.secrets import is_public_address, redact_address
 from convrag_llms import providers
 from convrag_llms.validation import check_variable_name
@@ -22,12 +23,25 @@ class Endpoint:
     api_key_env: str | None
 
     @classmethod
-    def checked(cls, model: str, api_base: str | None, api_base_env: str | None, api_key_env: str | None) -> Endpoint:
-        """Make one of an option's parameters. Raises ConfigError for what is no variable's name."""
+    def list_checked(
+        cls, model: str, api_base: str | Sequence[str] | None, api_base_env: str | None, api_key_env: str | None
+    ) -> list[Self]:
+        """Make those of an option's parameters: one for each address.
+
+        Raises:
+            ConfigError: what should be a variable's name is none, or the list of addresses is empty or names one twice.
+        """
         for name, variable in (("api_key_env", api_key_env), ("api_base_env", api_base_env)):
             if variable is not None:
                 check_variable_name(variable, name)
-        return cls(model, api_base, api_base_env, api_key_env)
+        addresses = [api_base] if isinstance(api_base, str | None) else list(api_base)
+        if not addresses:
+            raise ConfigError("llm.api_base=[]: name at least one server")
+        if repeated := next((each for n, each in enumerate(addresses) if each in addresses[:n]), None):
+            raise ConfigError(f"llm.api_base names the server {repeated} twice")
+        if len(addresses) > 1 and api_base_env is not None:
+            raise ConfigError("llm.api_base_env names one address, and llm.api_base several: give one of the two")
+        return [cls(model, each, api_base_env, api_key_env) for each in addresses]
 
     @property
     def provider(self) -> str:

@@ -42,7 +42,7 @@ def explain_error(error: Exception, call: Call) -> LLMError:
     """Any error of a call -> an LLMError without secrets, whose message says what to do."""
     if isinstance(error, LLMError):
         return error
-    endpoint, status = call.endpoint, read_status(error)
+    endpoint, status = call.server.endpoint, read_status(error)
     address = endpoint.public_address()
     where = f" at {address}" if address else ""
     kind = f"status {status}" if status else _KINDS.get(type(error), type(error).__name__)
@@ -57,7 +57,8 @@ def explain_error(error: Exception, call: Call) -> LLMError:
 
 
 def _redact(message: str, call: Call) -> str:
-    return redact(message, call.endpoint.api_key(), *find_secret_values(call.body), address=call.endpoint.address())
+    endpoint = call.server.endpoint
+    return redact(message, endpoint.api_key(), *find_secret_values(call.body), address=endpoint.address())
 
 
 def _advise(error: Exception, status: int | None, call: Call, where: str) -> str:
@@ -76,7 +77,8 @@ def _advise(error: Exception, status: int | None, call: Call, where: str) -> str
     if "LLM Provider NOT provided" in str(error):
         return "Write llm.model as provider/model, such as openai/gpt-4o."
     if status in (401, 403):
-        variable = call.endpoint.api_key_env or KEY_VARIABLES.get(call.endpoint.provider, ("of this provider",))[0]
+        endpoint = call.server.endpoint
+        variable = endpoint.api_key_env or KEY_VARIABLES.get(endpoint.provider, ("of this provider",))[0]
         return f"Check the key in the environment variable {variable} (llm.api_key_env names another)."
     if status == 404:
         return "Check llm.model and llm.api_base."
@@ -98,10 +100,10 @@ def _describe_excess(error: Exception, call: Call) -> str:
         requested, limit = counts
         excess = f"{requested - limit:,} tokens too long ({requested:,} of {limit:,})"
         return f"The prompt and the room for the reply are {excess}. "
-    limit_here = call.client.find_max_input_tokens()
+    limit_here = call.server.client.find_max_input_tokens()
     if limit_here is None:
         return ""
-    count = call.client.count_tokens("\n".join(message.content for message in call.messages))
+    count = call.server.client.count_tokens("\n".join(message.content for message in call.messages))
     if count <= limit_here:
         return ""
     return f"The prompt is about {count - limit_here:,} tokens too long ({count:,} of {limit_here:,}, counted here). "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from convrag import LLM, Completion, Prompt, RunStopped, Usage
@@ -23,8 +23,8 @@ class HttpLLM(LLM):
     """A language model at a server: retries, limits, costs and error messages; a client sends the requests.
 
     Args:
-        client: asks the model.
-        endpoint: where it is.
+        endpoints: where it is: at one server or more.
+        make_client: makes what asks the model at one of them.
         sampling: temperature and so on; what is None is not sent.
         extra, timeout, concurrency, requests_per_minute, retries, retry_seconds, max_cost_usd: as in the options.
 
@@ -36,8 +36,8 @@ class HttpLLM(LLM):
 
     def __init__(
         self,
-        client: ModelClient,
-        endpoint: Endpoint,
+        endpoints: Sequence[Endpoint],
+        make_client: Callable[[Endpoint], ModelClient],
         sampling: Mapping[str, Any],
         extra: Mapping[str, Any],
         *,
@@ -52,13 +52,15 @@ class HttpLLM(LLM):
         from convrag_llms.call import Limits
         from convrag_llms.prices import ModelPrices
         from convrag_llms.rate_limiter import RateLimiter
+        from convrag_llms.servers import Server, Servers
 
         check_extra(extra)
         check_at_least(0, retries=retries, retry_seconds=retry_seconds, max_cost_usd=max_cost_usd)
         check_at_least(1, concurrency=concurrency, requests_per_minute=requests_per_minute)
         check_at_least(0.001, timeout=timeout)
-        self.client = client
-        self.endpoint = endpoint
+        self.servers = Servers([Server(endpoint, make_client(endpoint)) for endpoint in endpoints])
+        self.endpoint = self.servers.first.endpoint
+        self.client = self.servers.first.client
         self.sampling = dict(sampling)
         self.extra = dict(extra)
         self.limits = Limits(
@@ -66,13 +68,16 @@ class HttpLLM(LLM):
             retries,
             retry_seconds,
             RateLimiter(concurrency, requests_per_minute),
-            Budget(max_cost_usd, endpoint.model),
-            ModelPrices(endpoint.model, self.extra, client.find_prices),
+            Budget(max_cost_usd, self.endpoint.model),
+            ModelPrices(self.endpoint.model, self.extra, self.client.find_prices),
         )
 
     def check(self) -> Iterable[str]:
-        """Whether key, address and prices are known; a self-hosted server must accept a connection."""
-        yield from self.endpoint.problems()
+        """Whether key, address and prices are known; a self-hosted server must accept a connection.
+
+        Of several servers, one is enough.
+        """
+        yield from self.servers.find_problems()
         limit = self.limits.budget.limit
         if limit is not None and (problem := self.limits.prices.problem(self.sampling["max_tokens"])):
             yield f"llm.max_cost_usd={limit:g} cannot be kept: {problem}"
@@ -82,7 +87,10 @@ class HttpLLM(LLM):
         self.client.load()
 
     def endpoints(self) -> Sequence[str]:
-        """The server's address, wherever it comes from, without user, password and query."""
+        """The server's address, wherever it comes from, without user, password and query.
+
+        The first of several stands for all: to add one makes it no other model, and loses nothing that is remembered.
+        """
         address = self.endpoint.public_address()
         return (address,) if address else ()
 
@@ -111,7 +119,7 @@ class HttpLLM(LLM):
         from convrag_llms.call import Call
         from convrag_llms.error_messages import explain_error
 
-        call = Call(body, prompt.messages, self.client, self.endpoint, self.limits)
+        call = Call(body, prompt.messages, self.servers, self.limits)
         start = time.perf_counter()
         try:
             reply = call.run()

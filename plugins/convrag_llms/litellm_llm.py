@@ -23,7 +23,8 @@ class LiteLLM(HttpLLM):
     Args:
         model: as litellm names it: provider/model, such as openai/gpt-4o; openai/<name> for a server of your own.
         api_base: the server's address, such as http://localhost:8000/v1; None is the provider's own. It is written into
-            the run's files: one with a password goes into a variable that api_base_env names.
+            the run's files: one with a password goes into a variable that api_base_env names. Of several servers with
+            the same model, [http://a:8000/v1,http://b:8000/v1], the least busy one is asked (docs/llms.md).
         api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None takes the provider's usual one
             (OPENAI_API_KEY) or, with an address of your own, none at all (azure: AZURE_API_KEY).
@@ -59,7 +60,7 @@ class LiteLLM(HttpLLM):
         self,
         *,
         model: str,
-        api_base: str | None = None,
+        api_base: str | list[str] | None = None,
         api_base_env: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
@@ -80,10 +81,9 @@ class LiteLLM(HttpLLM):
             raise ConfigError(f"llm.cache_prompts=true is for Claude: {model} has no such marks")
         self.model = model
         self.cache_prompts = cache_prompts
-        endpoint = LitellmEndpoint.checked(model, api_base, api_base_env, api_key_env)
         super().__init__(
-            LiteLLMClient(endpoint),
-            endpoint,
+            LitellmEndpoint.list_checked(model, api_base, api_base_env, api_key_env),
+            LiteLLMClient,
             {
                 "temperature": temperature,
                 "top_p": top_p,

@@ -25,7 +25,8 @@ class OpenAICompatible(HttpLLM):
     Args:
         model: as the server names it; openai/ before the name is left out.
         api_base: the server's address. None is OpenAI's own, or what OPENAI_BASE_URL says. It is written into the run's
-            files: one with a password goes into a variable that api_base_env names.
+            files: one with a password goes into a variable that api_base_env names. Of several servers with the same
+            model, [http://a:8000/v1,http://b:8000/v1], the least busy one is asked (docs/llms.md).
         api_base_env: the NAME of an environment variable that holds the address instead.
         api_key_env: the NAME of the environment variable that holds the key. None sends no key (OPENAI_API_KEY, where
             api_base is None).
@@ -56,7 +57,7 @@ class OpenAICompatible(HttpLLM):
         self,
         *,
         model: str = "default",
-        api_base: str | None = "http://localhost:8000/v1",
+        api_base: str | list[str] | None = "http://localhost:8000/v1",
         api_base_env: str | None = None,
         api_key_env: str | None = None,
         temperature: float | None = 0.0,
@@ -73,10 +74,10 @@ class OpenAICompatible(HttpLLM):
         max_cost_usd: Annotated[float | None, operational] = None,
     ) -> None:
         self.model = model
-        endpoint = Endpoint.checked(f"{PREFIX}{model.removeprefix(PREFIX)}", api_base, api_base_env, api_key_env)
+        name = f"{PREFIX}{model.removeprefix(PREFIX)}"
         super().__init__(
-            OpenAIClient(endpoint, extra),
-            endpoint,
+            Endpoint.list_checked(name, api_base, api_base_env, api_key_env),
+            lambda endpoint: OpenAIClient(endpoint, extra),
             {
                 "temperature": temperature,
                 "top_p": top_p,

@@ -22,7 +22,14 @@ LONGEST_WAIT = 60.0
 """The longest wait in seconds where the server names none: the window of most providers' rate limits."""
 
 
-def call_with_retries(call: Callable[[], T], *, retries: int, max_wait: float, may_repeat: Callable[[], bool]) -> T:
+def call_with_retries(
+    call: Callable[[], T],
+    *,
+    retries: int,
+    max_wait: float,
+    may_repeat: Callable[[], bool],
+    is_due: Callable[[], bool],
+) -> T:
     """Call, and repeat a call that failed in a way that may pass; raises the last error as it is, and Cancelled.
 
     Args:
@@ -31,15 +38,19 @@ def call_with_retries(call: Callable[[], T], *, retries: int, max_wait: float, m
         max_wait: seconds to wait between the requests, all waits together. Where the server asks for a longer wait,
             its error is raised at once: a request before that would be in vain.
         may_repeat: asked after each failure; False raises its error.
+        is_due: asked after each failure that may pass; True repeats the request at once, since another server takes it.
     """
     from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
     def exceeds_max_wait(state: RetryCallState) -> bool:
         return bool(state.idle_for + state.upcoming_sleep > max_wait)
 
+    def compute_wait(state: RetryCallState) -> float:
+        return 0.0 if is_due() else _compute_wait(state)
+
     retrying = Retrying(
         stop=stop_after_attempt(retries + 1) | exceeds_max_wait,
-        wait=_compute_wait,
+        wait=compute_wait,
         retry=retry_if_exception(lambda error: _is_transient(error) and may_repeat()),
         sleep=sleep,
         reraise=True,

@@ -9,6 +9,7 @@ from convrag import Register, hookimpl
 def convrag_register(register: Register) -> None:
     """Register the metrics."""
     register("metrics", "ranking", "convrag_metrics.ranking:RankingMetrics")
+    register("metrics", "evidence", "convrag_metrics.evidence:EvidenceMetrics")
     register("metrics", "answers", "convrag_metrics.answers:AnswerMetrics")
     register("metrics", "bertscore", "convrag_metrics.bertscore:BertScoreMetrics")
     register("metrics", "rb_agg", "convrag_metrics.rb_agg:RbAggMetrics")

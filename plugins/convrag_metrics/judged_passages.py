@@ -1,4 +1,4 @@
-"""Relevance judgements on passages that the corpus does not have, which no system can find."""
+"""The corpus that judgements are about, and judgements on passages that it does not have, which no system can find."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def report_absent_passages(
         )
     absent: list[tuple[str, str]] = []
     for domain, pairs in judgements.items():
-        if domain not in dataset.domains() or not any(True for _ in islice(dataset.corpus(domain), 1)):
+        if (corpus := open_corpus(dataset, domain, store)) is None:
             continue
-        missing = set(Corpus(dataset, domain, store).list_missing({passage for _, passage in pairs}))
+        missing = set(corpus.list_missing({passage for _, passage in pairs}))
         absent += [(turn, passage) for turn, passage in pairs if passage in missing]
     if not absent:
         return None
@@ -43,3 +43,10 @@ def report_absent_passages(
         f"{passage!r} for turn {turn!r}, for instance): no system can find these."
     )
     return Report("qrels", (line,), {"judgements": judged, "outside_corpus": count, "absent_passages": passages})
+
+
+def open_corpus(dataset: Dataset, domain: str, store: Store) -> Corpus | None:
+    """Open the corpus of a domain; None where it has none (rankings from a file need none)."""
+    if domain not in dataset.domains() or not any(True for _ in islice(dataset.corpus(domain), 1)):
+        return None
+    return Corpus(dataset, domain, store)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
 from convrag_metrics.judged_passages import report_absent_passages
 from convrag_metrics.record_texts import lacks_part
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, rank_ids
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 _MAIN = "nDCG@5"
-_BATCH = 1000  # turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible
 
 
 class RankingMetrics(Metrics):
@@ -63,44 +63,16 @@ class RankingMetrics(Metrics):
         qrels = self.dataset.qrels()
         scored = (record for record in records if _is_measured(record, qrels))
         values: dict[str, dict[str, float]] = {}
-        while batch := {record.turn_id: _rank_passages(record) for record in islice(scored, _BATCH)}:
-            values |= _evaluate(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)
+        while batch := {
+            record.turn_id: rank_ids(hit.passage.id for hit in record.hits) for record in islice(scored, BATCH)
+        }:
+            values |= evaluate_rankings(measures, {turn_id: dict(qrels[turn_id]) for turn_id in batch}, batch)
         measured = (record for record in records if _is_measured(record, qrels))
         return Measurement(values, report=report_absent_passages(self.dataset, self.store, measured, qrels))
 
 
 def _is_measured(record: TurnRecord, qrels: Mapping[str, Mapping[str, int]]) -> bool:
     return bool(qrels.get(record.turn_id)) and not lacks_part(record, "ranking")
-
-
-def _evaluate(
-    measures: list[Measure], qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
-) -> dict[str, dict[str, float]]:
-    """Turn -> measure -> value, turns in the order of the run and measures in the order given.
-
-    trec_eval is given numbers in the place of ids: its C code ends the process for half a surrogate pair, and ends
-    an id at a NUL.
-    """
-    import ir_measures
-
-    turn_ids = list(run)
-    judged, ranked = {}, {}
-    for number, turn_id in enumerate(turn_ids):
-        numbers = {passage: str(n) for n, passage in enumerate({**qrels[turn_id], **run[turn_id]})}
-        judged[str(number)] = {numbers[passage]: grade for passage, grade in qrels[turn_id].items()}
-        ranked[str(number)] = {numbers[passage]: score for passage, score in run[turn_id].items()}
-    values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in turn_ids}
-    for metric in ir_measures.pytrec_eval.iter_calc(measures, judged, ranked):
-        values[turn_ids[int(metric.query_id)]][str(metric.measure)] = float(metric.value)
-    return values
-
-
-def _rank_passages(record: TurnRecord) -> dict[str, float]:
-    """Passage -> minus its rank, as a score: trec_eval sorts by score and then by id, not by our order."""
-    ranking: dict[str, float] = {}
-    for hit in record.hits:
-        ranking.setdefault(hit.passage.id, -float(len(ranking)))
-    return ranking
 
 
 def _parse_measure(name: str) -> Measure:

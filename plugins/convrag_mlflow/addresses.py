@@ -6,9 +6,12 @@ from pathlib import Path
 
 from convrag import ConfigError
 from convrag.api.secrets import redact, redact_address
+from convrag.registry.extras import is_installed
 from convrag_mlflow.installation import find_version
 
 SQLITE = "sqlite:///"
+
+_PAGE = "http://127.0.0.1:5000/#/experiments/{}/runs?workflowType=machine_learning"
 
 
 def resolve_uri(uri: str) -> tuple[str, Path | None]:
@@ -41,11 +44,21 @@ def redact_uri(message: str, uri: str) -> str:
     return redact(message.replace(uri, redact_address(uri)), address=uri)
 
 
-def describe_viewing(uri: str, experiment: str) -> str:
-    """What to type to look at what is logged at an address, and what to install for it."""
+def describe_viewing(uri: str, experiment: str, experiment_id: str = "") -> str:
+    """What to type to look at what is logged at an address, where its page is, and what to install for it.
+
+    Args:
+        uri: the tracking address.
+        experiment: its name.
+        experiment_id: in a database on disk. MLflow's page opens on traces of models unless an address asks for runs.
+    """
     if uri.startswith(("http://", "https://")):
         return f"Logged to MLflow at {redact_address(uri)}, experiment {experiment}."
     command = f"mlflow ui --backend-store-uri {redact_address(uri)}"
+    if is_installed("litellm"):  # MLflow's server imports it, and it would wait for a price list from the net
+        command = f"LITELLM_LOCAL_MODEL_COST_MAP=True {command}"
+    if experiment_id:
+        command = f"{command}, then open {_PAGE.format(experiment_id)}"
     if not find_version("mlflow"):
         return f"Logged to MLflow. To look at it: pip install 'convrag[mlflow]', then {command}"
     return f"Logged to MLflow. To look at it: {command}"

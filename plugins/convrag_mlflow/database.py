@@ -1,16 +1,22 @@
-"""Creates MLflow's database on disk: once and whole, also where processes start together or are killed."""
+"""Creates MLflow's database: once and whole, also where processes start together or are killed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from convrag import Store
+from convrag.store.fingerprint import digest
 from convrag.store.locks import get_locks
 from convrag_mlflow.addresses import SQLITE
+
+_LOCK = 0x636F6E7672616702  # of PostgreSQL: held while MLflow makes its tables
 
 
 @contextmanager
@@ -26,7 +32,7 @@ def exclusive_database(uri: str, artifacts: Path | None, store: Store) -> Iterat
         store: has the lock where the database is not on disk.
     """
     if artifacts is None:
-        with store.lock([f"mlflow {uri}"]):
+        with store.lock([digest(["mlflow", uri])]), _hold_server(uri):  # a hash: the address may have a password
             yield
         return
     artifacts.mkdir(parents=True, exist_ok=True)
@@ -34,6 +40,17 @@ def exclusive_database(uri: str, artifacts: Path | None, store: Store) -> Iterat
         path = Path(uri.removeprefix(SQLITE))
         if not path.exists():
             _create_database(path, artifacts)
+        yield
+
+
+@contextmanager
+def _hold_server(uri: str) -> Iterator[None]:
+    """Keep out processes that have another store, where the database is PostgreSQL's."""
+    with ExitStack() as held:
+        if uri.startswith("postgresql"):
+            with suppress(SQLAlchemyError, ImportError):  # MLflow says what is wrong with it
+                connection = held.enter_context(create_engine(uri, poolclass=NullPool).connect())
+                connection.execute(text("SELECT pg_advisory_lock(:lock)"), {"lock": _LOCK})
         yield
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from mlflow import MlflowClient
-from mlflow.entities import Metric, Param
+from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 
 from convrag import ConfigError, Run, RunSummary, Store
 from convrag.run.manifest import list_run_files
 from convrag.score.endings import describe_gaps
+from convrag.sdk.library_logs import limit_logs
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
 from convrag_mlflow.killed_runs import PROCESS, close_dead_runs
@@ -24,11 +25,11 @@ from convrag_mlflow.run_data import clip_text, describe_run, flatten_config, lis
 
 PARENT, SWEEP, CELL, KIND = "mlflow.parentRunId", "convrag.sweep", "convrag.cell", "convrag.kind"
 STATE, GAPS, ERROR = "convrag.state", "convrag.gaps", "convrag.error"
+_PAGE, _RUNS = "mlflow.experimentKind", "custom_model_development"  # the page opens on runs, not on traces of models
 _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at once
 
-for _name in ("alembic", "mlflow"):
-    logging.getLogger(_name).setLevel(logging.WARNING)  # Hydra's root level would let their INFO through
-logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)  # it logs, with a traceback, what it raises
+limit_logs(logging.WARNING, "alembic", "mlflow")
+limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
 
 
 class Experiment:
@@ -52,6 +53,8 @@ class Experiment:
                 found = self.client.get_experiment_by_name(name)
                 location = artifacts.as_uri() if artifacts else None
                 self.id: str = found.experiment_id if found else self.client.create_experiment(name, location)
+                if not found or _PAGE not in found.tags:
+                    self.client.set_experiment_tag(self.id, _PAGE, _RUNS)
         except (MlflowException, OSError) as error:
             raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
 
@@ -74,7 +77,16 @@ class Experiment:
         for place, text in described["prompts"].items():
             self.client.log_text(run_id, text, f"prompts/{place}.jinja")
         self.client.log_dict(run_id, described["config"], "config.yaml")
+        self.log_datasets(run_id, [described.get("dataset", {})])
         return run_id
+
+    def log_datasets(self, run_id: str, datasets: Iterable[Mapping[str, str]]) -> None:
+        """Log the data sets of a run, as `describe_dataset` gives them; empty ones are left out, equal ones once."""
+        found = {(each["name"], each["digest"]): each for each in datasets if each}
+        tags = [InputTag("mlflow.data.context", "evaluation")]
+        inputs = [DatasetInput(Dataset(source_type="convrag", **each), tags) for each in found.values()]
+        if inputs:
+            self.client.log_inputs(run_id, datasets=inputs)
 
     def finish_run(
         self, run_id: str, folder: Path, summary: RunSummary, *, files: bool, ended: int | None = None

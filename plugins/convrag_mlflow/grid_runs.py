@@ -7,8 +7,9 @@ from convrag.score.summary import read_summary
 from convrag.sweep.sweep_file import METRICS_FILE
 from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
 from convrag_mlflow.killed_runs import PROCESS, close_killed_run
+from convrag_mlflow.names import read_dataset, shorten_name
 from convrag_mlflow.processes import is_gone, mark_process
-from convrag_mlflow.run_data import clip_text, find_factors, shorten_name, version_tags
+from convrag_mlflow.run_data import clip_text, find_factors, version_tags
 
 _NOTE = "mlflow.note.content"
 _STATES = ("ok", "reused", "partial", "failed", "same", "")
@@ -51,6 +52,7 @@ class GridRuns:
             for path in sorted(self.sweep.folder.glob("*")):  # the folder is gone where no cell was begun
                 if path.is_file() and path.suffix != ".lock":
                     self.client.log_artifact(run_id, str(path))
+            self.experiment.log_datasets(run_id, (read_dataset(cell.folder) for cell in self.sweep.cells))
             if (board := self.sweep.folder / "leaderboard.md").exists():
                 self.client.set_tag(run_id, _NOTE, clip_text(board.read_text(encoding="utf-8"), 5000))
             states = [cell.state for cell in self.sweep.cells]
@@ -100,7 +102,9 @@ class GridRuns:
         """Log a finished cell that has no finished run here, from the files in its folder."""
         self.experiment.delete_runs({KIND: "run", SWEEP: self.sweep.id, CELL: cell.id})
         summary = read_summary(cell.folder / METRICS_FILE)
-        self.experiment.finish_run(self._create_run(cell), cell.folder, summary, files=self.files)
+        run_id = self._create_run(cell)
+        self.experiment.log_datasets(run_id, [read_dataset(cell.folder)])
+        self.experiment.finish_run(run_id, cell.folder, summary, files=self.files)
 
     def _create_run(self, cell: Cell) -> str:
         parent = self._find_parents()

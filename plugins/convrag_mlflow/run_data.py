@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from convrag import Run, RunSummary, Sweep, Usage
-from convrag.api.groups import GROUPS
 from convrag.api.printable import make_printable
-from convrag.sweep.sweep_file import find_cell_name
+from convrag_mlflow.names import describe_dataset, name_run
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (
@@ -31,12 +30,15 @@ _LIBRARIES = (
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """What is logged of a run when it starts, as plain data: folder, name, tags, configuration and prompts."""
+    """What is logged of a run when it starts, as plain data: folder, name, tags, configuration, prompts and
+    data set.
+    """
     tags = {**version_tags(), "convrag.folder": str(run.folder)}
     tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
-    name = shorten_name(find_cell_name(run.folder)) or run.folder.name
-    described = {"folder": str(run.folder), "name": name, "tags": tags}
-    return {**described, "config": dict(run.config), "prompts": dict(run.prompts)}
+    described = {"folder": str(run.folder), "name": name_run(run.folder, run.config), "tags": tags}
+    counts = {"conversations": run.conversations, "turns": run.turns}
+    dataset = describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)
+    return {**described, "config": dict(run.config), "prompts": dict(run.prompts), "dataset": dataset}
 
 
 def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
@@ -46,7 +48,7 @@ def flatten_config(config: Mapping[str, Any]) -> dict[str, str]:
 
 def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     """A run's metrics as (name, value, step): scores overall, per domain and per turn position (the step); times, usage
-    and counts.
+    and counts; no tokens where no language model was asked.
     """
     found = [(name, value, 0) for name, value in summary.overall.items()]
     for domain, scores in summary.domains.items():
@@ -54,8 +56,10 @@ def list_metrics(summary: RunSummary) -> list[tuple[str, float, int]]:
     for position, part in summary.slices.get("turn", {}).items():
         found += [(f"by_turn/{name}", value, int(position)) for name, value in part.scores.items()]
     found += [(f"seconds/{stage}", value, 0) for stage, value in summary.timings.items()]
-    for stage, usage in {**summary.usage, "all": sum(summary.usage.values(), Usage())}.items():
-        found += [(f"usage/{stage}/{name}", float(value), 0) for name, value in asdict(usage).items()]
+    total = sum(summary.usage.values(), Usage())
+    counted = [name for name in asdict(total) if total.tokens or not name.endswith("_tokens")]
+    for stage, usage in {**summary.usage, "all": total}.items():
+        found += [(f"usage/{stage}/{name}", float(getattr(usage, name)), 0) for name in counted]
     counts = {"turns": summary.turns, "failed": summary.failed, "seconds/run": summary.seconds}
     counts |= {"partial": summary.state == "partial", "always_fell_back": len(summary.always_fell_back)}
     counts |= {f"fallbacks/{stage}": count for stage, count in summary.fallbacks.items()}
@@ -70,12 +74,6 @@ def find_factors(sweep: Sweep) -> dict[str, str]:
         key, _, value = override.lstrip("+").partition("=")
         levels.setdefault(key, {})[value] = None
     return {key: ", ".join(found) for key, found in levels.items() if len(found) > 1}
-
-
-def shorten_name(name: str) -> str:
-    """A cell's name for a narrow column, without the groups of its options: `mmr bm25 top_k=5`."""
-    pairs = (override.partition("=") for override in name.split(" ") if override)
-    return " ".join(value if key in GROUPS else f"{key}={value}" for key, _, value in pairs)
 
 
 @cache

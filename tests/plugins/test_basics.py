@@ -14,13 +14,27 @@ from convrag.testing import (
     ClustererContract,
     ContextContract,
     GeneratorContract,
+    MemoryContract,
     RankerContract,
+    SelectorContract,
     TrackerContract,
     question,
 )
 from convrag_basics.direct_generator import DirectGenerator
 from convrag_basics.disabled_stages import NoClusterer, NoGenerator, NoRanker, NoTracker
 from convrag_basics.full_context import FullContext
+from convrag_basics.top_selector import TopSelector
+from convrag_basics.whole_history import WholeHistory
+
+
+class TestWholeHistory(MemoryContract):
+    def make(self) -> WholeHistory:
+        return WholeHistory()
+
+
+class TestTopSelector(SelectorContract):
+    def make(self) -> TopSelector:
+        return TopSelector()
 
 
 class Says(LLM):

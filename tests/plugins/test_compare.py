@@ -24,6 +24,8 @@ from convrag.api.sweeps import Cell, Sweep
 from convrag_compare import convrag_sweep_check, convrag_sweep_report, convrag_sweep_started
 from convrag_compare.factors import find_baseline, format_run
 from convrag_compare.find_runs import find_runs
+from convrag_compare.leaderboard import build_leaderboard
+from convrag_compare.plot_scatter import has_costs
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import FAILED, RunResult, Scores
 from convrag_compare.tables import Table, format_number, format_p, format_signed
@@ -60,6 +62,17 @@ def test_files_are_the_same_again_and_hold_no_times(tmp_path: Path) -> None:
     for name in ("leaderboard.md", "leaderboard.csv", "leaderboard.tex", "effects.md"):
         assert one[name] == other[name]
     assert one["costs.md"] != other["costs.md"]
+
+
+def test_costs_without_a_language_model_have_no_tokens(tmp_path: Path) -> None:
+    ruled = [run_result(f"rewriter={name}", GOOD, usage={"generator": Usage(calls=3)}) for name in "ab"]
+    for runs, has_tokens in ((ruled, False), (grid(), True), ([*ruled, *grid()], True)):
+        files = compare_runs(runs, ["nDCG@5"], None, tmp_path).files
+        assert ("prompt tokens" in files["costs.csv"]) == has_tokens
+        assert ("completion tokens" in files["costs.md"]) == has_tokens
+        assert has_costs(build_leaderboard(runs, ["nDCG@5"], None)) == has_tokens
+        table = list(csv.reader(io.StringIO(files["costs.csv"])))
+        assert len({len(row) for row in table}) == 1
 
 
 def test_a_failed_cell_stands_last_and_nothing_is_said_of_it(tmp_path: Path) -> None:
@@ -127,7 +140,7 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert re.search(r"^\| b \| 0\.850 .*\| partial: 1/12 failed \|$", text, re.MULTILINE)
     assert re.search(r"^\| a \| .*\| partial: 2/12 failed, rewriter fell back \|$", text, re.MULTILINE)
     assert "the rewriter fell back in all 10 turns that it was needed in" in text
-    assert "partial: 1/12 failed" in made.files["leaderboard.tex"]
+    assert r"b$^{\dagger}$" in made.files["leaderboard.tex"]
     assert "Partial runs: 2 of 2" in made.files["effects.md"]
     (table,) = make_tables(made, {}, 200)
     assert list(table.columns[-1].cells) == ["partial: 1/12 failed", "partial: 2/12 failed, rewriter fell back"]
@@ -235,10 +248,8 @@ def test_the_terminal_shows_reused_cells_and_fits(tmp_path: Path) -> None:
     assert "reused" not in made.files["leaderboard.md"]
 
 
-def test_latex_and_markdown_are_escaped() -> None:
+def test_markdown_is_escaped() -> None:
     table = Table(["a_b", "95 %"], [["x|y & $z", "-0.1"]])
-    assert r"x\textbar{}y \& \$z & $-$0.1 \\" in table.latex()
-    assert r"a\_b & 95 \%" in table.latex()
     assert "| x&#124;y & $z | -0.1 |" in table.markdown()
 
 
@@ -408,6 +419,22 @@ def test_the_task_compares_without_running(tmp_path: Path) -> None:
     assert [row["rewriter"] for row in rows] == ["mmr", "none"]
     assert float(rows[1]["R@5_difference"]) < 0
     assert "Leaderboard" in done.stdout
+
+
+def test_the_task_names_runs_and_chooses_columns(tmp_path: Path) -> None:
+    sweep = swept(tmp_path / "grid")
+    runs = f"[{sweep.cells[0].folder},{sweep.cells[1].folder}]"
+    command = ["task=compare", f"task.runs={runs}", "task.names=[as asked,MMR]", "task.columns=[R@5]"]
+    command += ["sweep.baseline=MMR", "hydra.run.dir=out", "tracker=none"]
+    done = run_convrag(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    latex = (tmp_path / "out/leaderboard.tex").read_text()
+    assert "run & R@5" in latex
+    assert r"MMR & \textbf{0.425} \\" in latex
+    assert "as asked" in done.stdout
+    assert "`run=MMR`" in (tmp_path / "out/leaderboard.md").read_text()
+    done = run_convrag([*command[:3], "task.columns=[BLEU]", *command[4:]], tmp_path)
+    assert (done.returncode, "task.columns: 'BLEU' is no measure" in done.stderr) == (2, True)
 
 
 def test_folders_of_partial_and_failed_runs_say_so_beside_their_scores(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 from math import isnan, nan
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from convrag_compare import significance
 from convrag_compare.significance import EXACT, FLIPS, compute_sign_flip_p, correct_by_holm, is_exact
 
 sums = st.lists(st.integers(-5, 5).map(lambda n: n / 4), min_size=1, max_size=9)
@@ -98,3 +100,18 @@ def test_equal_comparisons_count_once_and_those_with_an_equal_system_not_at_all(
     p_values, differences = [0.027, 0.027, 0.5, 1.0, nan], [[0.1, 0.2], [0.1, 0.2], [0.3, -0.2], [0.0, 0.0], []]
     assert correct_by_holm(p_values, differences)[:4] == pytest.approx([0.054, 0.054, 0.5, 1.0])
     assert correct_by_holm(p_values)[0] == pytest.approx(0.108)
+
+
+def test_many_conversations_take_little_memory_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    differences = np.random.default_rng(1).normal(size=(40, 2))
+    whole = compute_sign_flip_p(differences)
+    monkeypatch.setattr(significance, "_SIGNS", 40 * 7)
+    assert compute_sign_flip_p(differences) == whole
+    monkeypatch.undo()
+    monkeypatch.setattr(significance, "FLIPS", 500)
+    many = np.random.default_rng(1).normal(size=(50_000, 1))
+    tracemalloc.start()
+    compute_sign_flip_p(many)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 150e6  # 500 flips at once would be 400 MB

@@ -66,7 +66,7 @@ def test_a_result_has_every_field_of_the_reference(corpus: Path) -> None:
     third = ask(pipeline, query="Is that right?", generate_response=True)
     assert third["response"]
     assert third["generation_metadata"]["latency"] > 0
-    assert third["generation_metadata"]["prompt_tokens"] > 0
+    assert third["generation_metadata"]["prompt_tokens"] == 0  # rules have written the answer
 
 
 def test_a_generated_turn_sends_again_what_its_messages_lack(corpus: Path) -> None:

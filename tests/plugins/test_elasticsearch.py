@@ -227,7 +227,7 @@ def test_corpus_vectors_are_not_put_into_the_store(server: Server, here: Path) -
     IndexTask().execute(compose(*overrides), here)
     pipeline = Pipeline.compose(*overrides)
     assert pipeline.turn("c", "how far away is the moon?").hits
-    rows = pipeline.stages.retriever.store._execute("SELECT kind, count(*) FROM entries GROUP BY kind")
+    rows = pipeline.stages.retriever.store.entries._execute("SELECT kind, count(*) FROM entries GROUP BY kind")
     assert all(count < 5 for kind, count in rows if "embed" in kind)
 
 

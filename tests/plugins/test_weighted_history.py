@@ -14,6 +14,8 @@ from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract
 from convrag_baselines.auto import AutoRewriter
+from convrag_baselines.blend import BlendRewriter
+from convrag_baselines.full_history import FullHistoryRewriter
 from convrag_baselines.weighted_history import WeightedHistoryRewriter, find_content_words
 
 
@@ -63,13 +65,20 @@ class TestWeightedHistory(RewriterContract):
 class TestAutoWithoutAModel(RewriterContract):
     def make(self) -> AutoRewriter:
         return AutoRewriter(
-            llm=Rules("rewrite"), prompting=Named("model"), weighing=WeightedHistoryRewriter(llm=Rules("rewrite"))
+            llm=Rules("rewrite"),
+            prompting=FullHistoryRewriter(llm=Rules("rewrite")),
+            weighing=WeightedHistoryRewriter(llm=Rules("rewrite")),
+            blending=BlendRewriter(),
         )
 
 
 class TestAutoWithAModel(RewriterContract):
     def make(self) -> AutoRewriter:
-        return AutoRewriter(llm=Model(), prompting=Named("model"), weighing=Named("rules"))
+        return make_auto(Model())
+
+
+def make_auto(llm: LLM) -> AutoRewriter:
+    return AutoRewriter(llm=llm, prompting=Named("model"), weighing=Named("words"), blending=Named("blend"))
 
 
 def turns(*texts: tuple[str, str]) -> tuple[Turn, ...]:
@@ -168,12 +177,42 @@ def test_an_llm_that_fails_leaves_the_words_and_says_why() -> None:
 
 
 def test_auto_goes_by_what_the_llm_is() -> None:
-    question = Question("its price?")
-    for llm, name, by in ((Model(), "model", "language model"), (Rules(), "rules", "rules")):
-        stage = AutoRewriter(llm=llm, prompting=Named("model"), weighing=Named("rules"))
-        rewritten = stage.rewrite(question)
-        assert (rewritten.text, dict(rewritten.trace)) == (name, {"by": by, "kept": "yes"})
-        assert ("is a language model" in stage.note()) == (by == "language model")
+    stage = make_auto(Model())
+    rewritten = stage.rewrite(Question("its price?"))
+    assert (rewritten.text, dict(rewritten.trace)) == ("model", {"by": "language model", "kept": "yes"})
+    assert len(rewritten.queries) == 1
+    assert "is a language model" in stage.note()
+
+
+def test_without_a_model_the_rules_have_equal_weights_together() -> None:
+    stage = make_auto(Rules())
+    rewritten = stage.rewrite(Question("its price?"))
+    assert [(query.text, query.source) for query in rewritten.queries] == [
+        ("words", "weighing"),
+        ("model", "prompting"),
+        ("blend", "blending"),
+    ]
+    assert sum(query.weight for query in rewritten.queries) == pytest.approx(1)
+    assert rewritten.trace["by"] == "rules"
+    assert rewritten.trace["weighing"] == {"kept": "yes"}
+    assert "three rules" in stage.note()
+
+
+def test_auto_searches_for_a_first_question_once() -> None:
+    rewritten = TestAutoWithoutAModel().make().rewrite(Question("What is tin?"))
+    assert rewritten.queries == (Query("What is tin?"),)
+
+
+def test_a_rule_of_auto_that_had_to_give_up_says_so() -> None:
+    stage = AutoRewriter(
+        llm=Rules(),
+        prompting=FullHistoryRewriter(llm=Fails("rewrite")),
+        weighing=WeightedHistoryRewriter(llm=Fails("rewrite")),
+        blending=BlendRewriter(),
+    )
+    rewritten = stage.rewrite(Question("its price?", history=turns(("tin?", "A metal."))))
+    assert rewritten.fallback.count("no reply") == 1
+    assert "tin" in lexical(rewritten)
 
 
 RULES = WeightedHistoryRewriter(llm=Rules("answer"))  # made once: it compiles a template

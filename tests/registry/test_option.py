@@ -64,7 +64,7 @@ def test_stages_are_told_from_values(option: Option) -> None:
         "clusterer": "clusterer",
     }
     assert parameters["store"].injects_store
-    assert parameters["clusterer"].default == Use("kmeans")
+    assert parameters["clusterer"].default == Use(("kmeans",))
     assert [name for name, p in parameters.items() if p.operational] == ["workers"]
     assert [name for name, p in parameters.items() if p.required] == ["path"]
 
@@ -148,6 +148,7 @@ class Several(Rewriter):
         of: Mapping[str, Rewriter],
         judges: dict[str, LLM] | None = None,
         weights: Mapping[str, float] | None = None,
+        others: Mapping[str, Rewriter] = use("blend", "none"),
     ) -> None: ...
 
     def rewrite(self, question: Any) -> Any: ...
@@ -159,14 +160,17 @@ def test_a_mapping_of_stages_holds_several() -> None:
         "of": ("rewriter", True, False),
         "judges": ("llm", True, False),
         "weights": ("", False, False),
+        "others": ("rewriter", True, False),
     }
-    assert option.list_mappings() == ["of", "judges", "weights"]
+    assert option.list_mappings() == ["of", "judges", "weights", "others"]
+    assert option.list_used_options() == [("rewriter", "blend"), ("rewriter", "none")]
     assert option.list_groups_of_run() == []
     config = OmegaConf.structured(option.schema)
-    assert (config.of, config.judges, config.weights) == (None, None, None)
+    assert (config.of, config.judges, config.weights, config.others) == (None, None, None, None)
     described = {each.name: (each.type, each.default) for each in describe_option(option).parameters}
     assert described["of"] == ("rewriter stages, each by its name", "required")
     assert described["judges"] == ("llm stages, each by its name", "None")
+    assert described["others"] == ("rewriter stages, each by its name", "blend, none")
 
 
 def test_the_source_says_the_same_of_several_stages() -> None:
@@ -180,6 +184,7 @@ def test_the_source_says_the_same_of_several_stages() -> None:
         "of": ("rewriter", True, True),
         "weights": ("", False, True),
     }
+    assert (written["of"].used_options, written["of"].used_option) == (("full_history", "mmr", "blend"), "")
     assert all(parameter.is_plain and not parameter.is_of_run for parameter in written.values())
 
 
@@ -191,6 +196,21 @@ class Defaulted(Rewriter):
     def rewrite(self, question: Any) -> Any: ...
 
 
-def test_several_stages_have_no_default() -> None:
-    with pytest.raises(ConfigError, match=r"Defaulted.__init__: of holds several stages, and has no default but None"):
-        _ = Option("rewriter", "defaulted", Defaulted, "toys", "toys").parameters
+class Undecided(Rewriter):
+    """Has two defaults for one stage."""
+
+    def __init__(self, *, base: Rewriter = use("blend", "none")) -> None: ...
+
+    def rewrite(self, question: Any) -> Any: ...
+
+
+@pytest.mark.parametrize(
+    ("cls", "said"),
+    [
+        (Defaulted, r'Defaulted.__init__: of holds several stages: its default is use\("...", "..."\) or None'),
+        (Undecided, r"Undecided.__init__: base holds one stage, and its default names several"),
+    ],
+)
+def test_defaults_of_stages_are_as_many_as_there_may_be(cls: type[Rewriter], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        _ = Option("rewriter", "wrong", cls, "toys", "toys").parameters

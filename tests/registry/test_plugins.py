@@ -102,7 +102,7 @@ def test_a_plugin_that_does_nothing_is_pointed_out(caplog: pytest.LogCaptureFixt
         ("rewriter", "x", toys.EchoLLM, "no subclass of convrag.Rewriter"),
         ("rewriter", "x", toys.EchoLLM(), "no subclass of convrag.Rewriter"),
         ("rewriter", "x", toys.Rewriter, "lacks the method rewrite"),
-        ("reranker", "x", toys.EvenRanker, "there is no such group"),
+        ("reranker", "x", toys.EvenRanker, 'rerankers are rankers, so write register("ranker", "x", ...)'),
         ("rewriter", "x", wanting("torch"), "'torch' in requires is no module"),
         (
             "rewriter",
@@ -122,9 +122,40 @@ def test_what_cannot_be_registered_says_why(
 
 
 def test_a_plugin_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "other, toy_good")
+    monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "toy_good, ")
     hook = toys.registering(("llm", "echo", toys.EchoLLM))
-    assert not Plugins([toys.plugin("toy_good", convrag_register=hook)]).registry.options("llm")
+    loaded = Plugins([toys.plugin("toy_good", convrag_register=hook)])
+    assert not loaded.registry.options("llm")
+    assert not loaded.registry.failures
+
+
+def test_a_plugin_to_disable_that_is_not_there_is_pointed_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "toy_god,toy_other")
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    other = toys.plugin("toy_other", convrag_register=toys.registering(("llm", "other", toys.EchoLLM)))
+    loaded = Plugins([toys.plugin("toy_good", convrag_register=hook), other])
+    assert list(loaded.registry.options("llm")) == ["echo"]
+    (said,) = caplog.messages
+    assert said.startswith("CONVRAG_DISABLE_PLUGINS: plugin 'toy_god' does not exist. Did you mean 'toy_good'?")
+
+
+def test_a_wrong_call_of_register_is_said_with_its_arguments(caplog: pytest.LogCaptureFixture) -> None:
+    @hookimpl
+    def forgets(register: Any) -> None:
+        register("llm", "echo")
+
+    Plugins([toys.plugin("toy_short", convrag_register=forgets)])
+    assert "(TypeError: it called register('llm', 'echo'): target is missing; it is register(group, op" in caplog.text
+
+
+def test_a_plugin_s_logger_keeps_its_level() -> None:
+    """It may be a large library's, which a program uses for other things as well."""
+    hook = toys.registering(("llm", "echo", toys.EchoLLM))
+    loaded = Plugins([toys.plugin("toy_host", convrag_register=hook)])
+    assert loaded.list_packages() == ["toy_host"]
+    assert logging.getLogger("toy_host").level == logging.NOTSET
 
 
 def test_yaml_packages_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

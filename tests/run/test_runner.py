@@ -140,7 +140,7 @@ def test_an_answer_that_nobody_asked_for_is_not_missed(overrides: tuple[str, ...
     _, summary = run_experiment(config, here / "run")
     assert ("metrics.answers" in summary.reports) == told
     assert "ROUGE-L" not in summary.overall
-    assert summary.main_measures == (() if told else ("nDCG@5",))
+    assert summary.main_measures == (() if told else ("nDCG@5", "evidence_nDCG"))
 
 
 def write_unjudged(folder: Path, *, turns: bool = True) -> list[str]:
@@ -157,7 +157,7 @@ def write_unjudged(folder: Path, *, turns: bool = True) -> list[str]:
 
 def test_a_run_without_judgements_measures_what_it_can_and_says_what_it_cannot(here: Path) -> None:
     _, summary = run_experiment(compose("limit=2", "tracker=none", *write_unjudged(here)), here / "run")
-    assert summary.main_measures == ("grounded_sentences",)
+    assert summary.main_measures == ("grounded_sentences", "evidence_passages")
     assert summary.overall["answered"] == 1.0
     page = (here / "run/summary.md").read_text()
     assert "nDCG@5 is not measured (metrics.ranking): the data set has no relevance judgements; task=questions" in page
@@ -172,8 +172,8 @@ def test_a_data_set_without_conversations_names_the_tasks_that_need_none(here: P
 
 def test_answers_are_measured_by_default(here: Path) -> None:
     _, summary = run_experiment(compose("limit=1", "tracker=none"), here / "run")
-    assert summary.main_measures == ("nDCG@5", "ROUGE-L")
-    assert json.loads((here / "run/metrics.json").read_text())["main_measures"] == ["nDCG@5", "ROUGE-L"]
+    assert summary.main_measures == ("nDCG@5", "ROUGE-L", "evidence_nDCG")
+    assert tuple(json.loads((here / "run/metrics.json").read_text())["main_measures"]) == summary.main_measures
 
 
 @pytest.mark.parametrize(("limit", "told"), [(4, True), (5, False)])

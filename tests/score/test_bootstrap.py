@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from convrag.score import bootstrap
 from convrag.score.bootstrap import bootstrap_intervals
 
 
@@ -62,3 +65,18 @@ def test_what_follows_from_the_means_has_an_interval_too() -> None:
     assert low < ratio < high
     same = bootstrap_intervals(sums, ones, lambda means: means * 2)
     assert same == pytest.approx(2 * bootstrap_intervals(sums, ones))
+
+
+def test_many_conversations_take_little_memory_and_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    sums, sizes = np.random.default_rng(1).random((40, 2)), np.ones((40, 2))
+    whole = bootstrap_intervals(sums, sizes)
+    monkeypatch.setattr(bootstrap, "_DRAWS", 40 * 7)
+    assert np.array_equal(bootstrap_intervals(sums, sizes), whole)
+    monkeypatch.undo()
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 60)
+    many = np.random.default_rng(1).random((100_000, 1))
+    tracemalloc.start()
+    bootstrap_intervals(many, np.ones_like(many))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 150e6  # 500 resamples at once would be 800 MB

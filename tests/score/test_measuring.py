@@ -213,25 +213,34 @@ def test_a_metric_with_nothing_to_measure_says_so() -> None:
 class Finding(Metrics):
     def __init__(self, values: Mapping[str, float]) -> None:
         self.found = values
+        self.listed: list[str] = []
 
     def measure(self, records: Any) -> Any:
         return {"c<::>1": self.found} if self.found else {}
+
+    def list_measures(self) -> list[str]:
+        return self.listed
+
+
+_LENGTH = {"evidence_words": 3.0}
+"""Compares nothing with the truth: the main measure of `evidence` is another."""
 
 
 @pytest.mark.parametrize(
     ("stand_in", "found", "told"),
     [
-        ("", [{"R@5": 1.0}, {}, {}], ["metrics.answers", "metrics.reference_free"]),
-        ("reference_free", [{"R@5": 1.0}, {}, {}], []),
-        ("reference_free", [{}, {"ROUGE-L": 1.0}, {}], []),
-        ("reference_free", [{}, {}, {"answered": 1.0}], ["metrics.ranking", "metrics.answers"]),
-        ("reference_free", [{}, {}, {}], ["metrics.ranking", "metrics.answers", "metrics.reference_free"]),
+        ("", [{"R@5": 1.0}, {}, {}, _LENGTH], ["metrics.answers", "metrics.reference_free"]),
+        ("reference_free", [{"R@5": 1.0}, {}, {}, _LENGTH], []),
+        ("reference_free", [{}, {"ROUGE-L": 1.0}, {}, _LENGTH], []),
+        ("reference_free", [{}, {}, {"answered": 1.0}, _LENGTH], ["metrics.ranking", "metrics.answers"]),
+        ("reference_free", [{}, {}, {}, _LENGTH], ["metrics.ranking", "metrics.answers", "metrics.reference_free"]),
     ],
 )
 def test_what_nobody_asked_for_is_missed_only_where_nothing_is_measured(
     stand_in: str, found: list[dict[str, float]], told: list[str]
 ) -> None:
     metrics = {name: Finding(values) for name, values in zip(DEFAULT_METRICS, found, strict=True)}
+    metrics["evidence"].listed = ["evidence_nDCG", *_LENGTH]
     assert [report.title for report in measure(metrics, RECORDS, stand_in=stand_in).reports] == told
 
 

@@ -22,6 +22,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Terminal:
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("JPY_PARENT_PID", raising=False)
     monkeypatch.setattr(sys, "stderr", terminal)
     return terminal
 
@@ -147,3 +148,14 @@ def test_the_time_left_follows_the_cell_that_runs(
 def test_durations_read_well() -> None:
     told = [format_duration(seconds) for seconds in (0.04, 9.9, 12.4, 99.0, 100.0, 3500.0, 7000.0)]
     assert told == ["0.0 s", "9.9 s", "12 s", "99 s", "2 min", "58 min", "1.9 h"]
+
+
+def test_a_command_in_a_notebook_has_no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jupyter gives it a terminal, and shows each drawing of a bar below the last one."""
+    terminal = watched(monkeypatch)
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    with turn_progress(3) as advance:
+        for _ in range(3):
+            advance()
+    assert "━" not in terminal.getvalue()
+    assert "\x1b" not in terminal.getvalue()

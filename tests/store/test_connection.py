@@ -8,6 +8,7 @@ import pytest
 
 from convrag.store import connection
 from convrag.store.salvage import FileIdentity, identify
+from convrag.store.sqlite_entries import SqliteEntries
 from convrag.store.store import Store
 
 
@@ -24,8 +25,10 @@ def test_a_value_is_read_by_one_statement_after_one_look_at_the_file(
         return identify(file)
 
     monkeypatch.setattr(connection, "identify", note)
-    assert store._connection is not None
-    store._connection.set_trace_callback(statements.append)
+    entries = store.entries
+    assert isinstance(entries, SqliteEntries)
+    assert entries._connection is not None
+    entries._connection.set_trace_callback(statements.append)
     assert store.get(["a", "b"]) == {"a": b"1", "b": b"2"}
     assert len(looks) == 1
     assert len(statements) == 1

@@ -252,7 +252,7 @@ def test_where_no_new_database_can_be_written_the_store_is_named(
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.put("test", {"a": b"1"})
-    store._execute("PRAGMA max_page_count=10")
+    store.entries._execute("PRAGMA max_page_count=10")
     with pytest.raises(ConfigError, match=r"store.path=.* cannot be used: .*the disk is full"):
         store.put("test", {"b": bytes(100_000)})
     assert store.get(["a"]) == {"a": b"1"}

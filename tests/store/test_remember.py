@@ -126,6 +126,18 @@ def test_rankings_and_scores_come_back_whole(store: Store) -> None:
     assert labels.tolist() == [0, 0, 1]
 
 
+def test_an_llm_that_works_by_rules_uses_no_tokens(store: Store) -> None:
+    class Rules(toys.EchoLLM):
+        tasks = frozenset({"answer"})
+
+    meter, llm = UsageMeter(), known(Rules(), store)
+    with meter.measure_stage("generator"):
+        replies = [llm.complete(make_prompt()) for _ in range(2)]
+    assert [reply.prompt_tokens for reply in replies] == [3, 3]  # who asks gets what the rules say
+    assert meter.usage["generator"] == Usage(1, 1, cost_usd=1.0, spent_usd=0.5)
+    assert [reply.prompt_tokens for _, reply in meter.replies] == [0, 0]
+
+
 def test_usage_tells_made_from_reused(store: Store) -> None:
     llm, embedder = known(toys.EchoLLM(), store), known(toys.LetterEmbedder(), store)
     meter = UsageMeter()

@@ -194,7 +194,7 @@ def test_a_child_keeps_what_it_writes_after_its_parent_has_ended(tmp_path: Path)
 
     child = run_in_child(write)
     os.read(reader, 1)
-    store._disconnect()
+    store.entries._disconnect()
     assert os.waitpid(child, 0)[1] == 0
     assert len(Store(tmp_path / "store").get(["parent", "child", "late"])) == 3
     for end in (reader, writer):

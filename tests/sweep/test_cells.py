@@ -9,7 +9,16 @@ from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from convrag.api.errors import ConfigError
-from convrag.sweep.cells import cell_id, draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
+from convrag.api.sweeps import Cell
+from convrag.sweep.cells import (
+    cell_id,
+    draw_cells,
+    make_cells,
+    name_cells,
+    order_for_host,
+    params_as_overrides,
+    sweep_id,
+)
 
 PARSER = OverridesParser.create()
 FOLDER = Path("grid")
@@ -74,3 +83,10 @@ def test_a_name_holds_what_differs() -> None:
     assert [cell.name for cell in named][:2] == ["seed=mmr top_k=3", "seed=mmr top_k=4"]
     (alone,) = name_cells(make_cells(["rewriter=mmr", "limit=1"], FOLDER, PARSER))
     assert alone.name == "rewriter=mmr limit=1"
+
+
+def test_each_host_has_an_order_of_its_own() -> None:
+    cells = [Cell(str(number), (), Path()) for number in range(20)]
+    first, second = (order_for_host(cells, host) for host in ("a", "b"))
+    assert first == order_for_host(list(reversed(cells)), "a") != second
+    assert sorted(cell.id for cell in first) == sorted(cell.id for cell in cells)

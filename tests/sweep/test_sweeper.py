@@ -21,7 +21,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from convrag import NotReady, Report, Run, RunSummary, Sweep, hookimpl
-from convrag.api.errors import ConfigError, ConvragError
+from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
 from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
@@ -160,7 +160,7 @@ def test_a_grid_gives_the_values_of_its_metric(watcher: Watcher, capsys: pytest.
     assert OmegaConf.load(folder_of(grid) / "multirun.yaml").hydra.sweeper.params is None
     said = capsys.readouterr().err.splitlines()
     assert said[0] == "convrag: [1/2] rewriter=none"
-    assert re.fullmatch(rf"convrag: \[1/2\] nDCG@5 {values[0]:.3f} \(\d+(\.\d)? s\)", said[1])
+    assert re.fullmatch(rf"convrag: \[1/2\] nDCG@5 {values[0]:.3f}, evidence_nDCG [\d.]+ \(\d+(\.\d)? s\)", said[1])
     assert said[2].startswith("convrag: [2/2] rewriter=last_n (about ")
     assert "convrag: all is well" in said
 
@@ -308,6 +308,38 @@ def test_the_launcher_gets_batches_where_it_should(here: Path) -> None:
     assert grid.launcher.batches == [["none", "last_n"], ["full_history"]]  # type: ignore[attr-defined]
 
 
+def test_a_cell_whose_process_was_lost_has_failed_and_the_others_go_on(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n,full_history")
+    run, lost = grid.launcher._run, JobReturn(status=JobStatus.FAILED, _return_value=JobLost("the worker was killed"))  # type: ignore[attr-defined]
+    grid.launcher._run = lambda overrides: lost if rewriter_of(overrides) == "last_n" else run(overrides)  # type: ignore[attr-defined]
+    with pytest.raises(CellsFailed, match="1 of 3 cells failed"):
+        run_grid(grid)
+    ending = endings(grid)["last_n"]
+    assert (ending["state"], ending["error"]) == ("failed", "the worker was killed")
+    assert [cell["state"] for cell in listed(grid)] == ["ok", "failed", "ok"]
+    again = make_grid("rewriter=none,last_n,full_history")
+    run_grid(again)
+    assert [cell["state"] for cell in listed(again)] == ["reused", "ok", "reused"]
+
+
+def test_a_launcher_that_gives_up_is_named_and_the_same_command_goes_on(here: Path) -> None:
+    grid = make_grid("rewriter=none,last_n,full_history")
+
+    def give_up() -> None:
+        if len(launched(grid)) == 1:
+            raise RuntimeError("Job 1_1 has not produced any output (state: CANCELLED)")
+
+    grid.launcher.before = give_up  # type: ignore[attr-defined]
+    with pytest.raises(
+        LauncherFailed, match=r"InProcess has given up: Job 1_1 .*CANCELLED.*\n.*The same command"
+    ) as caught:
+        run_grid(grid)
+    assert caught.value.exit_status == 1
+    again = make_grid("rewriter=none,last_n,full_history")
+    run_grid(again)
+    assert [cell["state"] for cell in listed(again)] == ["reused", "ok", "ok"]
+
+
 def test_each_cell_is_composed_once(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     grid = make_grid("rewriter=none,last_n,full_history")
     composed: list[list[str]] = []
@@ -362,7 +394,9 @@ def test_a_metric_that_some_cell_cannot_have_is_refused(here: Path) -> None:
 def test_a_metric_that_a_cell_did_not_measure_is_told_at_the_end(here: Path) -> None:
     """Nobody knew: the metric gives it, but these cells make no answers. What there is was compared."""
     grid = make_grid("rewriter=none,last_n", "sweep.metric=[nDCG@5,ROUGE-L]")
-    with pytest.raises(ConfigError, match=r"ROUGE-L: 2 cells of 2 did not measure it; all measured nDCG@5\. What"):
+    with pytest.raises(
+        ConfigError, match=r"ROUGE-L: 2 cells of 2 did not measure it; all measured nDCG@5, evidence_nDCG, "
+    ):
         run_grid(grid)
     assert "| nDCG@5 [95 %] |" in (folder_of(grid) / "leaderboard.md").read_text()
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import toys
-from convrag.api.types import Answer, Hit, Message, Passage, Prompt, Rewrite
+from convrag.api.stages import Memory, Selector
+from convrag.api.types import Answer, Hit, MemoryView, Message, Passage, Prompt, Question, Rewrite, Selection
 from convrag.config.settings import Settings
 from convrag.store.remember import remember
 from convrag.store.store import Store
@@ -64,6 +65,82 @@ def test_a_rewriter_that_fails_costs_only_the_rewrite(caplog: pytest.LogCaptureF
     assert not record.error
 
 
+class LastTurn(Memory):
+    """Sees the last turn, and cannot see past a turn that says so."""
+
+    def view(self, question: Question) -> MemoryView:
+        if "forget" in question.text:
+            raise RuntimeError("nothing comes to mind")
+        return MemoryView(question.history[-1:], {"left out": len(question.history[:-1])}, fallback="")
+
+
+class Every(Selector):
+    """Takes the passages of even ranks."""
+
+    def select(self, question: Question, hits: Any, n: int) -> Selection:
+        return Selection(tuple(hits[1::2]), {"wanted": n, "of": question.standalone})
+
+
+def test_later_stages_see_what_the_memory_lets_them_see() -> None:
+    chat = pipeline(memory=LastTurn())
+    for text in ("one?", "two?", "three?"):
+        record = chat.turn("c", text)
+    assert record.rewritten_query == "THREE? 1 p0 p1"
+    assert record.trace["memory"] == {"left out": 1}
+    assert list(record.timings)[:2] == ["memory", "rewriter"]
+    assert record.number == 3
+
+
+def test_the_conversation_keeps_what_the_memory_leaves_out() -> None:
+    chat = pipeline(memory=LastTurn())
+    for text in ("one?", "two?", "three?"):
+        chat.turn("c", text)
+    kept = chat.conversations.get("c")
+    assert kept is not None
+    assert [turn.question for turn in kept.history] == ["one?", "two?", "three?"]
+    assert chat.rewrite("c", "four?").text == "FOUR? 1 p0 p1"
+
+
+def test_a_memory_that_fails_costs_only_the_choice(caplog: pytest.LogCaptureFixture) -> None:
+    chat = pipeline(memory=LastTurn())
+    for text in ("one?", "two?", "forget it?"):
+        record = chat.turn("c", text)
+    assert record.trace["rewriter"]["seen"] == 3
+    assert record.fallbacks["memory"].startswith("RuntimeError: nothing comes to mind")
+    assert not record.error
+
+
+def test_a_selector_chooses_the_evidence_and_leaves_the_ranking() -> None:
+    record = pipeline(selector=Every()).turn("c", "what?")
+    assert [item.passage.id for item in record.evidence.items] == ["p1"]
+    assert [item.score for item in record.evidence.items] == [record.hits[1].score]
+    assert [hit.passage.id for hit in record.hits] == ["p0", "p1", "p2"]
+    assert record.trace["selector"] == {"wanted": 2, "of": "WHAT?"}
+    assert list(record.timings)[2:5] == ["reranker", "selector", "context"]
+
+
+def test_a_selector_is_told_how_many_the_turn_wants() -> None:
+    assert pipeline(selector=Every()).turn("c", "what?", top_k=3).trace["selector"]["wanted"] == 3
+
+
+def test_a_selector_that_invents_a_passage_costs_only_the_choice(caplog: pytest.LogCaptureFixture) -> None:
+    class Inventive(Every):
+        def select(self, question: Question, hits: Any, n: int) -> Selection:
+            return Selection((Hit(Passage("new", "text"), 1.0),))
+
+    record = pipeline(selector=Inventive()).turn("c", "what?")
+    assert [item.passage.id for item in record.evidence.items] == ["p0", "p1"]
+    assert "the passage 'new', which is none of those it was given" in record.fallbacks["selector"]
+
+
+def test_what_a_memory_gives_must_be_turns(caplog: pytest.LogCaptureFixture) -> None:
+    class Loose(LastTurn):
+        def view(self, question: Question) -> Any:
+            return MemoryView(("what was said",))  # type: ignore[arg-type]
+
+    assert "view" in pipeline(memory=Loose()).turn("c", "what?").fallbacks["memory"]
+
+
 def test_an_empty_rewrite_is_the_question() -> None:
     class Empty(toys.ShoutingRewriter):
         def rewrite(self, question: Any) -> Rewrite:
@@ -106,9 +183,9 @@ def test_a_reranker_that_fails_leaves_the_order() -> None:
 def test_later_stages_know_the_rewrite() -> None:
     class Parrot(toys.QuotingGenerator):
         def generate(self, question: Any, evidence: Any) -> Answer:
-            return Answer(f"{question.text} {question.standalone}")
+            return Answer(f"{question.text} {question.standalone} {[query.text for query in question.queries]}")
 
-    assert pipeline(generator=Parrot()).turn("c", "what?").answer.text == "what? WHAT?"
+    assert pipeline(generator=Parrot()).turn("c", "what?").answer.text == "what? WHAT? ['WHAT?']"
 
 
 def test_a_question_sees_only_what_was_before_and_no_labels() -> None:

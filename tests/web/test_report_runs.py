@@ -42,7 +42,7 @@ def test_each_cell_has_a_report_among_its_files(cells: list[Path]) -> None:
         head = read_blocks(cell / "report.html")["head"]
         (facts,) = head["runs"]
         assert facts["name"] in ("rewriter=none", "rewriter=condense")
-        assert facts["main"] == ["nDCG@5", "ROUGE-L"]
+        assert facts["main"] == ["nDCG@5", "ROUGE-L", "evidence_nDCG"]
         assert ["generator", "chat"] in facts["stages"]
 
 

@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from convrag import Document, Heading
+from convrag.sdk.library_logs import limit_logs
 from convrag_documents.readers.text import join_wrapped_lines
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable
@@ -23,7 +24,7 @@ _MOST_FAILURES = 20  # pages that cannot be read; each may take seconds
 _NUMBER = r"(?:[^\n]{0,8}\d[\d.):]*[^\S\n]+)?"  # before the words of a heading: "12.3.4 ", "Part 2: "
 _MOST_BOOKMARKS = 20_000
 
-logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it reports what it mends in damaged files
+limit_logs(logging.CRITICAL, "pypdf")  # it reports what it mends in damaged files
 
 
 def read_pdf(content: bytes) -> Iterator[Document]:

@@ -26,6 +26,7 @@ REASONS = {
 _TOLD = {"prompt", "system", "edited", "condense", "gate", "reasons", "exchanges", "selected", "similarities"} | {
     *("known_share", "rejected", "extracted_sentences", "representative_sentences", "selected_sentences"),
     *("num_extracted_sentences", "num_clusters", "cluster_sizes", "searched_ahead", "available"),
+    *("links", "resolved"),
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
@@ -42,6 +43,7 @@ def explain_query(records: Sequence[TurnRecord], rewriter: str = "") -> list[tup
     record = records[-1]
     trace = record.trace.get("rewriter", {})
     lines = [("Asked", record.original_query), *_list_queries(record)]
+    lines += _explain_memory(record.trace.get("memory", {}))
     if trace.get("edited"):
         lines.append(("Why", "you typed this query"))
     elif trace.get("rewriting") == "off":
@@ -61,6 +63,19 @@ def _list_queries(record: TurnRecord) -> Iterator[tuple[str, str]]:
         yield "Query", f"{query.text} ({described})" if described else query.text
 
 
+def _explain_memory(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """How much of the history the turn has seen, and the summary of the rest."""
+    if "turns" not in trace or "seen" not in trace:
+        return
+    tokens = f", {trace['tokens']} of {trace['tokens_of_all']} tokens" if "tokens_of_all" in trace else ""
+    yield "Memory", f"{trace['seen']} of {_count(trace['turns'], 'turn')} seen{tokens}"
+    for name, text in (("fell_out", "out of view since the last question"), ("recalled", "seen again")):
+        if isinstance(turns := trace.get(name), list | tuple) and turns:
+            yield "", f"{text}: {', '.join(map(str, turns))}"
+    if trace.get("summary"):
+        yield "", f"summary of {_count(trace.get('summarised', '?'), 'turn')}: {_quote(trace['summary'])}"
+
+
 def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
     if "condense" in trace:
         yield "Gate", _explain_gate(trace)
@@ -69,6 +84,7 @@ def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -
     if "exchanges" in trace:
         seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
         yield "History", f"the rewriter saw the last {seen}"
+    yield from _explain_links(trace, records)
     yield from _explain_selection(trace, records)
     yield from _explain_sentences(trace)
     if isinstance(share := trace.get("known_share"), float):
@@ -85,6 +101,16 @@ def _explain_gate(trace: Mapping[str, Any]) -> str:
     because = "; ".join(REASONS.get(code, code) for code in codes)
     decision = "rewritten" if trace["condense"] else "searched for as it is"
     return f"the question was {decision}: {because} (gate {trace.get('gate', 'unknown')})"
+
+
+def _explain_links(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    """What each reference of the question was linked to, and in which turn that was named, as rewriter=resolve does."""
+    numbers = {record.turn_id: record.number for record in records}
+    for link in trace.get("links", ()) if isinstance(trace.get("links"), list | tuple) else ():
+        if isinstance(link, Mapping) and "antecedent" in link:
+            turn = numbers.get(str(link.get("turn")), link.get("turn", "?"))
+            said = f"{_quote(link.get('phrase', ''))} is {_quote(link['antecedent'])}, turn {turn}"
+            yield "Link", f"{said} ({link.get('kind', '')}: {link.get('rule', '')})"
 
 
 def _explain_selection(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
@@ -122,7 +148,8 @@ def _explain_sentences(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "Selected", f"{len(selected)}{of} sentences of the history{clusters}"
     for each in selected:
         if isinstance(each, Mapping) and "sentence" in each:
-            yield "", f"turn {each.get('turn', '?')}, {each.get('speaker', '?')}: {_quote(each['sentence'])}"
+            turn = f"turn {each.get('turn', '?')}" if each.get("turn") != 0 else "summary"
+            yield "", f"{turn}, {each.get('speaker', '?')}: {_quote(each['sentence'])}"
 
 
 def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:

@@ -3,17 +3,20 @@
 import { make, makeTable } from "./dom.js";
 import { formatCost, formatCount, formatSeconds } from "./format.js";
 
-const COUNTS = [["calls", "calls"], ["reused", "reused"], ["prompt_tokens", "prompt tokens"], ["completion_tokens", "completion tokens"]];
+const CALLS = [["calls", "calls"], ["reused", "reused"]];
+const TOKENS = [["prompt_tokens", "prompt tokens"], ["completion_tokens", "completion tokens"]];
 
 /** Show what each stage took and cost; null where nothing was measured. */
 export function renderCosts(record) {
   const stages = [...new Set([...Object.keys(record.timings ?? {}), ...Object.keys(record.usage ?? {})])];
   if (!stages.length) return null;
-  const rows = stages.map((stage) => [stage, formatTime(record.timings?.[stage]), ...formatUsage(record.usage?.[stage])]);
-  if (stages.length > 1) rows.push(["all", formatTime(sumTimes(record)), ...formatUsage(sumUsage(record))]);
+  const total = sumUsage(record);
+  const counts = TOKENS.some(([key]) => total[key]) ? [...CALLS, ...TOKENS] : CALLS;  // none without a language model
+  const rows = stages.map((stage) => [stage, formatTime(record.timings?.[stage]), ...formatUsage(record.usage?.[stage], counts)]);
+  if (stages.length > 1) rows.push(["all", formatTime(sumTimes(record)), ...formatUsage(total, counts)]);
   const priced = Object.values(record.usage ?? {}).some((usage) => usage.unpriced);
   return make("div", {},
-    makeTable(["stage", "time", ...COUNTS.map(([, name]) => name), "cost"], rows, 1, "Times and costs by stage"),
+    makeTable(["stage", "time", ...counts.map(([, name]) => name), "cost"], rows, 1, "Times and costs by stage"),
     priced && make("p", { class: "note" }, "+ ?: some replies have a price that is not known."));
 }
 
@@ -35,7 +38,7 @@ function formatTime(seconds) {
   return seconds === undefined ? "" : formatSeconds(seconds);
 }
 
-function formatUsage(usage) {
-  if (!usage) return [...COUNTS.map(() => ""), ""];
-  return [...COUNTS.map(([key]) => formatCount(usage[key] ?? 0)), `${formatCost(usage.cost_usd)}${usage.unpriced ? " + ?" : ""}`];
+function formatUsage(usage, counts) {
+  if (!usage) return [...counts.map(() => ""), ""];
+  return [...counts.map(([key]) => formatCount(usage[key] ?? 0)), `${formatCost(usage.cost_usd)}${usage.unpriced ? " + ?" : ""}`];
 }

@@ -1,0 +1,80 @@
+"""A conversation's manager and tracker of requests, which convrag and ContextPilot offer by the same names.
+
+    python deduplicating.py convrag|contextpilot manager|tracker DOCUMENTS [ids]
+
+`ids` has convrag compare ids alone, as ContextPilot does, and not texts.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from measuring import answer, read_peak_mib
+
+MODULES = {
+    "convrag": ("convrag_dedup", "convrag_dedup"),
+    "contextpilot": ("contextpilot.pipeline.multi_turn", "contextpilot.server.conversation_tracker"),
+}
+SHOWN = 10
+TEXT = "word " * 200
+
+
+def list_ids(turn: int, seen: int) -> list[int]:
+    """Ten ids: five that were shown, from all over the history, and five new ones."""
+    old = [(turn * 7919 + place * 104_729) % seen for place in range(SHOWN // 2)]
+    return [*old, *range(seen + turn * SHOWN, seen + turn * SHOWN + SHOWN // 2)]
+
+
+def measure_manager(manager: Any, seen: int) -> dict[str, float]:
+    """The median microseconds of the processor for a turn after so many documents, and what the manager then keeps."""
+    turns = [list_ids(turn, seen) for turn in range(300)]
+    documents: dict[Any, dict[str, str]] = {}  # by number and by text: each library looks for its own
+    for number in range(seen):
+        documents[number] = documents[str(number)] = {"text": str(number), "content": str(number)}
+    for number in {number for ids in turns for number in ids}:
+        text = f"Document {number} {TEXT}"
+        documents[number] = documents[str(number)] = {"text": text, "content": text}
+    before = read_peak_mib()
+    manager.deduplicate_context("c", list(range(seen)), documents)
+    took = _time_calls(lambda turn: manager.deduplicate_context("c", turns[turn], documents), len(turns))
+    return {"turn_cpu_us": took, "added_mib": round(read_peak_mib() - before, 1)}
+
+
+def measure_tracker(tracker: Any, seen: int) -> dict[str, float]:
+    """The median microseconds for a request after a chain of requests that has shown so many documents."""
+    chain, before = seen // SHOWN, read_peak_mib()
+    for number in range(chain):
+        parent = str(number - 1) if number else None
+        tracker.deduplicate(str(number), list(range(number * SHOWN, (number + 1) * SHOWN)), parent_request_id=parent)
+    requests = [(str(chain + turn), list_ids(turn, seen), str(chain + turn - 1)) for turn in range(100)]
+
+    def ask(turn: int) -> None:
+        name, ids, parent = requests[turn]
+        tracker.deduplicate(name, ids, parent_request_id=parent)
+
+    took = _time_calls(ask, len(requests))
+    return {"turn_cpu_us": took, "added_mib": round(read_peak_mib() - before, 1)}
+
+
+def _time_calls(call: Callable[[int], Any], number: int) -> float:
+    times = []
+    for turn in range(number):
+        start = time.thread_time()
+        call(turn)
+        times.append(time.thread_time() - start)
+    return round(1e6 * statistics.median(times), 2)
+
+
+if __name__ == "__main__":
+    library, what, seen, *plain = sys.argv[1:]
+    managers, trackers = map(import_module, MODULES[library])
+    if what == "manager":
+        options = {"content_hash": False} if plain else {}
+        answer(measure_manager(managers.MultiTurnManager(**options), int(seen)))
+    else:
+        answer(measure_tracker(trackers.ConversationTracker(), int(seen)))

@@ -1,0 +1,350 @@
+"""Writes docs/authors.md from the code: `python docs/build_authors.py`. A test fails where it is out of date."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterable, Iterator
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import page_parts as parts
+
+import convrag
+import convrag_pytest
+from convrag import sdk, testing
+from convrag.api import errors, hookspecs
+from convrag.api.groups import GROUPS
+from convrag.api.stage import Stage
+from convrag.testing.stage import StageContract
+
+PATH = Path(__file__).with_name("authors.md")
+
+TYPES = {
+    "Conversations": "Message Passage Turn Conversation Question MemoryView",
+    "Search": "Query Rewrite Hit Selection",
+    "Answers": "EvidenceItem Evidence Nugget Answer Support PassageSpan",
+    "Language models": "Prompt PromptTemplate Completion",
+    "Documents": "Document Heading CorpusPart",
+    "Records and reports": "TurnRecord Usage Report Measurement Slice Run RunSummary",
+    "Grids": "Sweep Cell",
+}
+"""Section -> the types in it, in the order in which a reader meets them."""
+
+MARKS = ("hookimpl", "Register", "use", "operational", "Deprecated", "remembered", "Store")
+"""What is written into a class's signature or beside it."""
+
+STORE = {
+    "cancellation": "sleep check_cancelled when_cancelled",
+    "streaming": "current_listener",
+    "atomic": "open_atomically write_atomically",
+    "fingerprint": "digest file_hash hash_text",
+}
+"""Module of convrag.store -> what plugins may use of it."""
+
+PROGRAMS = ("Pipeline", "Conversations", "ConversationInfo", "read_run", "read_grid")
+"""What programs use rather than plugins; docs/python.md has it."""
+
+
+def build_page() -> str:
+    """The whole page."""
+    sections = {
+        **{title: list(_document_types(names.split())) for title, names in TYPES.items()},
+        "Stages": list(_document_stages()),
+        "What a signature says": list(_document_marks()),
+        "Hooks": list(_document_hooks()),
+        "Errors": list(_document_errors()),
+        "Helpers": list(_document_helpers()),
+        "Tests": list(_document_tests()),
+    }
+    head = [
+        "# For plugin authors",
+        "Every type that a plugin is given or returns, every method that it implements, every hook, error, helper and "
+        "contract. [plugins.md](plugins.md) says how they go together, [reference.md](reference.md) has the options "
+        "that there are. Made from the code by `python docs/build_authors.py`; the examples are run by the tests.",
+        "Names without a module are imported from `convrag`: `from convrag import Passage, Rewriter, ConfigError`. All "
+        "data is immutable; change a copy: `dataclasses.replace(query, weight=0.5)`. Offsets count characters from 0, "
+        "the end excluded; times are seconds, costs US dollars. A stage's parameters are given by name.",
+        "\n".join(f"* [{title}](#{title.lower().replace(' ', '-')})" for title in sections),
+    ]
+    body = (part for title, section in sections.items() for part in (f"## {title}", *section))
+    return "\n\n".join([*head, *body]) + "\n"
+
+
+# Types -----------------------------------------------------------------------------------------------------------
+
+
+def _document_types(names: Iterable[str]) -> Iterator[str]:
+    for name in names:
+        yield f"### {name}"
+        yield from _document_class(getattr(convrag, name))
+
+
+def _document_class(cls: type) -> Iterator[str]:
+    """A class: what it is, its fields as a table or its constructor, its properties and methods, an example."""
+    rows = list(list_fields(cls))
+    if not rows:
+        yield parts.format_code(parts.format_signature(cls))
+    *told, last = [*parts.format_docstring(cls, arguments=not rows)] or [""]
+    example = [last] if last.startswith("```pycon") else []
+    yield from told if example else [*told, last]
+    if rows:
+        yield parts.make_table(["field", "type", "default", "what it is"], rows)
+    yield from _list_members(cls)
+    yield from example
+
+
+def list_fields(cls: type) -> Iterator[list[str]]:
+    """A row for each field of a dataclass or a named tuple. Raises LookupError for one that nothing is said of."""
+    if not is_dataclass(cls) and not hasattr(cls, "_fields"):
+        return
+    said = {each.arg_name: each.description or "" for each in parts.read_docstring(cls).params}
+    written = ast.parse(dedent(inspect.getsource(cls))).body[0]
+    assert isinstance(written, ast.ClassDef)
+    defaults = dict(_read_defaults(written))
+    names = [each.name for each in fields(cls)] if is_dataclass(cls) else getattr(cls, "_fields", ())
+    annotated = [each for each in written.body if isinstance(each, ast.AnnAssign)]
+    types = {ast.unparse(each.target): ast.unparse(each.annotation) for each in annotated}
+    if unsaid := [name for name in names if name not in said]:
+        raise LookupError(f"{cls.__module__}.{cls.__name__} does not say under Args: what {', '.join(unsaid)} is")
+    for name in names:
+        default = f"`{defaults[name]}`" if name in defaults else "required"
+        yield [f"`{name}`", f"`{parts.escape_cell(types[name])}`", default, parts.escape_cell(said[name])]
+
+
+def _read_defaults(written: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for each in written.body:
+        if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name) and each.value:
+            yield each.target.id, _show_default(each.value)
+
+
+def _show_default(value: ast.expr) -> str:
+    """A default as it is written; of `field(default_factory=dict)`, what the factory makes."""
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "field":
+        given = {each.arg: each.value for each in value.keywords}
+        if "default_factory" in given:
+            return {"dict": "{}", "tuple": "()", "list": "[]"}[ast.unparse(given["default_factory"])]
+        return ast.unparse(given["default"])
+    return ast.unparse(value)
+
+
+def _list_members(cls: type) -> Iterator[str]:
+    """The properties and methods of a class, a line each; methods with arguments in full."""
+    lines = [f"* `{name}: {annotation}`: {text}" for name, annotation, text in parts.list_properties(cls)]
+    for _, method in parts.list_methods(cls):
+        parsed = parts.read_docstring(method)
+        said = [parsed.short_description, parsed.long_description]
+        said += [f"`{each.arg_name}`: {each.description}" for each in parsed.params]
+        said += [f"Raises {each.type_name}: {each.description}" for each in parsed.raises]
+        signature = parts.flatten(parts.format_signature(method, bound=True))
+        lines.append(f"* `{signature}`: {parts.flatten(' '.join(each for each in said if each))}")
+    if lines:
+        yield "\n".join(lines)
+
+
+# Stages and hooks ------------------------------------------------------------------------------------------------
+
+
+def _document_stages() -> Iterator[str]:
+    yield (
+        "A plugin subclasses one of these and implements the methods that *must* be. What is *remembered* is not "
+        "computed again for the same arguments: the store has it. Where you catch `Exception`, let RunStopped through: "
+        "it ends the run."
+    )
+    yield "### Stage"
+    yield from parts.format_docstring(Stage)
+    yield _list_attributes(Stage)
+    yield from _document_methods(Stage)
+    classes: dict[type, list[str]] = {}
+    for group, cls in GROUPS.items():
+        classes.setdefault(cls, []).append(f"`{group}`")
+    for cls, groups in classes.items():
+        yield f"### {cls.__name__}"
+        yield f"Group{'s' if len(groups) > 1 else ''} {' and '.join(groups)}."
+        yield from parts.format_docstring(cls)
+        if attributes := _list_attributes(cls):
+            yield attributes
+        for name, text in [(name, f"`{name}: {kind}`. {text}") for name, kind, text in parts.list_properties(cls)]:
+            yield f"#### {cls.__name__}.{name}"
+            yield text
+        yield from _document_methods(cls)
+
+
+def _document_methods(cls: type) -> Iterator[str]:
+    for name, method in parts.list_methods(cls):
+        marks = ["*Must* be implemented."] if getattr(method, "__isabstractmethod__", False) else []
+        marks += ["Its results are *remembered*."] if "remembered" in vars(method) else []
+        yield f"#### {cls.__name__}.{name}"
+        yield parts.format_code(f"def {parts.format_signature(method)}")
+        if marks:
+            yield " ".join(marks)
+        yield from parts.format_docstring(method)
+
+
+def _list_attributes(owner: Any) -> str:
+    return "\n".join(f"* `{code}`: {text}" for code, text in parts.list_attributes(owner))
+
+
+def _document_marks() -> Iterator[str]:
+    for name in MARKS:
+        yield f"### {name}"
+        thing = getattr(convrag, name)
+        if name == "Register":
+            yield parts.format_code(parts.format_signature(thing.__call__, "register", bound=True))
+            yield from parts.format_docstring(thing.__call__)
+        elif name == "Store":
+            yield "A parameter annotated with `Store` is given the run's store. Of its methods, plugins need this one."
+            yield parts.format_code(f"def {parts.format_signature(thing.folder)}")
+            yield from parts.format_docstring(thing.folder)
+        elif inspect.isfunction(thing):
+            yield parts.format_code(f"def {parts.format_signature(thing)}")
+            yield from parts.format_docstring(thing)
+        else:
+            yield _MARKED[name]
+
+
+_MARKED = {
+    "hookimpl": "Marks a function of a plugin's module as one of its hooks, as pluggy's markers do: `@hookimpl`, "
+    "`@hookimpl(tryfirst=True)`, `@hookimpl(wrapper=True)`, `@hookimpl(specname=...)`.",
+    "operational": "Marks a parameter that cannot change results, and so is no part of the fingerprint: "
+    "`batch_size: Annotated[int, operational] = 32`.",
+    "Deprecated": "Marks the old name of a parameter, "
+    '`length: Annotated[int | None, Deprecated("words", "0.3")] = None`, or of an option, '
+    '`register("rewriter", "acme_words", Deprecated("acme_topic", "0.3"))`. It takes the new name, and the version of '
+    "the plugin that will not understand the old one any more; see [stability.md](stability.md).",
+}
+
+
+def _document_hooks() -> Iterator[str]:
+    yield (
+        "A plugin's entry point is a module (or object) with functions marked `@hookimpl`. A hook takes those of its "
+        "arguments that it names. What it raises costs one warning, and the run goes on."
+    )
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("convrag_"):
+            yield f"### {name}"
+            yield parts.format_code(f"def {parts.format_signature(hook)}")
+            yield from parts.format_docstring(hook)
+
+
+# Errors, helpers, tests --------------------------------------------------------------------------------------------
+
+
+def _document_errors() -> Iterator[str]:
+    yield (
+        "Raise the class that fits, with a message that names the file, line, option or parameter and says what to do. "
+        "The command prints it without a traceback, and ends with status 2."
+    )
+    for name, cls in vars(errors).items():
+        if inspect.isclass(cls) and issubclass(cls, Exception) and name in convrag.__all__:
+            yield f"### {name}"
+            base = cls.__bases__[0].__name__
+            yield parts.format_code(parts.format_signature(cls) if "__init__" in vars(cls) else f"{name}(message: str)")
+            yield from parts.format_docstring(cls)
+            yield f"A subclass of {base}."
+
+
+def _document_helpers() -> Iterator[str]:
+    yield (
+        "Modules of `convrag.sdk`, imported by name: `from convrag.sdk.citations import find_citations`. What stands "
+        "here is public: it is in the `__all__` of its module. The rest of `convrag.sdk` is convrag's own, and may "
+        "change."
+    )
+    for name in _list_modules(sdk):
+        module = import_module(f"convrag.sdk.{name}")
+        if public := getattr(module, "__all__", None):
+            yield from _document_module(module, public)
+    yield "Of `convrag.store`, plugins may use what follows."
+    for name, public in STORE.items():
+        yield from _document_module(import_module(f"convrag.store.{name}"), public.split())
+
+
+def _document_module(module: Any, public: Iterable[str]) -> Iterator[str]:
+    yield f"### {module.__name__}"
+    yield parts.flatten((inspect.getdoc(module) or "").split("\n\n")[0])
+    yield from _document_public(module, public)
+
+
+def _document_public(module: Any, names: Iterable[str]) -> Iterator[str]:
+    """Functions, classes and constants of a module. Raises LookupError for a constant that nothing is said of."""
+    constants = {code.split()[0].rstrip(":"): (code, text) for code, text in parts.list_attributes(module)}
+    for name in names:
+        thing = getattr(module, name)
+        yield f"#### {name}"
+        if name in constants:
+            yield f"`{constants[name][0]}`: {constants[name][1]}"
+        elif not callable(thing):
+            raise LookupError(f"{module.__name__}.{name} is public: write a docstring below it")
+        elif not inspect.isclass(thing):
+            yield parts.format_code(f"def {parts.format_signature(inspect.unwrap(thing))}")
+            yield from parts.format_docstring(thing)
+        elif thing.__name__ in " ".join(TYPES.values()).split():
+            yield f"See [{name}](#{name.lower()})."
+        else:
+            yield from _document_class(thing)
+
+
+def _list_modules(package: Any) -> list[str]:
+    """The modules of a package, in the order of the map in its docstring."""
+    lines = (inspect.getdoc(package) or "").splitlines()
+    return [line.split("`")[1] for line in lines if line.startswith("* `")]
+
+
+def _document_tests() -> Iterator[str]:
+    yield (
+        "Names of `convrag.testing`. A test class subclasses the contract of its stage and says how to make the stage; "
+        "pytest runs the rest. [plugins.md](plugins.md#tests) has an example."
+    )
+    classes = [each for each in map(vars(testing).get, testing.__all__) if inspect.isclass(each)]
+    for cls in sorted(classes, key=_rank_test_class):
+        yield f"### {cls.__name__}"
+        if not cls.__name__.endswith("Contract"):
+            yield from _document_class(cls)
+            continue
+        yield from parts.format_docstring(cls)
+        yield from _document_contract(cls)
+    for name in testing.__all__:
+        if inspect.isfunction(function := getattr(testing, name)):
+            yield f"### {name}"
+            yield parts.format_code(f"def {parts.format_signature(function)}")
+            yield from parts.format_docstring(function)
+    yield "### Fixtures"
+    yield "They are there in every pytest where convrag is installed."
+    yield parts.make_table(["fixture", "type", "what it is"], list(_list_fixtures()))
+
+
+def _rank_test_class(cls: type) -> tuple[bool, int]:
+    """The contracts first, those that others extend before these."""
+    return not cls.__name__.endswith("Contract"), len(cls.__mro__)
+
+
+def _document_contract(cls: type) -> Iterator[str]:
+    """What a test class may say, and what is checked. The contract of all stages has what is common to them."""
+    owners = [each for each in cls.__mro__ if each is not object] if cls is StageContract else [cls]
+    attributes = [line for owner in owners if (line := _list_attributes(owner))]
+    methods = [(name, method) for owner in owners for name, method in parts.list_methods(owner)]
+    lines = [
+        f"* `{parts.flatten(parts.format_signature(method, bound=True))}`: {parts.flatten(method.__doc__)}"
+        for name, method in methods
+        if not name.startswith("test_") and method.__doc__  # those of the contracts above are not repeated
+    ]
+    if attributes or lines:
+        yield "\n".join([*attributes, *lines])
+    tests = [name.removeprefix("test_").replace("_", " ") for name, _ in methods if name.startswith("test_")]
+    if tests:
+        yield "Checks that:"
+        yield "\n".join(f"* {test}" for test in tests)
+
+
+def _list_fixtures() -> Iterator[list[str]]:
+    for node in ast.parse(inspect.getsource(convrag_pytest)).body:
+        if isinstance(node, ast.FunctionDef) and node.returns:
+            said = parts.flatten(ast.get_docstring(node) or "")
+            yield [f"`{node.name}`", f"`{ast.unparse(node.returns)}`", parts.escape_cell(said)]
+
+
+if __name__ == "__main__":
+    PATH.write_text(build_page(), encoding="utf-8")

@@ -1,0 +1,9 @@
+"""`dataset=chat_csv`: the CSV export of a help desk, one message on each row."""
+
+from convrag import Register, hookimpl
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Offer the data set."""
+    register("dataset", "chat_csv", "chat_csv.dataset:ChatDataset")

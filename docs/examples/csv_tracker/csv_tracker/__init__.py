@@ -1,0 +1,9 @@
+"""`tracker=csv`: one CSV file with the scores of all runs."""
+
+from convrag import Register, hookimpl
+
+
+@hookimpl
+def convrag_register(register: Register) -> None:
+    """Offer the tracker."""
+    register("tracker", "csv", "csv_tracker.tracker:CsvTracker")

@@ -1,0 +1,160 @@
+"""The running summary of a conversation: blocks of turns, each of which is summarised once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from convrag import LLM, LLMError, PromptTemplate, Turn
+from convrag.sdk.llm_rewriter import format_exchanges
+from convrag.store.attempts import answer_again
+from convrag_memory.extracts import Extract, extract_sentences, keep_best
+from convrag_memory.facts import Facts, list_missing
+
+LONGEST = 2
+"""A reply may have so many times the words that were asked for; what is longer is cut behind a sentence or a word."""
+
+
+class Minutes(NamedTuple):
+    """The summary of all turns until the end of a block, with the facts that had to be added to its end.
+
+    `asked_again` says whether the language model had left out facts in its first reply. `extracts` are the sentences
+    that the summary consists of, where no language model wrote it.
+    """
+
+    text: str
+    added: tuple[str, ...] = ()
+    asked_again: bool = False
+    extracts: tuple[Extract, ...] = ()
+
+
+class Summarising(ABC):
+    """Writes the summary of a block of turns and of all turns before it.
+
+    Args:
+        words: that the summary may have.
+    """
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+
+    @abstractmethod
+    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
+        """Continue the minutes with a block of turns. Raises LLMError.
+
+        Args:
+            before: those of all turns before the block.
+            block: the turns, oldest first.
+            first: the number of the first of them in the conversation, from 0.
+            facts: names and numbers of all turns until now that the summary must have.
+        """
+
+
+class ExtractingSentences(Summarising):
+    """Takes sentences of the answers as they are."""
+
+    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
+        """The best sentences until now, and the facts that they lack."""
+        kept = tuple(keep_best([*before.extracts, *extract_sentences(block, first)], self.words))
+        text, added = _add_missing(" ".join(each.text for each in kept), facts)
+        return Minutes(text, added, extracts=kept)
+
+
+class AskingModel(Summarising):
+    """Asks a language model for new minutes; a second time, where the first reply lacks facts.
+
+    Args:
+        llm: the language model.
+        template: the prompt; it is given `summary`, `history`, `words`, `facts`, `missing` and `draft`.
+        temperature: of the replies; None leaves it to the llm.
+        max_tokens: of a reply; None leaves it to the llm.
+        words: that the summary may have.
+    """
+
+    def __init__(
+        self, llm: LLM, template: PromptTemplate, temperature: float | None, max_tokens: int | None, words: int
+    ) -> None:
+        super().__init__(words)
+        self._llm = llm
+        self._template = template
+        self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
+
+    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
+        """One call of the LLM, or two. Of two replies the second counts, unless it lacks more."""
+        draft = self._ask(before, block, facts)
+        missing = list_missing(facts, draft)
+        asked_again = bool(missing)
+        if missing:
+            second = self._ask(before, block, facts, missing, draft)
+            if len(list_missing(facts, second)) <= len(missing):
+                draft = second
+        return Minutes(*_add_missing(draft, facts), asked_again)
+
+    def _ask(
+        self, before: Minutes, block: Sequence[Turn], facts: list[str], missing: Sequence[str] = (), draft: str = ""
+    ) -> str:
+        prompt = self._template.render(
+            self._sampling,
+            summary=before.text,
+            history=format_exchanges(block),
+            words=self.words,
+            facts=facts,
+            missing=list(missing),
+            draft=draft,
+        )
+        with answer_again(0):  # a question that is answered again has the same history, and the same summary of it
+            reply = self._llm.complete(prompt)
+        if not (text := _cut(reply.text.strip(), LONGEST * self.words)):
+            raise LLMError("the reply with the summary is empty", model=reply.model)
+        return text
+
+
+class RunningSummary:
+    """The minutes of a conversation, block by block. They depend on the turns and their order alone.
+
+    Args:
+        summarising: writes the minutes.
+        block: the turns of a block.
+        facts: how many names and numbers the minutes must have.
+    """
+
+    def __init__(self, summarising: Summarising, block: int, facts: int) -> None:
+        self.minutes: list[Minutes] = []
+        """Those until the end of each block."""
+        self._summarising = summarising
+        self._block = block
+        self._most_facts = facts
+        self._facts = Facts()
+        self._read: tuple[Turn, ...] = ()  # the turns whose facts are known; a block may have failed after them
+
+    def continues(self, turns: tuple[Turn, ...]) -> bool:
+        """Whether turns begin with those that were read, or are the beginning of those."""
+        n = min(len(turns), len(self._read))
+        return turns[:n] == self._read[:n]
+
+    def summarise(self, turns: tuple[Turn, ...]) -> None:
+        """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks before it stay."""
+        for start in range(len(self.minutes) * self._block, len(turns), self._block):
+            end = start + self._block
+            for turn in turns[len(self._read) : end]:
+                self._facts.add(turn)
+            self._read = turns[: max(end, len(self._read))]
+            before = self.minutes[-1] if self.minutes else Minutes("")
+            facts = self._facts.choose(self._most_facts)
+            self.minutes.append(self._summarising.write(before, turns[start:end], start, facts))
+
+
+def _add_missing(text: str, facts: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """A summary with the facts that it lacks in a sentence at its end, and these facts."""
+    missing = tuple(list_missing(facts, text))
+    return (f"{text} Also named: {'; '.join(missing)}.".strip() if missing else text), missing
+
+
+def _cut(text: str, words: int) -> str:
+    """The beginning of a text with at most so many words, cut behind its last whole sentence where it has one."""
+    parts = text.split()
+    if len(parts) <= words:
+        return text
+    ends = [n for n, word in enumerate(parts[:words], 1) if word.rstrip("\"'”’)").endswith((".", "!", "?", "。"))]
+    return " ".join(parts[: ends[-1] if ends else words])

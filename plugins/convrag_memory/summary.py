@@ -1,0 +1,158 @@
+"""`memory=summary`: a running summary of the older turns, and the newest as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+from convrag import (
+    LLM,
+    ConfigError,
+    LLMError,
+    Memory,
+    MemoryView,
+    PromptTemplate,
+    Question,
+    Report,
+    Turn,
+    TurnRecord,
+)
+from convrag_memory.report import report_views
+from convrag_memory.running_summary import AskingModel, ExtractingSentences, Minutes, RunningSummary, Summarising
+from convrag_memory.turn_tokens import TurnTokens
+
+QUESTION = "What was said before this?"
+"""The question of the turn that is the summary: stop words, which add nothing to a search by words."""
+
+
+class SummaryMemory(Memory):
+    """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
+
+    Turns are summarised in blocks, once each: the minutes of a block are written from those of the block before and
+    from its turns (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest turns kept as in
+    LangChain's summary buffer). So the summary after n turns depends on these turns alone, and after a restart the
+    store has all replies. A language model writes them; without one they are the sentences of the answers that say
+    most (Luhn 1958).
+
+    The names and numbers that matter most are checked: those of the user's questions first, then those that were named
+    most often. Where a reply lacks some, the model is asked once more; what is still missing is added in a sentence
+    "Also named: ...". Where the model fails, the turns that it should have summarised are seen as they are, the record
+    says so, and the next turn tries again.
+
+    Args:
+        llm: the language model that summarises; it also counts tokens.
+        recent: the fewest newest turns that are seen as they are (4: as many exchanges as rewriter=weighted_history and
+            blend read).
+        block: how many turns are summarised at once: from `recent` to `recent + block - 1` turns are seen as they are.
+        words: that the summary may have (200: about as many as two of MTRAG's answers).
+        facts: how many names and numbers it must have; 0 checks none.
+        method: auto asks the llm if it is a language model, and extracts sentences otherwise; llm and extractive decide
+            it.
+        prompt: a Jinja file to use instead of this package's summary.jinja; it is given `summary` (of the turns before,
+            maybe empty), `history` (the turns to add, a list of `user` and `assistant`), `words`, `facts` (a list),
+            `missing` (a list, empty at first) and `draft` (the reply that lacks them).
+        temperature: 0 gives the likeliest summary; None leaves it to the llm.
+        max_tokens: the longest reply, in tokens; None leaves it to the llm.
+
+    Raises:
+        ConfigError: a number is out of range.
+        DataError: the prompt's file is missing or is no template.
+    """
+
+    libraries = ("pysbd", "PyStemmer")
+
+    def __init__(
+        self,
+        *,
+        llm: LLM,
+        recent: int = 4,
+        block: int = 4,
+        words: int = 200,
+        facts: int = 20,
+        method: Literal["auto", "llm", "extractive"] = "auto",
+        prompt: Path | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = 500,
+    ) -> None:
+        for name, value in (("recent", recent), ("block", block), ("words", words)):
+            if value < 1:
+                raise ConfigError(f"memory.{name}={value}: it must be at least 1")
+        if facts < 0:
+            raise ConfigError(f"memory.facts={facts}: it must be 0 or more")
+        self.llm = llm
+        self.recent = recent
+        self.block = block
+        self.facts = facts
+        self.method = method
+        self.asks_model = method == "llm" or (method == "auto" and llm.tasks is None)
+        template = PromptTemplate("summary", package="convrag_memory", path=prompt)
+        self.summarising: Summarising = (
+            AskingModel(llm, template, temperature, max_tokens, words)
+            if self.asks_model
+            else ExtractingSentences(words)
+        )
+        self.prompt_templates = (template,) if self.asks_model else ()
+
+    def check(self) -> Iterable[str]:
+        """memory.method=llm needs a language model."""
+        if self.method == "llm" and self.llm.tasks is not None:
+            yield (
+                "the llm is no language model and cannot summarise: choose one (llm=litellm llm.model=...), or "
+                "{place}.method=extractive"
+            )
+
+    def note(self) -> str:
+        """Which method was chosen."""
+        if self.method != "auto":
+            return ""
+        if self.asks_model:
+            return "the llm is a language model, and summarises older turns (memory.method=llm)"
+        return "the llm is no language model: the summary of older turns is extracted (memory.method=extractive)"
+
+    def view(self, question: Question) -> MemoryView:
+        """The summary as a turn, and the newest turns; at most two calls of the LLM in one of `block` turns."""
+        history, state = question.history, question.state(self)
+        if not history:
+            return MemoryView(())
+        n = max(len(history) - self.recent, 0) // self.block * self.block
+        running: RunningSummary | None = state.get("running")
+        if running is None or not running.continues(history[:n]):
+            running = state["running"] = RunningSummary(self.summarising, self.block, self.facts)
+        failure = ""
+        try:
+            running.summarise(history[:n])
+        except LLMError as error:
+            failure = f"older turns are seen as they are, since they could not be summarised: {error}"
+        blocks = min(len(running.minutes), n // self.block)
+        minutes = running.minutes[blocks - 1] if blocks else None
+        summarised = blocks * self.block if minutes and minutes.text else 0  # of turns without a word there is none
+        made = (_make_turn(history[:summarised], minutes.text),) if minutes and summarised else ()
+        seen = (*made, *history[summarised:])
+        tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
+        trace = {
+            "turns": len(history),
+            "seen": len(history) - summarised,
+            "summarised": summarised,
+            "tokens": tokens.sum(seen),
+            "tokens_of_all": tokens.sum(history),
+            **(self._trace(minutes) if minutes and summarised else {}),
+        }
+        return MemoryView(seen, trace, failure)
+
+    def report(self, records: Iterable[TurnRecord]) -> Report | None:
+        """How much of the history was seen, and how much of it as a summary."""
+        return report_views(records)
+
+    def _trace(self, minutes: Minutes) -> dict[str, Any]:
+        return {
+            "by": "language model" if self.asks_model else "rules",
+            "summary": minutes.text,
+            "asked_again": minutes.asked_again,
+            "added": list(minutes.added),
+        }
+
+
+def _make_turn(turns: tuple[Turn, ...], summary: str) -> Turn:
+    """The summary of turns as a turn of its own."""
+    return Turn(f"summary of {turns[0].id} to {turns[-1].id}", QUESTION, summary)

@@ -1,0 +1,47 @@
+"""Rankings evaluated by trec_eval, through ir-measures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ir_measures import Measure
+
+BATCH = 1000
+"""Turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible."""
+
+
+def rank_ids(ids: Iterable[str]) -> dict[str, float]:
+    """Passage -> minus its rank, as a score: trec_eval sorts by score and then by id, not by our order."""
+    ranking: dict[str, float] = {}
+    for passage_id in ids:
+        ranking.setdefault(passage_id, -float(len(ranking)))
+    return ranking
+
+
+def evaluate_rankings(
+    measures: list[Measure], qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Evaluate rankings: turn -> measure -> value, turns in the order of the run and measures in the order given.
+
+    trec_eval is given numbers in the place of ids: its C code ends the process for half a surrogate pair, and ends
+    an id at a NUL.
+
+    Args:
+        measures: that trec_eval has; a turn without a value gets 0.
+        qrels: turn -> passage -> grade.
+        run: turn -> passage -> score, as `rank_ids` makes them.
+    """
+    import ir_measures
+
+    turn_ids = list(run)
+    judged, ranked = {}, {}
+    for number, turn_id in enumerate(turn_ids):
+        numbers = {passage: str(n) for n, passage in enumerate({**qrels[turn_id], **run[turn_id]})}
+        judged[str(number)] = {numbers[passage]: grade for passage, grade in qrels[turn_id].items()}
+        ranked[str(number)] = {numbers[passage]: score for passage, score in run[turn_id].items()}
+    values = {turn_id: {str(measure): 0.0 for measure in measures} for turn_id in turn_ids}
+    for metric in ir_measures.pytrec_eval.iter_calc(measures, judged, ranked):
+        values[turn_ids[int(metric.query_id)]][str(metric.measure)] = float(metric.value)
+    return values

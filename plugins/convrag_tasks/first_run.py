@@ -1,0 +1,140 @@
+"""What `python -m convrag` prints where nothing is chosen: a conversation, scores in words, and what to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from rich.table import Table
+
+from convrag import Run, RunSummary, TurnRecord, hookimpl
+from convrag.config.command import Command
+from convrag.registry import plugins
+from convrag.score.summary_page import ADVICE, make_score_rows, print_summary
+from convrag.sdk.console import make_console
+from convrag.sdk.sources import list_sources, name_passage
+from convrag_tasks.chat.terminal_lines import print_lines, render_lines, text_width
+
+TURNS = 3
+"""Of a conversation, so many are shown."""
+
+MEANINGS = {
+    "nDCG@5": "relevant passages among the first five found; 1: all of them, on top",
+    "ROUGE-L": "words in common with the reference answer, in its order; 1: the same words",
+    "evidence_nDCG": "nDCG of the passages that the answer was written from",
+}
+"""Measure -> what it says, for those that stand for the metrics of the default run."""
+
+NEXT_STEPS = (
+    ("talk to it", "python -m convrag task=chat"),
+    ("ask your own documents in the browser", "python -m convrag task=serve dataset=documents dataset.path=~/handbook"),
+    ("compare three rewriters", "python -m convrag -m rewriter=none,last_n,full_history generator=none history=gold"),
+)
+"""What to try next, and the command for it."""
+
+
+def is_first_run(command: Command) -> bool:
+    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen."""
+    return not command.overrides and not command.in_grid and command.names.get("dataset") == "sample"
+
+
+class FirstRunDisplay:
+    """Observes a run, and shows one of its conversations, the main scores and what to try next."""
+
+    def __init__(self) -> None:
+        self.console = make_console()
+        self._conversations: dict[str, list[TurnRecord]] = {}
+
+    @hookimpl
+    def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
+        """Keep the first turns of each conversation."""
+        records = self._conversations.setdefault(record.conversation_id, [])
+        if len(records) < TURNS:
+            records.append(record)
+
+    def show_results(self, run: Run, summary: RunSummary) -> None:
+        """Print a conversation, the scores and the remarks of the run."""
+        records = choose_conversation(self._conversations.values())
+        self._print_heading(f"One of the {run.conversations} conversations of the sample, its first turns")
+        for place in range(1, len(records) + 1):
+            self._print_turn(records[:place])
+        self._print_heading("Scores of all conversations")
+        self.console.print(_make_table(summary), width=text_width(self.console))
+        print_summary(
+            run, summary, f"All {len(summary.overall)} measures: {run.folder}/summary.md", table=False, advice=ADVICE
+        )
+
+    def show_next_steps(self) -> None:
+        """Print three commands to try next, each on a line of its own, as it can be pasted."""
+        self._print_heading("Try next")
+        for number, (aim, command) in enumerate(NEXT_STEPS, 1):
+            self.console.print(f"{number}. {aim}:")
+            self.console.print(f"   {command}", style="bold", soft_wrap=True)
+            if "task=serve" in command and (missing := plugins.load().registry.get("task", "serve").missing_extra()):
+                self.console.print(f"   (first: pip install '{missing.install}')")
+
+    def _print_heading(self, text: str) -> None:
+        self.console.print()
+        self.console.print(f"{text}:", style="bold")
+
+    def _print_turn(self, records: Sequence[TurnRecord]) -> None:
+        """Print the last one of the records: its question, its rewrite, its cited sources and its answer."""
+        record = records[-1]
+        lines = [("Question", record.original_query, "bold")]
+        if is_rewritten(record):
+            lines.append(("Rewritten", record.rewritten_query, "cyan"))
+        cited = [source for source in list_sources(records) if source.cited]
+        for place, source in enumerate(cited):
+            label = "" if place else "Sources" if len(cited) > 1 else "Source"
+            lines.append((label, f"[{source.number}] {name_passage(source.passage)}", "dim"))
+        if record.error:
+            lines.append(("No answer", record.error, "red"))
+        else:
+            lines.append(("Answer", record.answer.text, ""))
+        grid = Table.grid(padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True, width=len("Rewritten"))
+        grid.add_column(overflow="fold")
+        for label, text, style in lines:
+            grid.add_row(self.console.render_str(label), self.console.render_str(text, style=style))
+        self.console.print()
+        print_lines(self.console, render_lines(self.console, grid))
+
+
+def choose_conversation(conversations: Iterable[Sequence[TurnRecord]]) -> Sequence[TurnRecord]:
+    """Choose the conversation that shows best what rewriting is for; the first one of those that are equal.
+
+    It is the one with the most questions that were rewritten, and whose answer cites a relevant passage.
+
+    Args:
+        conversations: the records of the first turns of each.
+    """
+    return max(conversations, key=lambda records: sum(map(_was_rewritten_well, records)), default=())
+
+
+def is_rewritten(record: TurnRecord) -> bool:
+    """Whether something else was searched for than the question, but for white space and case."""
+    before, after = (" ".join(text.casefold().split()) for text in (record.original_query, record.rewritten_query))
+    return before != after
+
+
+def _was_rewritten_well(record: TurnRecord) -> bool:
+    relevant = {passage for passage, grade in record.gold.items() if grade > 0}
+    return is_rewritten(record) and not relevant.isdisjoint(record.answer.citations)
+
+
+def _make_table(summary: RunSummary) -> Table:
+    """Make the table of the main measures, with a column of words."""
+    shown = choose_measures(summary)
+    heading, body = make_score_rows(replace(summary, overall={name: summary.overall[name] for name in shown}))
+    table = Table()
+    for index, name in enumerate([*heading, "what it says"]):
+        is_text = index in (0, len(heading))
+        table.add_column(name, justify="left" if is_text else "right", no_wrap=index < len(heading))
+    for row in body[1:]:  # without the number of turns: a sentence below has it
+        table.add_row(*row, MEANINGS.get(row[0], ""))
+    return table
+
+
+def choose_measures(summary: RunSummary) -> Collection[str]:
+    """Choose one measure for each metric; all of them where none stands for the others."""
+    return summary.main_measures or tuple(summary.overall)

@@ -1,0 +1,338 @@
+"""`selector=mmr`, `xquad`, `dynamic` and `budget`: by hand, by references of their formulas, and combined."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import toys
+from convrag.api.errors import ConfigError
+from convrag.api.models import Embedder
+from convrag.api.stages import Clusterer, Ranker, Selector
+from convrag.api.types import Hit, Passage, Query, Question
+from convrag.testing import LetterEmbedder, SelectorContract
+from convrag.turn.pipeline import Pipeline
+from convrag_clusterers.agglomerative import AgglomerativeClusterer
+from convrag_retrieval.bm25_ranker import BM25Ranker
+from convrag_selectors.budget import BudgetSelector, fill_knapsack
+from convrag_selectors.chosen import scale_scores
+from convrag_selectors.dynamic import DynamicSelector, find_facets
+from convrag_selectors.mmr import MMRSelector
+from convrag_selectors.xquad import XQuADSelector, select_by_xquad
+
+ASKED = Question("How long may a sick note wait?", standalone="How long may the pension of a nurse wait?")
+
+
+def make_xquad(**parameters: Any) -> XQuADSelector:
+    stages = {"clusterer": AgglomerativeClusterer(), "embedder": LetterEmbedder(), "ranker": BM25Ranker()}
+    return XQuADSelector(**(stages | parameters))
+
+
+class TestMMR(SelectorContract):
+    def make(self) -> MMRSelector:
+        return MMRSelector(embedder=LetterEmbedder())
+
+
+class TestMMRByEmbedder(SelectorContract):
+    def make(self) -> MMRSelector:
+        return MMRSelector(embedder=LetterEmbedder(), relevance="embedder", lambda_=0.3)
+
+
+class TestXQuAD(SelectorContract):
+    def make(self) -> XQuADSelector:
+        return make_xquad()
+
+
+class TestDynamic(SelectorContract):
+    def make(self) -> DynamicSelector:
+        return DynamicSelector()
+
+
+class TestBudget(SelectorContract):
+    def make(self) -> BudgetSelector:
+        return BudgetSelector(llm=toys.EchoLLM(), tokens=12)
+
+
+class Rows(Embedder):
+    """Looks rows up by text."""
+
+    def __init__(self, rows: dict[str, Sequence[float]]) -> None:
+        self.rows = rows
+
+    def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
+        return np.array([self.rows[text] for text in texts], dtype=np.float32)
+
+
+class Labels(Clusterer):
+    """Gives the labels that it was made with."""
+
+    def __init__(self, *labels: int) -> None:
+        self.labels = labels
+
+    def cluster(self, texts: Sequence[str], embedder: Embedder) -> NDArray[np.int64]:
+        return np.array(self.labels, dtype=np.int64)
+
+
+class Scores(Ranker):
+    """Scores texts by query and text."""
+
+    def __init__(self, scores: dict[str, Sequence[float]]) -> None:
+        self.scores = scores
+
+    def score(self, query: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array(self.scores[query][: len(texts)], dtype=np.float64)
+
+
+def hits(*pairs: tuple[str, float]) -> list[Hit]:
+    """Hits of passages whose id and text are the same."""
+    return [Hit(Passage(text, text), score) for text, score in pairs]
+
+
+def select(stage: Selector, found: Sequence[Hit], n: int = 3, asked: Question = ASKED) -> list[str]:
+    return [hit.passage.id for hit in stage.select(asked, found, n).hits]
+
+
+FOUR = hits(("a", 10.0), ("b", 9.0), ("c", 6.0), ("d", 5.0))
+
+
+# MMR -----------------------------------------------------------------------------------------------------------------
+
+
+def test_mmr_by_hand() -> None:
+    """b repeats a. Scaled scores: 1, .8, .2, 0; at .5, b has .4 - .5, c has .1 - 0, d has 0 - 0."""
+    same = Rows({"a": [1, 0, 0], "b": [1, 0, 0], "c": [0, 1, 0], "d": [0, 0, 1]})
+    selection = MMRSelector(embedder=same, lambda_=0.5).select(ASKED, FOUR, 4)
+    assert [hit.passage.id for hit in selection.hits] == ["a", "c", "d", "b"]
+    assert selection.trace == {"ranks": [1, 3, 4, 2]}
+    assert select(MMRSelector(embedder=same, lambda_=1.0), FOUR) == ["a", "b", "c"]
+
+
+def test_mmr_by_the_similarity_to_the_rewritten_question() -> None:
+    """Cosines with the question: 0, .6, .8, 0. After c, b has .5 * (.6 - .48) = .06, a and d 0."""
+    rows = Rows({ASKED.standalone: [0, 1, 0], "a": [1, 0, 0], "b": [0.8, 0.6, 0], "c": [0, 0.8, 0.6], "d": [1, 0, 0]})
+    assert select(MMRSelector(embedder=rows, lambda_=0.5, relevance="embedder"), FOUR, 2) == ["c", "b"]
+
+
+def test_mmr_passes_over_a_copy_wherever_the_passage_stands() -> None:
+    found = [Hit(Passage(name, text), 1.0) for name, text in [("1", "tea"), ("2", "tea"), ("3", "fog"), ("4", "tea")]]
+    assert select(MMRSelector(embedder=LetterEmbedder()), found, 2) == ["1", "3"]
+
+
+# xQuAD ---------------------------------------------------------------------------------------------------------------
+
+
+def test_xquad_over_clusters_by_hand() -> None:
+    """Clusters {a, b} and {c}, d is an outlier. Relevance 1, .8, .2, 0; weights .9, .1, 0.
+
+    First a: .5 * 1 + .5 * .9 * 1 = .95 beats b's .76. It covers its cluster whole: b has .5 * .8 = .4 left, c .5 * .2 +
+    .5 * .1 * .2 = .11. Without relevance, b has nothing left, and c .02.
+    """
+    selection = make_xquad(clusterer=Labels(0, 0, 1, -1)).select(ASKED, FOUR, 3)
+    assert [hit.passage.id for hit in selection.hits] == ["a", "b", "c"]
+    assert selection.trace == {"ranks": [1, 2, 3], "clusters": [0, 0, 1, -1]}
+    assert select(make_xquad(clusterer=Labels(0, 0, 1, -1), lambda_=0.0), FOUR, 2) == ["a", "c"]
+
+
+def test_xquad_over_queries_by_hand() -> None:
+    """Two readings, weights .75 and .25. a and b answer the first, c the second, which the ranking knows least."""
+    readings = Scores({"one": [3, 3, 0, 0], "two": [0, 0, 5, 0]})
+    asked = Question("?", standalone="one", queries=(Query("one", 3.0), Query("two", 1.0), Query("two", 0.0)))
+    selection = make_xquad(ranker=readings, aspects="queries", lambda_=0.2).select(asked, FOUR, 2)
+    assert [hit.passage.id for hit in selection.hits] == ["a", "c"]
+    assert selection.trace == {"ranks": [1, 3], "aspects": ["one", "two"]}
+
+
+def test_xquad_with_one_aspect_is_the_ranking() -> None:
+    asked = Question("?", standalone="one", queries=(Query("one"),))
+    assert select(make_xquad(ranker=Scores({"one": [0, 0, 0, 9]}), aspects="queries"), FOUR, 3, asked) == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert select(make_xquad(aspects="queries"), FOUR, 3, Question("nothing rewritten")) == ["a", "b", "c"]
+    assert select(make_xquad(clusterer=Labels(0, 0, 0, 0), lambda_=0.0), FOUR) == ["a", "b", "c"]
+
+
+def test_xquad_goes_from_cluster_to_cluster_where_scores_are_equal() -> None:
+    found = hits(("a", 1.0), ("b", 1.0), ("c", 1.0), ("d", 1.0))
+    assert select(make_xquad(clusterer=Labels(0, 0, 1, 2)), found) == ["a", "c", "d"]
+
+
+def reference_xquad(relevance: Any, covers: Any, weights: Any, count: int, lambda_: float) -> list[int]:
+    """The paper's formula with its products written out."""
+    picked: list[int] = []
+    while len(picked) < min(count, len(relevance)):
+        gains = {}
+        for item in set(range(len(relevance))) - set(picked):
+            novelty = 0.0
+            for aspect, weight in enumerate(weights):
+                left = np.prod([1 - covers[other][aspect] for other in picked])
+                novelty += weight * covers[item][aspect] * left
+            gains[item] = round(lambda_ * relevance[item] + (1 - lambda_) * novelty, 9)
+        picked.append(min(gains, key=lambda item: (-gains[item], item)))
+    return picked
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 9999), st.integers(1, 9), st.integers(1, 4), st.integers(1, 9), st.sampled_from([0.0, 0.5, 1.0]))
+def test_xquad_equals_the_reference(seed: int, n: int, aspects: int, count: int, lambda_: float) -> None:
+    draw = np.random.default_rng(seed)
+    relevance, covers = draw.integers(0, 5, n) / 4, draw.integers(0, 5, (n, aspects)) / 4
+    weights = np.full(aspects, 1 / aspects)
+    picked = select_by_xquad(relevance, covers, weights, count, lambda_)
+    assert picked == reference_xquad(relevance, covers, weights, count, lambda_)
+
+
+# dynamic -------------------------------------------------------------------------------------------------------------
+
+PENSIONS = hits(
+    ("Pensions of nurses", 9.0), ("A nurse", 6.0), ("Waiting", 2.0), ("Pensions wait", 3.0), ("Fog", 1.0), ("x", 0.0)
+)
+
+
+def test_dynamic_keeps_good_scores_and_new_facets() -> None:
+    """Facets: pension, nurse, wait, and long, which no passage has. Scaled scores: 1, .67, .22, .33, .11, 0."""
+    selection = DynamicSelector().select(ASKED, PENSIONS, 5)
+    assert [hit.passage.id for hit in selection.hits] == ["Pensions of nurses", "A nurse", "Waiting"]
+    assert selection.trace == {
+        "ranks": [1, 2, 3],
+        "reason": "kept 3: passage 4 scores 0.33 of the first, and does not have 'long'",
+        "missing_facets": ["long"],
+    }
+
+
+def test_dynamic_says_why_it_ends() -> None:
+    def explain(found: Sequence[Hit], n: int, text: str = "nurses", **parameters: Any) -> str:
+        reason: str = DynamicSelector(**parameters).select(Question(text), found, n).trace["reason"]
+        return reason
+
+    assert explain(PENSIONS, 5) == "kept 2: passage 3 scores 0.22 of the first, and no facet is left"
+    assert explain(PENSIONS, 1) == "kept 1: no more are wanted"
+    assert explain(PENSIONS, 5, minimum=3) == "kept 3: passage 4 scores 0.33 of the first, and no facet is left"
+    assert explain(PENSIONS, 1, maximum=4, share=0.2) == "kept 4: no more are wanted"
+    assert explain(PENSIONS[:2], 5, share=0.0) == "kept 2: no more were found"
+    assert explain([], 5) == "kept 0: no more were found"
+
+
+def test_facets_are_content_words() -> None:
+    assert find_facets("What's the nurse's pension, and how do nurses' pensions differ?") == {
+        "nurs": "nurse's", "pension": "pension", "differ": "differ",
+    }  # fmt: skip
+    assert find_facets("What is it?") == find_facets("") == {}
+
+
+def test_dynamic_keeps_equal_scores() -> None:
+    found = hits(("a", 2.0), ("b", 2.0), ("c", 2.0))
+    assert select(DynamicSelector(), found, 2) == ["a", "b"]
+    assert select(DynamicSelector(share=1.0), found, 9) == ["a", "b", "c"]
+
+
+# budget --------------------------------------------------------------------------------------------------------------
+
+
+def test_budget_takes_the_best_set_and_not_the_first_ones() -> None:
+    """Scaled: 1, .9, .8, 0. Two short passages (1.7) are better than the long first one (1)."""
+    found = hits(("one two three four five", 10.0), ("b b", 9.0), ("c c", 8.0), ("d d d", 0.0))
+    selection = BudgetSelector(llm=toys.EchoLLM(), tokens=5).select(ASKED, found, 1)
+    assert [hit.passage.id for hit in selection.hits] == ["b b", "c c"]
+    assert selection.trace == {"ranks": [2, 3], "tokens": 4, "too_long": 0}
+    assert not selection.fallback
+
+
+def test_budget_passes_over_what_is_too_long() -> None:
+    found = hits(("one two three four five", 10.0), ("b b", 9.0), ("c c", 8.0))
+    selection = BudgetSelector(llm=toys.EchoLLM(), tokens=2).select(ASKED, found, 5)
+    assert [hit.passage.id for hit in selection.hits] == ["b b"]
+    assert selection.trace["too_long"] == 1
+
+
+def test_budget_cuts_nothing_and_says_so() -> None:
+    found = hits(("one two three four five", 10.0), ("six seven", 9.0))
+    selection = BudgetSelector(llm=toys.EchoLLM(), tokens=1).select(ASKED, found, 5)
+    assert selection.hits == (found[0],)
+    assert selection.fallback == "no passage fits into 1 tokens; the first has 5"
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=9), st.integers(1, 25))
+def test_the_knapsack_is_the_best_of_all_sets(items: list[tuple[int, int]], room: int) -> None:
+    values, sizes = [value for value, _ in items], [size for _, size in items]
+    fitting = [
+        subset
+        for count in range(len(items) + 1)
+        for subset in combinations(range(len(items)), count)
+        if sum(sizes[i] for i in subset) <= room
+    ]
+    best = max(sum(values[i] for i in subset) for subset in fitting)
+    equal = [subset for subset in fitting if sum(values[i] for i in subset) == best]
+    first = max(equal, key=lambda subset: [i in subset for i in range(len(items))])
+    assert fill_knapsack(values, sizes, room) == list(first)
+
+
+# All of them ---------------------------------------------------------------------------------------------------------
+
+
+def list_selectors() -> list[Selector]:
+    return [
+        MMRSelector(embedder=LetterEmbedder()),
+        make_xquad(),
+        DynamicSelector(),
+        BudgetSelector(llm=toys.EchoLLM(), tokens=9),
+    ]
+
+
+@pytest.mark.parametrize("stage", list_selectors(), ids=lambda stage: type(stage).__name__)
+def test_nothing_wanted_is_nothing_selected(stage: Selector) -> None:
+    assert stage.select(ASKED, FOUR, 0).hits == ()
+
+
+@pytest.mark.parametrize("stage", list_selectors(), ids=lambda stage: type(stage).__name__)
+def test_a_thousand_hits_with_scores_below_0_and_copies(stage: Selector) -> None:
+    found = [Hit(Passage(str(n), f"passage {n % 50} of the pensions"), -float(n // 3)) for n in range(1000)]
+    start = time.perf_counter()
+    selected = stage.select(ASKED, found, 20).hits
+    assert time.perf_counter() - start < 5
+    assert selected[0] == found[0]
+    assert len({hit.passage.id for hit in selected}) == len(selected) <= 20
+
+
+def test_scores_are_scaled() -> None:
+    assert scale_scores([-2.0, -3.0, -4.0]) == [1.0, 0.5, 0.0]
+    assert scale_scores([7.0, 7.0]) == [1.0, 1.0]
+    assert scale_scores([]) == []
+
+
+@pytest.mark.parametrize(("make", "message"), [
+    (lambda: MMRSelector(embedder=LetterEmbedder(), lambda_=1.5), "selector.lambda_=1.5"),
+    (lambda: make_xquad(lambda_=-1.0), "selector.lambda_=-1.0"),
+    (lambda: DynamicSelector(minimum=0), "selector.minimum=0"),
+    (lambda: DynamicSelector(minimum=3, maximum=2), "selector.maximum=2"),
+    (lambda: DynamicSelector(share=2.0), "selector.share=2.0"),
+    (lambda: BudgetSelector(llm=toys.EchoLLM(), tokens=0), "selector.tokens=0"),
+])  # fmt: skip
+def test_impossible_parameters(make: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("selector", ["mmr", "xquad", "dynamic", "budget"])
+@pytest.mark.parametrize(
+    "others", [["context=dedup"], ["generator=ginger"], ["generator=drafts"]], ids=lambda each: each[0]
+)
+def test_they_combine_with_what_reads_the_evidence(selector: str, others: list[str], tmp_path: Any) -> None:
+    overrides = [*others, f"selector={selector}", "top_k=8", "top_n=3", f"store.path={tmp_path}", "tracker=none"]
+    pipeline = Pipeline.compose(*overrides)
+    for text in ("What is photosynthesis?", "And where does it happen?"):
+        record = pipeline.turn("c", text)
+        assert not record.error
+        assert "selector" not in record.fallbacks
+        ranked = [record.hits[rank - 1].passage.id for rank in record.trace["selector"]["ranks"]]
+        assert [item.passage.id for item in record.evidence.items] == ranked

@@ -1,0 +1,46 @@
+"""The site has every page, in an order, and mkdocs builds it without a warning where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+
+
+class Loader(yaml.SafeLoader):
+    """Reads mkdocs.yml, in which mkdocs finds functions by their names."""
+
+
+Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, suffix, node: suffix)
+
+SITE = yaml.load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"), Loader)
+
+
+def pages_of(nav: Any) -> Iterator[str]:
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for each in nav.values() if isinstance(nav, dict) else nav:
+            yield from pages_of(each)
+
+
+def test_each_page_stands_in_the_navigation_once() -> None:
+    docs = ROOT / "docs"
+    there = sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md") if "/conf/" not in str(path))
+    assert sorted(pages_of(SITE["nav"])) == there
+
+
+def test_it_builds_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`python -m mkdocs build --strict`: no dead link, no dead anchor, no page outside the navigation."""
+    pytest.importorskip("material", reason="the site needs the extra docs")
+    from mkdocs.commands.build import build
+    from mkdocs.config import load_config
+
+    build(load_config(str(ROOT / "mkdocs.yml"), strict=True, site_dir=str(tmp_path / "site")))
+    assert "Your documents in ten minutes" in (tmp_path / "site/index.html").read_text(encoding="utf-8")
+    assert not (tmp_path / "site/build_reference.py").exists()
