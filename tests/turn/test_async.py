@@ -6,13 +6,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from asynchronous import run_coroutine
 from convrag.api.errors import ConfigError
 from convrag.api.types import Answer
 from convrag.store import cancellation
@@ -58,7 +56,7 @@ def test_pieces_and_the_record() -> None:
         assert (await chat.aturn("c", "and?", query="edited")).rewritten_query == "edited"
         assert [turn.question for turn in chat.conversations.open("c", "default").history] == ["what?", "and?"]
 
-    run_coroutine(talk())
+    asyncio.run(talk())
 
 
 def test_many_at_once_and_the_loop_stays_free() -> None:
@@ -81,7 +79,7 @@ def test_many_at_once_and_the_loop_stays_free() -> None:
         assert seconds < 8  # one after the other: 16
         return ticks
 
-    assert run_coroutine(talk()) >= 5
+    assert asyncio.run(talk()) >= 5
 
 
 def test_errors_arrive() -> None:
@@ -94,7 +92,7 @@ def test_errors_arrive() -> None:
                 pass
         assert "the index is gone" in (await chat.aturn("c", "BOOM")).error
 
-    run_coroutine(talk())
+    asyncio.run(talk())
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -127,7 +125,7 @@ def test_who_leaves_ends_the_turn_and_it_is_not_kept(how: str, kept: bool, tmp_p
         generator.words = 2
         assert (await chat.aturn("c", "again?")).number == 1, "nothing of the turn that was left is kept"
 
-    run_coroutine(talk())
+    asyncio.run(talk())
 
 
 def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() -> None:
@@ -143,23 +141,17 @@ def test_a_generator_that_never_looks_up_is_stopped_before_its_turn_is_kept() ->
         generator.words = 0
         assert (await chat.aturn("c", "again?")).number == 1
 
-    run_coroutine(talk())
+    asyncio.run(talk())
 
 
 def test_a_loop_that_ends_first_leaves_no_turn() -> None:
     generator = Speaking(200, 0.01, wait=time.sleep)
     chat = pipeline(generator=generator)
 
-    def take_a_piece() -> str:
-        loop = asyncio.new_event_loop()
-        pieces = aiter(chat.astream("c", "what?"))
-        try:
-            return loop.run_until_complete(anext(pieces))
-        finally:
-            loop.close()
-
-    with ThreadPoolExecutor(1) as pool:  # another loop may be running in this thread (see asynchronous.py)
-        assert pool.submit(take_a_piece).result() == "0 "
+    loop = asyncio.new_event_loop()
+    pieces = aiter(chat.astream("c", "what?"))
+    assert loop.run_until_complete(anext(pieces)) == "0 "
+    loop.close()
     assert generator.ended.wait(10)
     assert generator.said < 200
     deadline = time.monotonic() + 5

@@ -15,15 +15,18 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium; tests that use it are skipped where it, or Playwright, is absent."""
+    """Chromium; tests that use it are skipped where it, or Playwright, is absent.
+
+    While it is open, Playwright's event loop counts as running in this thread, where other modules run their own.
+    """
     with open_browser() as browser:
         yield browser
 
 
 @pytest.fixture(scope="session")
-def server(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with llm=scripted and three configurations; that named hostile has a hostile data set."""
     folder = tmp_path_factory.mktemp("server")
     hostile = write_hostile_corpus(folder)

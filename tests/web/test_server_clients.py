@@ -15,7 +15,6 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 openai = pytest.importorskip("openai")
 
-from asynchronous import run_coroutine  # noqa: E402
 from served import QUESTION, RunningServer, serve  # noqa: E402
 
 pytestmark = [
@@ -93,7 +92,7 @@ def test_openai_asynchronously(server: RunningServer, answer: str) -> None:
             reply, pieces = await asyncio.gather(whole, stream)
             return reply.choices[0].message.content, "".join([p.choices[0].delta.content or "" async for p in pieces])
 
-    assert run_coroutine(ask()) == (answer, answer)
+    assert asyncio.run(ask()) == (answer, answer)
 
 
 def test_openai_raises_what_it_raises_elsewhere(client: openai.OpenAI) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Sequence
@@ -12,7 +13,6 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("prometheus_client")
 
-from asynchronous import run_coroutine
 from convrag import Answer, Evidence, TurnRecord
 from convrag_web.server.running_turn import Emit, Event, RunningTurn, StageFinished
 from convrag_web.server.turn_threads import TurnThreads
@@ -37,7 +37,7 @@ def take_turn(
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: pause)
         return [(time.monotonic(), event) async for event in turn.events()]
 
-    return run_coroutine(read())
+    return asyncio.run(read())
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.02])
