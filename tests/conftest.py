@@ -13,6 +13,9 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # each core has a worker: more threads 
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")  # else numba sets OpenMP's number anew, for the main thread alone
 
+# As our plugins have it: a test may import litellm before one of them, which would wait for a list of prices.
+os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+
 SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shared"))
 
 

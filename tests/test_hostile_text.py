@@ -162,10 +162,10 @@ def test_a_grid_shows_none(data: list[str], tmp_path: Path) -> None:
     command = ["-m", *data[:1], *data[2:4], "generator=none", f"dataset.conversations={names}"]
     done = run_convrag(command, tmp_path, environment=wide)
     assert done.returncode == 0, done.stderr
-    assert f"{tmp_path}/a\u241b[5;41;93mb [red]x[red].jsonl" in done.stdout
+    assert "\na\u241b[5;41;93mb [red]x[red].jsonl  " in done.stdout, "without the folder of both"
     check(done.stdout)
     check(done.stderr)
-    for path in (tmp_path / "outputs").rglob("*.md"):
+    for path in [*(tmp_path / "outputs").rglob("*.md"), *(tmp_path / "outputs").rglob("*.tex")]:
         check(path.read_text(encoding="utf-8"))
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import OmegaConf
-
 from convrag import ConfigError
 from convrag.api.groups import OPTION_KEY
+from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides
 from convrag.run.manifest import MANIFEST
 from convrag.sweep.sweep_file import CELL_FILE, read_json, read_sweep
 from convrag_compare.factors import find_factors, get_levels
@@ -36,7 +35,8 @@ def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[Ru
     folders = list(dict.fromkeys(folder for run in runs for folder in _find_folders(run, download, tracking_uri)))
     names = _find_shortest_names(folders)
     results = [
-        read_run_result(folder, name, _read_choices(folder)) for folder, name in zip(folders, names, strict=True)
+        read_run_result(folder, name, parse_overrides(read_overrides(folder)))
+        for folder, name in zip(folders, names, strict=True)
     ]
     kept = _join_repeated(results, folders)
     folders = [folder for folder, result in zip(folders, kept, strict=True) if result]
@@ -94,11 +94,6 @@ def _find_shortest_names(folders: Sequence[Path]) -> list[str]:
     return ["/".join(folder.parts[-depth:]) for folder in folders]
 
 
-def _read_choices(folder: Path) -> dict[str, str]:
-    path = folder / ".hydra" / "overrides.yaml"
-    return parse_overrides(list(OmegaConf.load(path))) if path.exists() else {}
-
-
 def _join_repeated(results: Sequence[RunResult], folders: Sequence[Path]) -> list[RunResult | None]:
     """The runs, with the names of others that repeat them in `repeated_by`; None in the place of these others.
 
@@ -121,7 +116,7 @@ def _join_repeated(results: Sequence[RunResult], folders: Sequence[Path]) -> lis
 
 def _read_identity(folder: Path) -> str:
     """What stands for the experiment of a run; empty for scores of files (task=evaluate), which nothing identifies."""
-    task = _load_mapping(folder / ".hydra" / "config.yaml").get("task")
+    task = read_hydra_config(folder).get("task")
     is_run = isinstance(task, Mapping) and task.get(OPTION_KEY) == "run"
     return str(read_json(folder / MANIFEST).get("identity", "")) if is_run else ""
 
@@ -134,8 +129,8 @@ def _add_defaults(results: list[RunResult], folders: Sequence[Path]) -> list[Run
         if all(key in result.choices for key in keys):
             completed.append(result)
             continue
-        config = _load_mapping(folder / ".hydra" / "config.yaml")
-        chosen = _load_mapping(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+        config = read_hydra_config(folder)
+        chosen = read_choices(folder)
         found = {key: result.choices.get(key) or _get_configured(config, chosen, key) for key in keys}
         completed.append(replace(result, choices={key: value for key, value in found.items() if value}))
     return completed
@@ -147,11 +142,6 @@ def _make_distinct(results: list[RunResult]) -> list[RunResult]:
     if len({get_levels(result, factors) for result in results}) == len(results):
         return results
     return [replace(result, choices={"run": result.name, **result.choices}) for result in results]
-
-
-def _load_mapping(path: Path) -> Mapping[str, Any]:
-    loaded = OmegaConf.to_container(OmegaConf.load(path), resolve=False) if path.exists() else {}
-    return {str(key): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
 
 
 def _get_configured(config: Mapping[str, Any], chosen: Mapping[str, Any], key: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from convrag.api.printable import make_printable
 from convrag_compare.factors import format_run, get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import PARTIAL
@@ -54,8 +55,8 @@ def format_latex_table(board: Leaderboard, columns: Sequence[str] = ()) -> str:
 
 
 def escape_latex(text: str) -> str:
-    """A text with LaTeX's special signs escaped."""
-    return "".join(_LATEX.get(sign, sign) for sign in text)
+    """A text with LaTeX's special signs escaped, and without control characters."""
+    return "".join(_LATEX.get(sign, sign) for sign in make_printable(text))
 
 
 def _explain(board: Leaderboard) -> list[str]:
@@ -65,7 +66,7 @@ def _explain(board: Leaderboard) -> list[str]:
         lines.append("(paired randomisation test over conversations, two-sided, Holm's correction).")
     if any(row.result.state == PARTIAL for row in board.rows):
         lines.append("A dagger marks a partial run: leaderboard.md says what it lacks.")
-    return [" ".join(line.split()) for line in lines]
+    return [" ".join(make_printable(line).split()) for line in lines]
 
 
 def _find_best(board: Leaderboard, measure: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from convrag.api.printable import make_printable
 from convrag.score.bootstrap import RESAMPLES, TOO_FEW
 from convrag.score.endings import describe_gaps
 from convrag_compare.factors import format_run, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row, Score
 from convrag_compare.movements import describe_unmoved
-from convrag_compare.run_result import PARTIAL
+from convrag_compare.run_result import PARTIAL, RunResult
 from convrag_compare.shared_turns import describe_shared
 from convrag_compare.significance import EXACT, FLIPS
 from convrag_compare.tables import Table, format_exact, format_interval, format_number, format_p, format_signed
@@ -148,7 +149,7 @@ def _format_caption(board: Leaderboard) -> str:
     ]
     if board.baseline:
         lines.append(
-            f"`to baseline` is the difference to the baseline, `{format_run(board.baseline, board.factors)}`, on the "
+            f"`to baseline` is the difference to the baseline, {_quote_run(board, board.baseline)}, on the "
             f"turns that both were scored on. `p` is that of a paired randomisation test, two-sided, with the "
             f"conversation as the unit: {_describe_flips(board)}. It is corrected by Holm's method for the number of "
             "distinct differences to the baseline in this measure: runs with the same score in every turn count once."
@@ -189,10 +190,14 @@ def _format_all_measures(board: Leaderboard) -> Iterator[str]:
         yield Table([*list_label_columns(board), *board.measures], rows, len(list_label_columns(board))).markdown()
 
 
+def _quote_run(board: Leaderboard, result: RunResult) -> str:
+    return f"`{' '.join(make_printable(format_run(result, board.factors)).split())}`"
+
+
 def _list_remarks(board: Leaderboard) -> Iterator[str]:
     """Remarks on runs that failed, are partial, fell back or cannot be compared."""
     for row in board.rows:
-        name = f"`{format_run(row.result, board.factors)}`"
+        name = _quote_run(board, row.result)
         if not row.result.has_scores:
             yield f"{name}: {row.result.state} (cell {row.result.name})."
         if (summary := row.result.summary) is None:

@@ -103,9 +103,18 @@ class RunResult:
 
 
 def parse_overrides(overrides: Sequence[str]) -> dict[str, str]:
-    """Overrides as key -> value; a deletion (`~llm`) has an empty value, and the plus of an addition is dropped."""
+    """Overrides as key -> value, without Hydra's quotes: `dataset.path='/my data'` -> {"dataset.path": "/my data"}.
+
+    A deletion (`~llm`) has an empty value, and the plus of an addition is dropped.
+    """
     pairs = (override.partition("=") for override in overrides)
-    return {key.lstrip("+"): value for key, _, value in pairs}
+    return {key.lstrip("+"): _unquote(value) for key, _, value in pairs}
+
+
+def _unquote(value: str) -> str:
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        return value[1:-1].replace(f"\\{value[0]}", value[0])
+    return value
 
 
 def read_run_result(folder: Path, name: str, choices: Mapping[str, str]) -> RunResult:

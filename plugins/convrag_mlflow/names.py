@@ -27,7 +27,7 @@ def name_run(folder: Path, config: Mapping[str, Any]) -> str:
         return shorten_name(cell)
     data = _name_dataset(config)
     stages = [f"{group}={option}" for group in ("rewriter", "generator") if (option := _get_option(config, group))]
-    what = " ".join(_read_overrides(folder) or stages)
+    what = " ".join(_read_telling_overrides(folder) or stages)
     name = redact(": ".join(filter(None, (data, what)))) or folder.name
     return name if len(name) <= _LENGTH else f"{name[: _LENGTH - 3]}..."
 
@@ -60,15 +60,12 @@ def describe_dataset(config: Mapping[str, Any], fingerprint: str, counts: Mappin
 
 def read_dataset(folder: Path) -> dict[str, str]:
     """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where they do not say."""
-    from omegaconf import OmegaConf
-
+    from convrag.run.hydra_files import read_hydra_config
     from convrag.run.manifest import MANIFEST
 
-    path = folder / ".hydra" / "config.yaml"
-    config: Any = OmegaConf.to_container(OmegaConf.load(path), resolve=False) if path.exists() else {}
     fingerprints = read_json(folder / MANIFEST).get("fingerprints", {})
     turns = read_json(folder / METRICS_FILE).get("turns", 0)
-    return describe_dataset(config, str(fingerprints.get("dataset", "")), {"turns": turns})
+    return describe_dataset(read_hydra_config(folder), str(fingerprints.get("dataset", "")), {"turns": turns})
 
 
 def _name_dataset(config: Mapping[str, Any]) -> str:
@@ -83,11 +80,8 @@ def _get_option(config: Mapping[str, Any], group: str) -> str:
     return str(settings.get(OPTION_KEY, "")) if isinstance(settings, Mapping) else ""
 
 
-def _read_overrides(folder: Path) -> list[str]:
-    from omegaconf import OmegaConf
-
+def _read_telling_overrides(folder: Path) -> list[str]:
+    from convrag.run.hydra_files import read_overrides
     from convrag.sweep.cells import OPERATIONAL
 
-    path = folder / ".hydra" / "overrides.yaml"
-    overrides = list(OmegaConf.load(path)) if path.exists() else []
-    return [each for each in map(str, overrides) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]
+    return [each for each in read_overrides(folder) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]

@@ -379,6 +379,22 @@ def test_a_default_counts_as_a_choice_and_twins_get_their_names(tmp_path: Path) 
     assert [run.choices["run"] for run in runs] == ["one", "run"]
 
 
+def test_a_quoted_value_is_the_value_and_a_reference_is_not_looked_up(tmp_path: Path) -> None:
+    overrides = [
+        "dataset.path='/my data'",
+        r"+rewriter.a='it\'s'",
+        "rewriter.b=${oc.env:NO_SUCH}",
+        "+rewriter.c=${x.y}",
+    ]
+    (run,) = find_runs([str(write(run_result("x", GOOD), tmp_path / "one", overrides))], tmp_path, "")
+    assert run.choices == {
+        "dataset.path": "/my data",
+        "rewriter.a": "it's",
+        "rewriter.b": "${oc.env:NO_SUCH}",
+        "rewriter.c": "${x.y}",
+    }
+
+
 def test_a_run_that_repeats_another_stands_once(tmp_path: Path) -> None:
     """The same command twice leaves two folders; another model's answer in the second one makes it a run of its own."""
     for name, values, identity, task in (

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from omegaconf import OmegaConf
-
 from convrag import Report, RunSummary, TurnRecord
+from convrag.run.hydra_files import read_hydra_config
 from convrag.run.records import read_records
 from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
@@ -125,9 +124,7 @@ class _FinishedTurns:
 
     def read_history(self) -> str:
         """Read which history the turns saw: generated, gold or none; generated where the run does not say."""
-        path = self._folder / ".hydra" / "config.yaml"
-        config: Any = OmegaConf.load(path) if path.exists() else {}
-        return str(config.get("history", "generated"))
+        return str(read_hydra_config(self._folder).get("history", "generated"))
 
 
 def _find_baseline(board: Mapping[str, Any]) -> str:
