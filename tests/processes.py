@@ -30,6 +30,7 @@ def run_in_child(work: Callable[[], object]) -> int:
         return child
     status = 1
     try:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is told to ignore it
         signal.alarm(60)
         work()
         status = 0

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,17 @@ FORK = "f\"{__import__('os').fork()}\\n\", end=''"
 needs_ofd = pytest.mark.skipif(not hasattr(fcntl, "F_OFD_SETLKW"), reason="this system has POSIX locks only")
 
 
+_waiting: list[threading.Thread] = []
+"""The threads that a test's `is_free` has started."""
+
+
 @pytest.fixture(autouse=True)
-def not_warned(monkeypatch: pytest.MonkeyPatch) -> None:
+def apart(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test knows of another's warnings, and none leaves a thread that may give one."""
     monkeypatch.setattr(locks, "_warned", set())
+    yield
+    while _waiting:
+        _waiting.pop().join(60)
 
 
 def wait_for(child: int) -> int:
@@ -57,6 +66,7 @@ def is_free(folder: Path, key: str = "key") -> bool:
     """Whether a thread can lock the key within half a second; it waits for it in any case."""
     thread = threading.Thread(target=take, args=[folder, key], daemon=True)
     thread.start()
+    _waiting.append(thread)
     thread.join(0.5)
     return not thread.is_alive()
 
