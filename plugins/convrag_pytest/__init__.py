@@ -5,6 +5,7 @@ pytest imports this module in every test run of everybody who has installed conv
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,17 @@ import pytest
 if TYPE_CHECKING:
     from convrag import Conversation, Passage, Store
     from convrag.testing import RecordedLLM, TinyDataset
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Let go of what a contract's fixtures have made: pytest keeps the object of each test until the last has ended."""
+    try:
+        return (yield)
+    finally:
+        instance = getattr(item, "instance", None)
+        if any(cls.__module__.startswith("convrag.testing.") for cls in type(instance).__mro__):
+            vars(instance).clear()
 
 
 @pytest.fixture

@@ -69,3 +69,44 @@ def test_a_contract_that_fails_shows_the_values(options: tuple[str, ...], tmp_pa
     )
     assert "assert (3,) == (0,)" in done.stdout, done.stdout
     assert "1 failed" in done.stdout
+
+
+HOLDING = """
+import gc
+import weakref
+import numpy
+import pytest
+from convrag import Ranker
+from convrag.testing import RankerContract
+
+class File:
+    pass
+
+held = weakref.WeakSet()
+
+class Equal(Ranker):
+    def score(self, query, texts):
+        return numpy.zeros(len(texts))
+
+class TestEqual(RankerContract):
+    @pytest.fixture(autouse=True)
+    def _file(self):
+        self.file = File()
+        held.add(self.file)
+
+    def make(self):
+        return Equal()
+
+def test_last():
+    gc.collect()
+    assert len(held) == 0
+"""
+
+
+def test_what_a_contract_held_is_let_go_after_each_test(tmp_path: Path) -> None:
+    """A suite of contracts had kept the files of every store open until its end: beyond the 1024th, select() fails."""
+    (tmp_path / "test_holding.py").write_text(HOLDING)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "each_text_gets_a_score or last"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "2 passed" in done.stdout

@@ -22,8 +22,6 @@ from convrag.testing import RetrieverContract, RewriterContract, TinyDataset, pa
 from convrag_replay.retriever import RunRetriever
 from convrag_replay.rewriter import ReplayRewriter
 
-_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
-
 
 class Corpora(Dataset):
     """Passages by domain; reading them can be forbidden."""
@@ -49,8 +47,7 @@ NONE = Corpora(default=[], forbidden=True)
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    _OPENED.append(Store(tmp_path / "store"))
-    return _OPENED[-1]
+    return Store(tmp_path / "store")
 
 
 def write(path: Path, *rows: object) -> Path:

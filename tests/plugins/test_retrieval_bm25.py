@@ -75,22 +75,14 @@ def ids(hits: Sequence[Hit]) -> list[str]:
     return [hit.passage.id for hit in hits]
 
 
-_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
-
-
-def open_store(path: Path) -> Store:
-    _OPENED.append(Store(path))
-    return _OPENED[-1]
-
-
 @pytest.fixture(scope="module")
 def shared_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return open_store(tmp_path_factory.mktemp("store"))
+    return Store(tmp_path_factory.mktemp("store"))
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return open_store(tmp_path)
+    return Store(tmp_path)
 
 
 MOON = corpus_of(
@@ -293,7 +285,7 @@ def test_domains_have_indexes_of_their_own(store: Store) -> None:
 @pytest.mark.parametrize("texts", [[], [""], ["the", "?!"]])
 def test_a_corpus_without_words_is_an_error_and_leaves_no_index(tmp_path: Path, texts: list[str]) -> None:
     with pytest.raises(ConfigError, match="default"):
-        BM25Retriever(dataset=corpus_of(*texts), store=open_store(tmp_path)).prepare()
+        BM25Retriever(dataset=corpus_of(*texts), store=Store(tmp_path)).prepare()
     assert [path for path in tmp_path.glob("indexes/*") if path.suffix != ".unfinished"] == []
 
 
@@ -349,7 +341,7 @@ def test_a_second_instance_loads_the_index_and_neither_rebuilds_nor_unpickles(
 def test_another_store_gives_the_same_ranking(tmp_path: Path) -> None:
     texts = [f"word{number % 7} word{number % 5} word{number % 3}" for number in range(50)]
     queries = [Query("word1 word2"), Query("word4", weight=0.3)]
-    stores = [open_store(tmp_path / name) for name in "ab"]
+    stores = [Store(tmp_path / name) for name in "ab"]
     first, second = (BM25Retriever(dataset=corpus_of(*texts), store=store).retrieve(queries, 20) for store in stores)
     assert first == second
     assert len(first) == 20

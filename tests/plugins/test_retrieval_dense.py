@@ -82,17 +82,9 @@ class Words(Embedder):
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
-_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
-
-
-def open_store(path: Path) -> Store:
-    _OPENED.append(Store(path))
-    return _OPENED[-1]
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return open_store(tmp_path)
+    return Store(tmp_path)
 
 
 def corpus_of(vectors: dict[str, Sequence[float]]) -> tuple[Corpora, Table]:
@@ -118,7 +110,7 @@ class TestContract(RetrieverContract):
 
     @pytest.fixture(autouse=True)
     def _store(self, tmp_path: Path) -> None:
-        self.store = open_store(tmp_path)
+        self.store = Store(tmp_path)
 
     def make(self) -> DenseRetriever:
         return DenseRetriever(dataset=Corpora(default=passages()), embedder=Words(), store=self.store)
@@ -363,7 +355,7 @@ def test_the_lists_are_the_same_each_time(tmp_path: Path) -> None:
     pytest.importorskip("faiss")
     files = []
     for name in "ab":
-        crowd(open_store(tmp_path / name), "always")[0].prepare()
+        crowd(Store(tmp_path / name), "always")[0].prepare()
         (lists,) = (tmp_path / name).glob("indexes/*/lists.faiss")
         files.append(lists.read_bytes())
     assert files[0] == files[1]

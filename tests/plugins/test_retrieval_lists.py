@@ -57,12 +57,8 @@ class Clouds(Embedder):
         return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
 
 
-_OPENED: list[Store] = []  # kept alive, because a store that is dropped leaves its lock file open, which is a warning
-
-
 def make(folder: Path, numbers: Sequence[int], **parameters: Any) -> DenseRetriever:
-    _OPENED.append(Store(folder))
-    return DenseRetriever(dataset=Numbers(numbers), embedder=Clouds(), store=_OPENED[-1], **parameters)
+    return DenseRetriever(dataset=Numbers(numbers), embedder=Clouds(), store=Store(folder), **parameters)
 
 
 def build(folder: Path, numbers: Sequence[int], **parameters: Any) -> tuple[int, dict[str, bytes]]:
