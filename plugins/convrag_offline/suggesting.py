@@ -17,9 +17,9 @@ _DOTTED = re.compile(r"\w\.\w+\.$")
 def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
     """Task "suggest" without a language model: asks about each title, a line each, or what it asks itself.
 
-        Leave > Sick leave    -> What about Sick leave?
-        What do you want?     -> What do you want?
-        Before you begin ...  -> What about Before you begin?
+    Leave > Sick leave    -> What about Sick leave?
+    What do you want?     -> What do you want?
+    Before you begin ...  -> What about Before you begin?
     """
     questions = dict.fromkeys(filter(None, map(_ask_about, titles)))
     return "\n".join(list(questions)[:count])
