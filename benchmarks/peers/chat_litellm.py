@@ -3,35 +3,21 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable
 from typing import Any
 
-from conversing import SYSTEM, measure
+from conversing import measure, talk_in_messages
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else its import waits for a list of prices from the network
 import litellm
 
 
-def begin(address: str, name: str) -> Callable[[str], Any]:
+def begin(address: str, name: str) -> Any:
     """A conversation."""
-    messages: list[Any] = [{"role": "system", "content": SYSTEM}]
-    given = {"model": "openai/m", "messages": messages, "api_base": address, "api_key": "none"}
-
-    def talk(question: str) -> str:
-        messages.append({"role": "user", "content": question})
-        return keep(litellm.completion(**given).choices[0].message.content)
-
-    async def talk_async(question: str) -> str:
-        messages.append({"role": "user", "content": question})
-        reply = await litellm.acompletion(**given)
-        return keep(reply.choices[0].message.content)
-
-    def keep(text: str) -> str:
-        messages.append({"role": "assistant", "content": text})
-        return text
-
-    return talk if sys.argv[3] == "threads" else talk_async
+    given = {"model": "openai/m", "api_base": address, "api_key": "none"}
+    return talk_in_messages(
+        lambda messages: litellm.completion(messages=messages, **given),
+        lambda messages: litellm.acompletion(messages=messages, **given),
+    )
 
 
 if __name__ == "__main__":

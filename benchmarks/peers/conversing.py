@@ -27,6 +27,31 @@ def ask(name: str, turn: int) -> str:
     return f"{name}, {turn}: what flies? {'A passage about dogs in space. ' * 60}"
 
 
+def talk_in_messages(complete: Callable[[list[Any]], Any], complete_async: Callable[[list[Any]], Any]) -> Any:
+    """A conversation for `measure`, of a library that keeps none: a list of messages is the conversation.
+
+    Args:
+        complete: a call of the library with the messages so far; it returns a reply as the openai client has it.
+        complete_async: the same, to be awaited.
+    """
+    messages: list[Any] = [{"role": "system", "content": SYSTEM}]
+
+    def talk(question: str) -> str:
+        messages.append({"role": "user", "content": question})
+        return keep(complete(messages))
+
+    async def talk_async(question: str) -> str:
+        messages.append({"role": "user", "content": question})
+        return keep(await complete_async(messages))
+
+    def keep(reply: Any) -> str:
+        text: str = reply.choices[0].message.content
+        messages.append({"role": "assistant", "content": text})
+        return text
+
+    return talk if sys.argv[3] == "threads" else talk_async
+
+
 def measure(make: Callable[[str, str], Any]) -> None:
     """Measure a library.
 

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from hydra._internal.utils import get_args_parser
 
 from convrag.api.errors import ConfigError
-
-BASELINE, METRIC = "sweep.baseline", "sweep.metric"
+from convrag.config.quoting import quote_value
 
 EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
-
-
-_STRUCTURED = re.compile(r"['\"\\{}()$\u2018\u2019\u201c\u201d\u00ab\u00bb]")
-"""What values have that are quoted already, are no texts, or have the wrong quotation marks, of which Hydra is told."""
-
-_ITEM = re.compile(r"[^\s,\[\]](?:[^,\[\]]*[^\s,\[\]])?")
-"""An item of a list or a grid, or a value that is neither, without the spaces around it."""
 
 
 def prepare_arguments(arguments: Sequence[str]) -> list[str]:
     """The arguments as Hydra reads them.
 
-    Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Overrides that are
-    the value of sweep.baseline are put in quotation marks, of which a user need not know, and so are the measures of
-    sweep.metric=nDCG@5,ROUGE-L, which would be a factor otherwise, and values with signs that Hydra's grammar does not
-    know, such as paths: dataset.path=~/Übungen.
+    Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Values that
+    Hydra's grammar cannot read are put in quotation marks, of which a user need not know (`quote_value`).
 
     Raises:
         ConfigError: a flag is unknown, or the run's folder has no name.
@@ -40,7 +29,7 @@ def prepare_arguments(arguments: Sequence[str]) -> list[str]:
         raise ConfigError(f"{empty[0]}: name a folder. The one that you are in would be filled with the run's files.")
     overrides = {*known.overrides, *rest}
     flags = [argument for argument in arguments if argument not in overrides]
-    return [*flags, *(_quote_value(argument) for argument in arguments if argument in overrides)]
+    return [*flags, *(quote_value(argument) for argument in arguments if argument in overrides)]
 
 
 def is_multirun(arguments: Sequence[str]) -> bool:
@@ -61,16 +50,3 @@ def _explain_flag(flag: str) -> str:
 def _list_flags() -> Iterator[str]:
     for action in get_args_parser()._actions:
         yield from [name for name in action.option_strings if name.startswith("--")][:1]
-
-
-def _quote_value(argument: str) -> str:
-    key, equals, value = argument.partition("=")
-    sign = {BASELINE: "=", METRIC: ","}.get(key)
-    if sign and sign in value and value[0] not in "'\"[":
-        return f"{key}='{value}'"
-    return argument if _STRUCTURED.search(value) else f"{key}{equals}{_ITEM.sub(_quote_item, value)}"
-
-
-def _quote_item(found: re.Match[str]) -> str:
-    """Quote an item of a value if it has a sign that Hydra cannot read without: a letter that is not of ASCII, or ~."""
-    return f"'{found[0]}'" if "~" in found[0] or not found[0].isascii() else found[0]

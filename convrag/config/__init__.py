@@ -6,6 +6,7 @@
 * `stage_choices`: a stage for a stage by its plain name.
 * `named_stages`: several stages in one parameter, each under a name.
 * `variants`: YAML files that extend an option.
+* `quoting`: values that Hydra's grammar cannot read as they are typed, in quotation marks.
 * `named_files`: plugin files that a command names itself.
 * `references`: the configuration as it may be written down.
 * `secret_checks`: refuses a password or a key in a configuration.

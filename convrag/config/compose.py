@@ -27,6 +27,7 @@ from convrag.config.known_keys import check_keys
 from convrag.config.messages import explained
 from convrag.config.named_files import files_in_overrides
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
+from convrag.config.quoting import quote_value
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
 from convrag.config.stage_choices import translate_overrides
@@ -128,6 +129,7 @@ def compose_with(*overrides: str) -> tuple[DictConfig, Command]:
 def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
     """Load the plugin files that overrides name, and return the overrides as Hydra reads them. Raises ConfigError."""
     refuse_secrets_in_command(overrides)
+    overrides = [quote_value(override) for override in overrides]
     configure(files_in_overrides(overrides))
     translated = tuple(translate_overrides(overrides, plugins.load().registry))
     check_choices(translated, plugins.load().registry)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.sdk.llm_rewriter import clean_reply
 from convrag.sdk.prompts import PromptTemplate
 
 __all__ = ["suggest_follow_ups"]
+
+_LIST_MARK = re.compile(r"^[\s*•-]*(?:\d+[.)](?!\d)[\s*]*)?")
 
 
 def suggest_follow_ups(llm: LLM, template: PromptTemplate, record: TurnRecord, count: int) -> list[str]:
@@ -29,5 +33,5 @@ def suggest_follow_ups(llm: LLM, template: PromptTemplate, record: TurnRecord, c
     titles = list(dict.fromkeys(passage.title for passage in unused if passage.title))
     prompt = template.render(question=record.original_query, answer=record.answer.text, titles=titles, count=count)
     lines = llm.complete(prompt).text.splitlines()
-    questions = (clean_reply(line.strip().lstrip("-*•0123456789.) ")) for line in lines)
+    questions = (clean_reply(_LIST_MARK.sub("", line)) for line in lines)
     return list(dict.fromkeys(filter(None, questions)))[:count]

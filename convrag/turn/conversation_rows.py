@@ -50,14 +50,11 @@ def format_turn(record: TurnRecord) -> dict[str, Any]:
 def parse_session(row: Any) -> Session:
     """Make a session, without turns, of a conversation's row. Raises DamagedRow."""
     with _checked(f"conversation {row.id!r}"):
-        configuration = parse_json(row.configuration)
-        if not isinstance(configuration, Mapping) or not all(map(_is_mapping, configuration.values())):
-            raise ValueError("its configuration is no object of objects")
         return Session(
             row.id,
             row.domain,
             model=row.model,
-            configuration=configuration,
+            configuration=_parse_configuration(row.configuration),
             created=datetime.fromisoformat(row.created),
             updated=datetime.fromisoformat(row.updated),
             number=int(row.number),
@@ -69,7 +66,10 @@ def parse_info(row: Any) -> ConversationInfo:
     """Make the entry of a list of a conversation's row, with the number of its turns. Raises DamagedRow."""
     with _checked(f"conversation {row.id!r}"):
         created, updated = datetime.fromisoformat(row.created), datetime.fromisoformat(row.updated)
-        return ConversationInfo(row.id, row.title, row.model, row.domain, int(row.turns), created, updated)
+        configuration = _parse_configuration(row.configuration)
+        return ConversationInfo(
+            row.id, row.title, row.model, row.domain, int(row.turns), created, updated, configuration
+        )
 
 
 def parse_turn(row: Any, conversation_id: str) -> TurnRecord:
@@ -84,6 +84,13 @@ def _checked(place: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError) as error:
         raise DamagedRow(f"{place} is damaged ({error})") from error
+
+
+def _parse_configuration(text: str) -> Mapping[str, Any]:
+    configuration = parse_json(text)
+    if not isinstance(configuration, Mapping) or not all(map(_is_mapping, configuration.values())):
+        raise ValueError("its configuration is no object of objects")
+    return configuration
 
 
 def _is_mapping(value: object) -> bool:

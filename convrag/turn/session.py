@@ -17,7 +17,11 @@ _LONGEST_TITLE = 80  # characters
 
 @dataclass(frozen=True, slots=True)
 class ConversationInfo:
-    """What a list of conversations says of one. `title` is its first question, cut; times are in UTC."""
+    """What a list of conversations says of one.
+
+    `title` is its first question, cut; times are in UTC. `model` is empty where no server has begun it; `configuration`
+    is that of the pipeline that has (`Pipeline.configuration`).
+    """
 
     id: str
     title: str
@@ -26,6 +30,7 @@ class ConversationInfo:
     turns: int
     created: datetime
     updated: datetime
+    configuration: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
 
 @dataclass
@@ -101,7 +106,10 @@ class Session:
     def describe(self) -> ConversationInfo:
         """Describe the conversation for a list."""
         title = make_title(self.history[0].question) if self.history else ""
-        return ConversationInfo(self.id, title, self.model, self.domain, len(self.history), self.created, self.updated)
+        turns, configuration = len(self.history), self.configuration
+        return ConversationInfo(
+            self.id, title, self.model, self.domain, turns, self.created, self.updated, configuration
+        )
 
 
 def to_turn(record: TurnRecord) -> Turn:

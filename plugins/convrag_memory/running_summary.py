@@ -16,7 +16,7 @@ LONGEST = 2
 """A reply may have so many times the words that were asked for; what is longer is cut behind a sentence or a word."""
 
 
-class Minutes(NamedTuple):
+class SummarySoFar(NamedTuple):
     """The summary of all turns until the end of a block, with the facts that had to be added to its end.
 
     `asked_again` says whether the language model had left out facts in its first reply. `extracts` are the sentences
@@ -40,11 +40,11 @@ class Summarising(ABC):
         self.words = words
 
     @abstractmethod
-    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
-        """Continue the minutes with a block of turns. Raises LLMError.
+    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
+        """Continue the summary with a block of turns. Raises LLMError.
 
         Args:
-            before: those of all turns before the block.
+            before: that of all turns before the block.
             block: the turns, oldest first.
             first: the number of the first of them in the conversation, from 0.
             facts: names and numbers of all turns until now that the summary must have.
@@ -54,15 +54,15 @@ class Summarising(ABC):
 class ExtractingSentences(Summarising):
     """Takes sentences of the answers as they are."""
 
-    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
+    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
         """The best sentences until now, and the facts that they lack."""
         kept = tuple(keep_best([*before.extracts, *extract_sentences(block, first)], self.words))
         text, added = _add_missing(" ".join(each.text for each in kept), facts)
-        return Minutes(text, added, extracts=kept)
+        return SummarySoFar(text, added, extracts=kept)
 
 
 class AskingModel(Summarising):
-    """Asks a language model for new minutes; a second time, where the first reply lacks facts.
+    """Asks a language model for a new summary; a second time, where the first reply lacks facts.
 
     Args:
         llm: the language model.
@@ -80,7 +80,7 @@ class AskingModel(Summarising):
         self._template = template
         self._sampling = {"temperature": temperature, "max_tokens": max_tokens}
 
-    def write(self, before: Minutes, block: Sequence[Turn], first: int, facts: list[str]) -> Minutes:
+    def write(self, before: SummarySoFar, block: Sequence[Turn], first: int, facts: list[str]) -> SummarySoFar:
         """One call of the LLM, or two. Of two replies the second counts, unless it lacks more."""
         draft = self._ask(before, block, facts)
         missing = list_missing(facts, draft)
@@ -89,10 +89,15 @@ class AskingModel(Summarising):
             second = self._ask(before, block, facts, missing, draft)
             if len(list_missing(facts, second)) <= len(missing):
                 draft = second
-        return Minutes(*_add_missing(draft, facts), asked_again)
+        return SummarySoFar(*_add_missing(draft, facts), asked_again)
 
     def _ask(
-        self, before: Minutes, block: Sequence[Turn], facts: list[str], missing: Sequence[str] = (), draft: str = ""
+        self,
+        before: SummarySoFar,
+        block: Sequence[Turn],
+        facts: list[str],
+        missing: Sequence[str] = (),
+        draft: str = "",
     ) -> str:
         prompt = self._template.render(
             self._sampling,
@@ -111,17 +116,17 @@ class AskingModel(Summarising):
 
 
 class RunningSummary:
-    """The minutes of a conversation, block by block. They depend on the turns and their order alone.
+    """The summaries of a conversation, one until the end of each block. They depend on the turns and their order alone.
 
     Args:
-        summarising: writes the minutes.
+        summarising: writes the summaries.
         block: the turns of a block.
-        facts: how many names and numbers the minutes must have.
+        facts: how many names and numbers a summary must have.
     """
 
     def __init__(self, summarising: Summarising, block: int, facts: int) -> None:
-        self.minutes: list[Minutes] = []
-        """Those until the end of each block."""
+        self.summaries: list[SummarySoFar] = []
+        """After each block, oldest first."""
         self._summarising = summarising
         self._block = block
         self._most_facts = facts
@@ -135,14 +140,14 @@ class RunningSummary:
 
     def summarise(self, turns: tuple[Turn, ...]) -> None:
         """Summarise whole blocks of turns that are new, oldest first. Raises LLMError; the blocks before it stay."""
-        for start in range(len(self.minutes) * self._block, len(turns), self._block):
+        for start in range(len(self.summaries) * self._block, len(turns), self._block):
             end = start + self._block
             for turn in turns[len(self._read) : end]:
                 self._facts.add(turn)
             self._read = turns[: max(end, len(self._read))]
-            before = self.minutes[-1] if self.minutes else Minutes("")
+            before = self.summaries[-1] if self.summaries else SummarySoFar("")
             facts = self._facts.choose(self._most_facts)
-            self.minutes.append(self._summarising.write(before, turns[start:end], start, facts))
+            self.summaries.append(self._summarising.write(before, turns[start:end], start, facts))
 
 
 def _add_missing(text: str, facts: Sequence[str]) -> tuple[str, tuple[str, ...]]:

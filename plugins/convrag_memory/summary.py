@@ -19,7 +19,7 @@ from convrag import (
     TurnRecord,
 )
 from convrag_memory.report import report_views
-from convrag_memory.running_summary import AskingModel, ExtractingSentences, Minutes, RunningSummary, Summarising
+from convrag_memory.running_summary import AskingModel, ExtractingSentences, RunningSummary, Summarising, SummarySoFar
 from convrag_memory.turn_tokens import TurnTokens
 
 QUESTION = "What was said before this?"
@@ -29,9 +29,9 @@ QUESTION = "What was said before this?"
 class SummaryMemory(Memory):
     """Show the later stages a running summary of the older turns as one turn, and the newest turns as they are.
 
-    Turns are summarised in blocks, once each: the minutes of a block are written from those of the block before and
-    from its turns (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest turns kept as in
-    LangChain's summary buffer). So the summary after n turns depends on these turns alone, and after a restart the
+    Turns are summarised in blocks, once each: a new summary is written from the one before and the turns of a block
+    (recursive summarising, Wang et al. 2023, arXiv 2308.15022; with the newest turns kept as in LangChain's summary
+    buffer). So the summary after n turns depends on these turns alone, and after a restart the
     store has all replies. A language model writes them; without one they are the sentences of the answers that say
     most (Luhn 1958).
 
@@ -124,10 +124,10 @@ class SummaryMemory(Memory):
             running.summarise(history[:n])
         except LLMError as error:
             failure = f"older turns are seen as they are, since they could not be summarised: {error}"
-        blocks = min(len(running.minutes), n // self.block)
-        minutes = running.minutes[blocks - 1] if blocks else None
-        summarised = blocks * self.block if minutes and minutes.text else 0  # of turns without a word there is none
-        made = (_make_turn(history[:summarised], minutes.text),) if minutes and summarised else ()
+        blocks = min(len(running.summaries), n // self.block)
+        summary = running.summaries[blocks - 1] if blocks else None
+        summarised = blocks * self.block if summary and summary.text else 0  # of turns without a word there is none
+        made = (_make_turn(history[:summarised], summary.text),) if summary and summarised else ()
         seen = (*made, *history[summarised:])
         tokens = TurnTokens(self.llm.count_tokens, state.setdefault("tokens", {}))
         trace = {
@@ -136,7 +136,7 @@ class SummaryMemory(Memory):
             "summarised": summarised,
             "tokens": tokens.sum(seen),
             "tokens_of_all": tokens.sum(history),
-            **(self._trace(minutes) if minutes and summarised else {}),
+            **(self._trace(summary) if summary and summarised else {}),
         }
         return MemoryView(seen, trace, failure)
 
@@ -144,12 +144,12 @@ class SummaryMemory(Memory):
         """How much of the history was seen, and how much of it as a summary."""
         return report_views(records)
 
-    def _trace(self, minutes: Minutes) -> dict[str, Any]:
+    def _trace(self, summary: SummarySoFar) -> dict[str, Any]:
         return {
             "by": "language model" if self.asks_model else "rules",
-            "summary": minutes.text,
-            "asked_again": minutes.asked_again,
-            "added": list(minutes.added),
+            "summary": summary.text,
+            "asked_again": summary.asked_again,
+            "added": list(summary.added),
         }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from convrag import LLMError
@@ -14,21 +14,13 @@ from convrag_offline.nugget_evaluation import assign_support, nuggetise, rate_im
 from convrag_offline.question_checking import compare, judge_clarity, solve
 from convrag_offline.question_writing import write_question
 from convrag_offline.rewriting import rewrite
+from convrag_offline.suggesting import suggest
 from convrag_offline.summarizing import summarize
 
 
 def keep_wording(text: str, frequencies: DocumentFrequencies) -> str:
     """Task "fluency" without a language model: the text as it is."""
     return text
-
-
-def suggest(titles: Sequence[str], count: int, frequencies: DocumentFrequencies) -> str:
-    """Task "suggest" without a language model: asks about the titles of passages that the answer does not cite.
-
-    Of a title that is a path of headings ("Leave > Sick leave"), the last one is asked about.
-    """
-    subjects = dict.fromkeys(title.rpartition(" > ")[2] for title in titles)
-    return "\n".join(f"What about {subject}?" for subject in list(subjects)[:count])
 
 
 _TASKS: dict[str, Callable[..., str]] = {

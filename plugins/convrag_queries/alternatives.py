@@ -30,7 +30,6 @@ _QUESTION_WORDS = frozenset(("who", "how", "what", "why", "when", "where"))
 MOST_PEOPLE = 3
 """Names that a pronoun may choose from; more of them are a list, and the pronoun means what it is a list of."""
 
-
 MOST_ALTERNATIVES = 10
 """Things that stand side by side; more of them are no choice, but a list."""
 

@@ -31,6 +31,18 @@ _NO_NAMES = frozenset(
     thursday friday saturday sunday english
     """.split()  # noqa: SIM905
 )
+# Words that a noun phrase may follow.
+_LEADING = frozenset(
+    """
+    a an the in on at by with of to from my your our their his her its
+    """.split()  # noqa: SIM905
+)
+# Prepositions of place or time.
+_PLACE_WORDS = frozenset(
+    """
+    in at on from near by of during since until after before
+    """.split()  # noqa: SIM905
+)
 
 
 class Token(NamedTuple):
@@ -94,18 +106,6 @@ def read_phrase_after(tokens: Sequence[Token], start: int) -> str:
         while end > start + 1 and tokens[end - 1].lower.endswith(("ed", "ing")):
             end -= 1
     return _join(tokens[start:end])
-
-
-_LEADING = frozenset(
-    """
-    a an the in on at by with of to from my your our their his her its
-    """.split()  # noqa: SIM905
-)
-_PLACE_WORDS = frozenset(
-    """
-    in at on from near by of during since until after before
-    """.split()  # noqa: SIM905
-)
 
 
 def find_names(sentence: str, *, places: bool = True) -> list[str]:

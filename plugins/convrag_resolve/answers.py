@@ -8,7 +8,7 @@ from dataclasses import replace
 from convrag_resolve.entities import Entity, is_same
 from convrag_resolve.mentions import Mention, make_mention
 from convrag_resolve.reading import Reading
-from convrag_resolve.vocabulary import BE, DO
+from convrag_resolve.vocabulary import ARTICLES, BE, DO, FEMALE, MALE
 
 FindEntity = Callable[[Mention], Entity | None]
 
@@ -36,7 +36,7 @@ def find_given(asked: Reading, answered: Reading) -> Mention | None:
 def note_persons(find_entity: FindEntity, asked: Reading, answered: Reading) -> None:
     """Who "he" and "she" in an answer are, and who answers "who"."""
     words = {token.lower for token in answered.tokens}
-    male, female = bool(words & {"he", "his", "him"}), bool(words & {"she", "her", "hers"})
+    male, female = bool(words & MALE), bool(words & FEMALE)
     asks_who = bool(asked.tokens) and asked.tokens[0].lower in ("who", "whom")
     known = [mention for _, mention in asked.list_mentions()]
     for _, mention in answered.list_mentions():
@@ -54,7 +54,7 @@ def note_types(find_entity: FindEntity, answered: Reading) -> None:
     for one, other in zip(answered.phrases, answered.phrases[1:], strict=False):
         between = [token.lower for token in answered.tokens[one.last : other.first]]
         starts = answered.tokens[other.first].lower
-        if not ((between == [","] or (len(between) == 1 and between[0] in BE)) and starts in ("a", "an", "the")):
+        if not ((between == [","] or (len(between) == 1 and between[0] in BE)) and starts in ARTICLES):
             continue
         mention = make_mention(answered.text, answered.tokens, one)
         kind = make_mention(answered.text, answered.tokens, other)

@@ -70,7 +70,12 @@ class SaidTurn:
 
 @dataclass(slots=True)
 class SaidSoFar:
-    """The conversation before a question; `is_whole` says that the memory shows all of its turns."""
+    """The conversation before a question; `is_whole` says that the memory shows all of its turns.
+
+    `options` are what was listed last, `options_turn` the id of that turn and `options_number` its number from 0.
+    `options_offered` says that they had marks or that the question offered them, and `options_kinds` has the stems of
+    that question. `date` is the last date, with its turn. `mentioned_in` has the numbers of the turns with each stem.
+    """
 
     reader: Reader = read_text
     is_whole: bool = True

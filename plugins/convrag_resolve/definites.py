@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from convrag_resolve.conversation import SaidSoFar
 from convrag_resolve.demonstratives import find_named
-from convrag_resolve.entities import Entity, is_same
+from convrag_resolve.entities import is_same
 from convrag_resolve.links import Link
 from convrag_resolve.noun_phrases import NounPhrase
 from convrag_resolve.reading import Reading
-from convrag_resolve.vocabulary import RELATIONAL_NOUNS, split_words
+from convrag_resolve.vocabulary import RELATIONAL_NOUNS, SPEAKERS_POSSESSIVES, split_words
 
 _UNIQUE = split_words("world earth sun moon sky universe internet web future past present public media environment")
 _COMPLEMENTS = split_words(
@@ -58,13 +58,13 @@ def find_definites(reading: Reading, said: SaidSoFar) -> Iterator[Link]:
         yield Link("definite", reading.write(phrase), named.mention.text, named.turn_id, rule, start, end, name)
 
 
-def find_bridge(reading: Reading, said: SaidSoFar, focus: Entity | None) -> Link | None:
+def find_bridge(reading: Reading, said: SaidSoFar) -> Link | None:
     """Say whose "the population" is, where the question names nothing else: "the population of Oslo".
 
     A relational noun needs its other half (Clark 1975 calls the inference a bridge).
     """
     relational = [phrase for phrase in reading.phrases if _is_open(reading, phrase)]
-    topic = focus or said.find_topic()
+    topic = said.find_topic()
     if not relational or topic is None or _names_something(reading, relational):
         return None
     phrase = relational[0]
@@ -91,7 +91,7 @@ def _is_open(reading: Reading, phrase: NounPhrase) -> bool:
         return False
     if any(token.tag in ("'s", "poss", "name", "dem") for token in tokens[phrase.first : phrase.last]):
         return False
-    if tokens[phrase.first].lower in ("my", "our", "your", "a", "an"):
+    if tokens[phrase.first].lower in {"a", "an"} | SPEAKERS_POSSESSIVES:
         return False
     if phrase.last - phrase.first > 3 or (tokens[phrase.first].tag == "noun" and phrase.last - phrase.first > 1):
         return False

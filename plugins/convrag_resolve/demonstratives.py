@@ -11,10 +11,7 @@ from convrag_resolve.mentions import Mention, make_mention
 from convrag_resolve.noun_phrases import NounPhrase
 from convrag_resolve.places import rate_place
 from convrag_resolve.reading import Reading
-from convrag_resolve.vocabulary import PERSON_NOUNS, PLACE_NOUNS, TIME_NOUNS, split_words
-
-SAID_NOUNS = split_words("question questions answer answers response reply point statement topic subject")
-"""Nouns for what was said, see `temporal`."""
+from convrag_resolve.vocabulary import PERSON_NOUNS, PLACE_NOUNS, TIME_NOUNS, UTTERANCE_NOUNS, split_words
 
 _OPTION_NOUNS = split_words("one ones two three four both options option choices all")
 _ORDER = frozenset(("before", "after", "since", "until"))
@@ -100,8 +97,8 @@ def _link_noun(reading: Reading, phrase: NounPhrase, said: SaidSoFar, focus: Ent
     demonstrative, head = tokens[phrase.first].lower, tokens[phrase.last - 1].lower
     start, end = tokens[phrase.first].start, tokens[phrase.last - 1].end
     written = reading.write(phrase)
-    if head in SAID_NOUNS or head in _OPTION_NOUNS or head in _OWN_NOUNS:
-        return None
+    if head.removesuffix("s") in UTTERANCE_NOUNS or head in _OPTION_NOUNS or head in _OWN_NOUNS:
+        return None  # of utterances, see `temporal`
     if head.removesuffix("s") in TIME_NOUNS:
         if demonstrative in ("this", "these") or not said.date or said.date_number < len(said.turns) - 2:
             return None

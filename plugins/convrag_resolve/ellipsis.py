@@ -69,7 +69,9 @@ def _complete_question_word(word: str, reading: Reading, last: Reading, said: Sa
         written = f"{word[0].upper()}{word[1:].lower()} {text.split(maxsplit=1)[1]}?"
     else:
         written = f"{text}, and {asked}?"
-    return _whole(reading, said, written, said.turns[-1].standalone, "the last question, with another question word")
+    return _link_whole(
+        reading, said, written, said.turns[-1].standalone, "the last question, with another question word"
+    )
 
 
 def _replace_parallel(reading: Reading, start: int, last: Reading, said: SaidSoFar) -> Link | None:
@@ -97,7 +99,9 @@ def _replace_parallel(reading: Reading, start: int, last: Reading, said: SaidSoF
         if replaced is None:
             return _add_topic(reading, said)
         written = _splice(last, replaced, rest)
-    return _whole(reading, said, written + "?", said.turns[-1].standalone, "the last question, with another phrase")
+    return _link_whole(
+        reading, said, written + "?", said.turns[-1].standalone, "the last question, with another phrase"
+    )
 
 
 def _replace_prepositional(rest: str, tokens: list[Token], last: Reading, question: str) -> str:
@@ -159,7 +163,7 @@ def _add_topic(reading: Reading, said: SaidSoFar) -> Link | None:
     if topic is None or not _lacks_topic(reading, topic):
         return None
     written = f"About {topic.mention.text}: {lower_first(reading.text.strip())}"
-    return _whole(reading, said, written, topic.mention.text, "the topic", topic.turn_id)
+    return _link_whole(reading, said, written, topic.mention.text, "the topic", topic.turn_id)
 
 
 def _lacks_topic(reading: Reading, topic: Entity) -> bool:
@@ -194,7 +198,7 @@ def _is_elliptical(reading: Reading, words: list[Token]) -> bool:
     return words[0].tag == "det" or words[0].lower == "how" or reading.text.rstrip().endswith("?")
 
 
-def _whole(reading: Reading, said: SaidSoFar, written: str, antecedent: str, rule: str, turn_id: str = "") -> Link:
+def _link_whole(reading: Reading, said: SaidSoFar, written: str, antecedent: str, rule: str, turn_id: str = "") -> Link:
     return Link(
         "ellipsis", reading.text.strip(), antecedent, turn_id or said.turns[-1].id, rule, 0, len(reading.text), written
     )

@@ -10,6 +10,7 @@ from convrag_resolve.entities import Entity
 from convrag_resolve.links import Link
 from convrag_resolve.ordinals import ORDINALS
 from convrag_resolve.reading import Reading
+from convrag_resolve.vocabulary import ARTICLES, SPEAKERS_POSSESSIVES
 
 _DETERMINED = r"(?:this|that|another|other|the(?:\s+\w+){1,2}|an?(?:\s+\w+){1,2}|any\s+\w+|some(?:\s+\w+)?)"
 _WANTED = r"(?:need|want|get|buy|have|make|use|find|rent|order|book|take|apply for)"
@@ -52,7 +53,7 @@ def _find_kind(said: SaidSoFar) -> Entity | None:
 
 
 def _inflect(words: list[str], kind: Entity, *, plural: bool) -> str:
-    if words[0].lower() in ("a", "an", "the", "my", "our", "your") and len(words) > 1:
+    if words[0].lower() in ARTICLES | SPEAKERS_POSSESSIVES and len(words) > 1:
         words = words[1:]
     noun = " ".join(words)
     is_plural = kind.mention.plural is True

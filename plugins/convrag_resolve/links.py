@@ -44,10 +44,8 @@ def write_out(question: str, links: Iterable[Link]) -> str:
         if link.written is None or link.start < done:
             continue
         written = link.written
-        if question[link.start : link.start + 1].isupper() and not question[: link.start].rstrip(
-            " \"'“("
-        ).rstrip().endswith(","):
-            written = written[:1].upper() + written[1:] if _starts_sentence(question, link.start) else written
+        if question[link.start : link.start + 1].isupper() and _starts_sentence(question, link.start):
+            written = written[:1].upper() + written[1:]
         pieces += [question[done : link.start], written]
         done = link.end
     return "".join([*pieces, question[done:]])

@@ -11,6 +11,7 @@ from convrag_resolve.noun_phrases import NounPhrase, Role, list_content
 from convrag_resolve.tags import Token
 from convrag_resolve.vocabulary import (
     ARTICLES,
+    DEMONSTRATIVES,
     FEMALE_NOUNS,
     IRREGULAR_PLURALS,
     LOCATIVE,
@@ -19,6 +20,7 @@ from convrag_resolve.vocabulary import (
     PLACE_NOUNS,
     RELATIONAL_NOUNS,
     SINGULAR_IN_S,
+    SPEAKERS_POSSESSIVES,
     TIME_NOUNS,
     TITLES,
     split_words,
@@ -32,6 +34,9 @@ _EMPTY = split_words(
     " advice overview facts"
 )
 """Heads of phrases that name nothing by themselves."""
+
+_KEPT = ARTICLES | SPEAKERS_POSSESSIVES
+_DEFINITE = DEMONSTRATIVES | split_words("the my our")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +80,10 @@ def make_mention(text: str, tokens: Sequence[Token], phrase: NounPhrase, *, whos
     if (head in _EMPTY and len(lowers) < 3 and not name) or (head in TIME_NOUNS and len(lowers) == 1):
         return None
     opening = tokens[phrase.first]
-    first = phrase.first
-    while first < phrase.last - 1 and tokens[first].tag in ("det", "dem", "poss") and not _stays(tokens[first]):
-        first += 1
-    written = text[tokens[first].start : tokens[phrase.last - 1].end]
     plural = True if _ACRONYMS.match(words[-1].text) else find_number(head, name=name, has_article=opening.tag == "det")
-    opens_sentence = tokens[first].first and not name and (plural or len(content) > 1)
-    if tokens[first].lower in ARTICLES or (opens_sentence and not tokens[first].text[1:2].isupper()):
-        written = written[0].lower() + written[1:]
     person, female = _find_person(tokens, phrase, lowers, head, name=name)
     return Mention(
-        " ".join(written.split()),
+        _write(text, tokens, phrase, is_common=not name and (bool(plural) or len(content) > 1)),
         tuple(stem_words(lowers)),
         head,
         phrase.role,
@@ -95,15 +93,20 @@ def make_mention(text: str, tokens: Sequence[Token], phrase: NounPhrase, *, whos
         female,
         head in PLACE_NOUNS or (name and phrase.prepositional in LOCATIVE and person is not True),
         name,
-        opening.lower in ("the", "my", "our", "this", "that", "these", "those") or name,
+        opening.lower in _DEFINITE or name,
         phrase.asked,
         all(token.tag == "name" for token in content),
     )
 
 
-def _stays(token: Token) -> bool:
-    """Whether a determiner is part of what is said again: "the", "a" and "my", not "any" or "these"."""
-    return token.lower in ARTICLES or token.lower in ("my", "our", "your")
+def _write(text: str, tokens: Sequence[Token], phrase: NounPhrase, *, is_common: bool) -> str:
+    """A phrase as it is said again: with "the", "a" and "my", not "any" or "these", and as within a sentence."""
+    first = phrase.first
+    while first < phrase.last - 1 and tokens[first].tag in ("det", "dem", "poss") and tokens[first].lower not in _KEPT:
+        first += 1
+    written = " ".join(text[tokens[first].start : tokens[phrase.last - 1].end].split())
+    opens_sentence = tokens[first].first and is_common and not tokens[first].text[1:2].isupper()
+    return written[0].lower() + written[1:] if tokens[first].lower in ARTICLES or opens_sentence else written
 
 
 def find_number(head: str, *, name: bool = False, has_article: bool = False) -> bool | None:

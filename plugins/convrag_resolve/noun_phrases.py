@@ -21,6 +21,7 @@ class NounPhrase:
 
     `role` is its place in the sentence: "topic" of "tell me about X" and "what is X", "complement" of another noun
     ("the population of X"). `sentence` counts from 0. `asked` says that it is itself asked for ("which city").
+    `prepositional` is the preposition before it, empty without one.
     """
 
     first: int

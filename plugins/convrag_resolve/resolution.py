@@ -51,7 +51,7 @@ def resolve_references(question: str, said: SaidSoFar) -> Resolution:
         links += [link for link in found if not any(_overlap(link, other) for other in links)]
     links = _drop_repeated(links)
     linked = any(link.written is not None for link in links)
-    if not linked and focus is None and (bridge := find_bridge(reading, said, None)) is not None:
+    if not linked and focus is None and (bridge := find_bridge(reading, said)) is not None:
         links, linked = [*links, bridge], True
     if not links and (unnamed := find_unnamed(reading, said)) is not None:
         links.append(unnamed)

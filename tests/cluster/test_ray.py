@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from held_grid import PLAIN, let_go, read_states, started, wait_until
 from killing import Grid, counting
 
 pytestmark = [
@@ -23,14 +21,6 @@ pytestmark = [
 ]
 
 RAY = ("hydra/launcher=convrag_ray", "hydra.launcher.num_cpus=2")
-PLAIN = (
-    "generator=direct",
-    "tracker=none",
-    "report=false",
-    "limit=1",
-    "metrics.ranking.measures=[nDCG@5]",
-    "workers=1",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -41,23 +31,8 @@ def ray_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-@contextmanager
-def started(grid: Grid) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a grid, and wait until two workers run cells, with a call in flight that hangs until `hold` is removed."""
-    (grid.folder / "hold").touch()
-    process = grid.start()
-    assert isinstance(process, subprocess.Popen)
-    deadline = time.monotonic() + 60
-    try:
-        while not grid.asked() or len(find_workers(grid)) < 2:
-            assert process.poll() is None, (grid.folder / "out.txt").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        yield process
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+def has_two_workers(grid: Grid) -> Callable[[], bool]:
+    return lambda: len(find_workers(grid)) >= 2
 
 
 def find_workers(grid: Grid) -> list[int]:
@@ -80,20 +55,15 @@ def end(grid: Grid, process: subprocess.Popen[bytes]) -> tuple[int, str]:
     return status, (grid.folder / "out.txt").read_text()
 
 
-def endings(grid: Grid) -> list[str]:
-    (found,) = grid.folder.glob("outputs/sweeps/*/sweep.json")
-    return [cell["state"] for cell in json.loads(found.read_text())["cells"]]
-
-
 def test_a_worker_that_is_killed_costs_its_calls_in_flight_and_nothing_more(tmp_path: Path) -> None:
     grid = counting(tmp_path, "-m", "rewriter=none,last_n,weighted_history", *PLAIN, *RAY, itself=True)
-    with started(grid) as process:
+    with started(grid, has_two_workers(grid)) as process:
         os.kill(find_workers(grid)[0], signal.SIGKILL)
-        (tmp_path / "hold").unlink()
+        let_go(grid)
         status, said = end(grid, process)
     assert status == 0, said
     assert "the task will be retried" in said
-    assert endings(grid) == ["ok"] * 3
+    assert read_states(grid) == ["ok"] * 3
     assert grid.stored() <= grid.asked() <= grid.stored() + 1
 
 
@@ -101,16 +71,16 @@ def test_a_worker_that_is_killed_costs_its_calls_in_flight_and_nothing_more(tmp_
 def test_a_cell_whose_workers_are_killed_again_and_again_has_failed_and_the_others_go_on(tmp_path: Path) -> None:
     retries = "hydra.launcher.max_retries=0"
     grid = counting(tmp_path, "-m", "rewriter=none,last_n,weighted_history", *PLAIN, *RAY, retries, itself=True)
-    with started(grid) as process:
+    with started(grid, has_two_workers(grid)) as process:
         os.kill(find_workers(grid)[0], signal.SIGKILL)
-        (tmp_path / "hold").unlink()
+        let_go(grid)
         status, said = end(grid, process)
     assert status == 1
     assert "this cell failed: the task of this cell was lost" in said
-    assert sorted(endings(grid)) == ["failed", "ok", "ok"]
+    assert read_states(grid) == ["failed", "ok", "ok"]
     asked = grid.asked()
     grid.finish()
-    assert sorted(endings(grid)) == ["ok", "reused", "reused"]
+    assert read_states(grid) == ["ok", "reused", "reused"]
     assert grid.asked() <= grid.stored() + 1
     assert grid.asked() >= asked
 
@@ -119,12 +89,8 @@ def test_a_cell_whose_workers_are_killed_again_and_again_has_failed_and_the_othe
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_grid_and_its_workers(tmp_path: Path, number: int, status: int) -> None:
     grid = counting(tmp_path, "-m", "rewriter=none,last_n", *PLAIN, *RAY, itself=True)
-    with started(grid) as process:
+    with started(grid, has_two_workers(grid)) as process:
         os.kill(process.pid, number)
         assert end(grid, process)[0] == status
-    deadline = time.monotonic() + 15
-    while find_workers(grid):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    (tmp_path / "hold").unlink()
+        wait_until(lambda: not find_workers(grid), 15)  # while the call still hangs
     grid.finish()

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from killing import Grid, counting
+from held_grid import PLAIN, let_go, read_states, started, wait_until
+from killing import counting
 from slurm_cluster import SACCT, SlurmCluster, slurm  # noqa: F401
 
 pytestmark = pytest.mark.cluster
 submitit = pytest.mark.skipif(not find_spec("submitit"), reason="needs hydra-submitit-launcher")
 
 SLURM = ("hydra/launcher=submitit_slurm", "hydra.launcher.partition=debug", "hydra.launcher.timeout_min=5")
-PLAIN = (
-    "generator=direct",
-    "tracker=none",
-    "report=false",
-    "limit=1",
-    "metrics.ranking.measures=[nDCG@5]",
-    "workers=1",
-)
 
 
 @pytest.fixture
@@ -36,32 +25,8 @@ def cluster(slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> SlurmCluste
     return slurm
 
 
-@contextmanager
-def started(grid: Grid, cluster: SlurmCluster) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a grid, and wait until two jobs run, with a call in flight that hangs until `hold` is removed."""
-    (grid.folder / "hold").touch()
-    process = grid.start()
-    assert isinstance(process, subprocess.Popen)
-    try:
-        wait(lambda: len(cluster.list_jobs()) == 2 and grid.asked() > 0)
-        yield process
-    finally:
-        (grid.folder / "hold").unlink(missing_ok=True)
-        if process.poll() is None:
-            process.kill()
-            process.wait()
-
-
-def wait(reached: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def states(grid: Grid) -> list[str]:
-    (found,) = grid.folder.glob("outputs/sweeps/*/sweep.json")
-    return sorted(cell["state"] for cell in json.loads(found.read_text())["cells"])
+def has_two_jobs(cluster: SlurmCluster) -> Callable[[], bool]:
+    return lambda: len(cluster.list_jobs()) == 2
 
 
 @submitit
@@ -70,7 +35,7 @@ def test_a_grid_over_a_cluster_with_a_drained_node_makes_each_call_once(cluster:
     try:
         grid = counting(tmp_path, "-m", "rewriter=none,last_n", *PLAIN, *SLURM, itself=True)
         grid.finish()
-        assert states(grid) == ["ok", "ok"]
+        assert read_states(grid) == ["ok", "ok"]
         assert grid.asked() == grid.stored() > 0
         used = cluster.run("squeue", "-h", "-r", "-t", "all", "-o", "%T %N").splitlines()
         assert used[-2:] == ["COMPLETED n1"] * 2
@@ -84,13 +49,13 @@ def test_after_a_cancelled_job_the_same_command_goes_on_and_pays_nothing_twice(
     cluster: SlurmCluster, tmp_path: Path
 ) -> None:
     grid = counting(tmp_path, "-m", "rewriter=none,last_n,weighted_history", *PLAIN, *SLURM, itself=True)
-    with started(grid, cluster) as process:
+    with started(grid, has_two_jobs(cluster)) as process:
         cancelled, _ = cluster.list_jobs()
         cluster.run("scancel", cancelled)
-        wait(lambda: cancelled not in cluster.list_jobs("RUNNING,COMPLETING"))
+        wait_until(lambda: cancelled not in cluster.list_jobs("RUNNING,COMPLETING"))
         cluster.run("scontrol", "update", "NodeName=n2", "State=DRAIN", "Reason=test")  # its job goes on to its end
         try:
-            (tmp_path / "hold").unlink()
+            let_go(grid)
             assert process.wait(timeout=120) == 1
             said = (tmp_path / "out.txt").read_text()
             assert "Traceback" not in said
@@ -98,7 +63,7 @@ def test_after_a_cancelled_job_the_same_command_goes_on_and_pays_nothing_twice(
             assert "(state: CANCELLED)" in said
             stored, asked = grid.stored(), grid.asked()
             grid.finish()
-            assert states(grid) == ["ok", "reused", "reused"]
+            assert read_states(grid) == ["ok", "reused", "reused"]
             assert grid.asked() - asked == grid.stored() - stored
             assert grid.asked() <= grid.stored() + 1  # the call that was in flight
         finally:
@@ -109,13 +74,13 @@ def test_after_a_cancelled_job_the_same_command_goes_on_and_pays_nothing_twice(
 @pytest.mark.thorough
 def test_a_node_that_fails_has_its_job_run_by_another_one(cluster: SlurmCluster, tmp_path: Path) -> None:
     grid = counting(tmp_path, "-m", "rewriter=none,last_n", *PLAIN, *SLURM, itself=True)
-    with started(grid, cluster) as process:
+    with started(grid, has_two_jobs(cluster)) as process:
         cluster.run("scontrol", "update", "NodeName=n2", "State=DOWN", "Reason=test")
         try:
-            (tmp_path / "hold").unlink()
+            let_go(grid)
             status = process.wait(timeout=180)
             assert status == 0, (tmp_path / "out.txt").read_text()
-            assert states(grid) == ["ok", "ok"]
+            assert read_states(grid) == ["ok", "ok"]
             assert grid.asked() <= grid.stored() + 1
         finally:
             cluster.run("scontrol", "update", "NodeName=n2", "State=RESUME")

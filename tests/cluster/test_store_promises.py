@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ import pytest
 
 import toys
 from convrag.store.cancellation import Cancellation, Cancelled
+from convrag.store.locks import get_locks
 from convrag.store.remember import remember
-from convrag.store.store import Store
+from convrag.store.store import FILE, Store
 from convrag.testing import make_prompt
 from postgres_server import postgres  # noqa: F401 - a fixture
 from processes import run_in_child
@@ -35,7 +37,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def open_store(url: str, tmp_path: Path) -> Callable[[], Store]:
-    return lambda: Store(tmp_path / "store", url)
+    return lambda: Store(tmp_path / "deep" / "store", url)
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ def test_new_entries_are_counted_by_kind(store: Store) -> None:
     assert store.count_entries_since(mark) == {"one": 1, "two": 3}
 
 
-def test_locks_exclude_each_other(store: Store) -> None:
+def test_locks_exclude_each_other_and_leave_nothing_behind(store: Store) -> None:
     inside, most, guard = [0], [0], threading.Lock()
 
     def work(number: int) -> None:
@@ -134,6 +136,8 @@ def test_locks_exclude_each_other(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(40)))
     assert most == [1]
+    if not store.url:  # the server keeps the others
+        assert get_locks(store.path)._thread_locks == {}
 
 
 def test_thousands_of_keys_are_locked_at_once(store: Store) -> None:
@@ -234,19 +238,31 @@ def test_a_changed_value_is_computed_again_with_one_warning(
 ) -> None:
     llm = known(toys.EchoLLM(), store)
     replies = [llm.complete(make_prompt(f"{n}?")) for n in range(20)]
-    if store.url:
-        server = request.getfixturevalue("postgres")
-        server.execute("UPDATE convrag_entries SET value = 'x' WHERE key < '8'", schema=store.url)
-    else:
-        with sqlite3.connect(store.path / "store.sqlite") as connection:
-            connection.execute("UPDATE entries SET value = 'x' WHERE key < '8'")
-        connection.close()
+    table = "convrag_entries" if store.url else "entries"
+    edit = partial(request.getfixturevalue("postgres").execute, schema=store.url) if store.url else edit_file(store)
+    edit(f"UPDATE {table} SET value = 'x' WHERE key IN (SELECT key FROM {table} ORDER BY key LIMIT 12)")
+    edit(f"UPDATE {table} SET seconds = 99 WHERE key = (SELECT max(key) FROM {table})")
     again = known(toys.EchoLLM(), open_store())
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda n: again.complete(make_prompt(f"{n}?")), range(20))) == replies
-    assert 0 < again.asked < 20
+    assert again.asked == 13
     (warning,) = caplog.messages
-    assert "damaged" in warning
+    file_says = f"{store.name}: 13 of its entries were damaged; what they held is computed again"
+    server_says = (
+        f"{store.name}: an entry was damaged (its checksum is wrong); it is computed again, as are others like it"
+    )
+    assert warning == (server_says if store.url else file_says)
+
+
+def edit_file(store: Store) -> Callable[[str], None]:
+    """Executes SQL in SQLite's file."""
+
+    def execute(sql: str) -> None:
+        with sqlite3.connect(store.path / FILE) as connection:
+            connection.execute(sql)
+        connection.close()
+
+    return execute
 
 
 def test_a_value_that_cannot_be_decoded_is_computed_again(

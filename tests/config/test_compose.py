@@ -33,6 +33,28 @@ def test_a_stage_can_have_a_stage_of_its_own() -> None:
     assert config.embedder.dimensions != 8
 
 
+@pytest.mark.parametrize("path", ["~/handbook", "/tmp/Übungen 2/日本語", "/srv/справочник", "~/x/*.md"])
+def test_paths_are_read_as_the_command_reads_them(path: str) -> None:
+    chosen = ("dataset=documents", f"dataset.path={path}")
+    assert compose(*chosen).dataset.path == path
+    assert compose_with(*chosen)[0].dataset.path == path
+    assert compose("dataset=documents", f"dataset.path=[{path}, notes.txt]").dataset.path == [path, "notes.txt"]
+
+
+def test_a_plugin_file_may_have_letters_of_any_script(tmp_path: Path) -> None:
+    file = tmp_path / "Erweiterung_für_uns.py"
+    file.write_text(
+        "from convrag import hookimpl\n\n@hookimpl\ndef convrag_register(register):\n    pass\n", encoding="utf-8"
+    )
+    assert compose(f"plugins=[{file}]").plugins == [str(file)]
+
+
+@pytest.mark.parametrize("override", ["sweep.baseline=rewriter=none+top_k=3", "sweep.metric=nDCG@5,ROUGE-L"])
+def test_a_grids_settings_are_read_as_the_command_reads_them(override: str) -> None:
+    key, _, value = override.partition("=")
+    assert compose(override).sweep[key.removeprefix("sweep.")] == value
+
+
 @pytest.mark.parametrize(
     ("override", "parts"),
     [

@@ -28,7 +28,7 @@ from convrag_memory.summary import QUESTION, SummaryMemory
 from toys import LetterEmbedder, pipeline
 
 
-class Minutes(LLM):
+class SummarisingLLM(LLM):
     """Says back which turns it was given, and keeps its prompts; fails while `down`."""
 
     def __init__(self, *, keeps: bool = True, rules: bool = False) -> None:
@@ -50,7 +50,7 @@ class Minutes(LLM):
         self.attempts.append(find_attempt(self))
         said = "; ".join(turn["user"] for turn in prompt.inputs["history"])
         named = " ".join(prompt.inputs["facts"] if self.keeps else ())
-        return Completion(f"{prompt.inputs['summary']} They spoke of: {said} {named}".strip(), model="minutes")
+        return Completion(f"{prompt.inputs['summary']} They spoke of: {said} {named}".strip(), model="summarising")
 
     def count_tokens(self, text: str) -> int:
         self.counted += 1
@@ -82,17 +82,17 @@ def ask_all(memory: Memory, history: Sequence[Turn], state: Any) -> list[MemoryV
 
 def make_all() -> list[Memory]:
     return [
-        RecentMemory(llm=Minutes(), turns=3),
+        RecentMemory(llm=SummarisingLLM(), turns=3),
         RelevantMemory(embedder=LetterEmbedder(), turns=3),
-        SummaryMemory(llm=Minutes(), recent=2, block=2),
-        SummaryMemory(llm=Minutes(rules=True), recent=2, block=3, words=30, facts=4),
-        ForgettingMemory(llm=Minutes(), tokens=20),
+        SummaryMemory(llm=SummarisingLLM(), recent=2, block=2),
+        SummaryMemory(llm=SummarisingLLM(rules=True), recent=2, block=3, words=30, facts=4),
+        ForgettingMemory(llm=SummarisingLLM(), tokens=20),
     ]
 
 
 class TestRecentContract(MemoryContract):
     def make(self) -> RecentMemory:
-        return RecentMemory(llm=Minutes(), turns=1)
+        return RecentMemory(llm=SummarisingLLM(), turns=1)
 
 
 class TestRelevantContract(MemoryContract):
@@ -102,17 +102,17 @@ class TestRelevantContract(MemoryContract):
 
 class TestSummaryContract(MemoryContract):
     def make(self) -> SummaryMemory:
-        return SummaryMemory(llm=Minutes(), recent=1, block=1)
+        return SummaryMemory(llm=SummarisingLLM(), recent=1, block=1)
 
 
 class TestExtractiveSummaryContract(MemoryContract):
     def make(self) -> SummaryMemory:
-        return SummaryMemory(llm=Minutes(rules=True), recent=1, block=1)
+        return SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=1)
 
 
 class TestForgettingContract(MemoryContract):
     def make(self) -> ForgettingMemory:
-        return ForgettingMemory(llm=Minutes(), tokens=10)
+        return ForgettingMemory(llm=SummarisingLLM(), tokens=10)
 
 
 @pytest.mark.parametrize("memory", make_all(), ids=lambda memory: type(memory).__name__)
@@ -145,20 +145,20 @@ def test_the_last_turn_is_always_seen(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: RecentMemory(llm=Minutes(), turns=0), "memory.turns=0"),
-        (lambda: RecentMemory(llm=Minutes(), tokens=0), "memory.tokens=0"),
-        (lambda: RecentMemory(llm=Minutes(), turns=None), "memory.turns=null and memory.tokens=null"),
+        (lambda: RecentMemory(llm=SummarisingLLM(), turns=0), "memory.turns=0"),
+        (lambda: RecentMemory(llm=SummarisingLLM(), tokens=0), "memory.tokens=0"),
+        (lambda: RecentMemory(llm=SummarisingLLM(), turns=None), "memory.turns=null and memory.tokens=null"),
         (lambda: RelevantMemory(embedder=LetterEmbedder(), turns=0), "memory.turns=0"),
         (lambda: RelevantMemory(embedder=LetterEmbedder(), turns=2, last=3), "memory.last=3"),
         (lambda: RelevantMemory(embedder=LetterEmbedder(), last=-1), "memory.last=-1"),
         (lambda: RelevantMemory(embedder=LetterEmbedder(), threshold=1.5), "memory.threshold=1.5"),
-        (lambda: SummaryMemory(llm=Minutes(), recent=0), "memory.recent=0"),
-        (lambda: SummaryMemory(llm=Minutes(), block=0), "memory.block=0"),
-        (lambda: SummaryMemory(llm=Minutes(), words=0), "memory.words=0"),
-        (lambda: SummaryMemory(llm=Minutes(), facts=-1), "memory.facts=-1"),
-        (lambda: ForgettingMemory(llm=Minutes(), tokens=0), "memory.tokens=0"),
-        (lambda: ForgettingMemory(llm=Minutes(), last=0), "memory.last=0"),
-        (lambda: ForgettingMemory(llm=Minutes(), overlap=0), "memory.overlap=0"),
+        (lambda: SummaryMemory(llm=SummarisingLLM(), recent=0), "memory.recent=0"),
+        (lambda: SummaryMemory(llm=SummarisingLLM(), block=0), "memory.block=0"),
+        (lambda: SummaryMemory(llm=SummarisingLLM(), words=0), "memory.words=0"),
+        (lambda: SummaryMemory(llm=SummarisingLLM(), facts=-1), "memory.facts=-1"),
+        (lambda: ForgettingMemory(llm=SummarisingLLM(), tokens=0), "memory.tokens=0"),
+        (lambda: ForgettingMemory(llm=SummarisingLLM(), last=0), "memory.last=0"),
+        (lambda: ForgettingMemory(llm=SummarisingLLM(), overlap=0), "memory.overlap=0"),
     ],
 )
 def test_a_parameter_out_of_range_is_named(make: Any, named: str) -> None:
@@ -171,11 +171,11 @@ def test_a_parameter_out_of_range_is_named(make: Any, named: str) -> None:
 
 def test_recent_turns_and_tokens() -> None:
     history = talk(6)  # of six tokens each
-    assert ids(ask(RecentMemory(llm=Minutes(), turns=2), history)) == ["5", "6"]
-    assert ids(ask(RecentMemory(llm=Minutes(), turns=None, tokens=18), history)) == ["4", "5", "6"]
-    assert ids(ask(RecentMemory(llm=Minutes(), turns=None, tokens=17), history)) == ["5", "6"]
-    assert ids(ask(RecentMemory(llm=Minutes(), turns=2, tokens=18), history)) == ["5", "6"]
-    view = ask(RecentMemory(llm=Minutes(), turns=4, tokens=1), history)
+    assert ids(ask(RecentMemory(llm=SummarisingLLM(), turns=2), history)) == ["5", "6"]
+    assert ids(ask(RecentMemory(llm=SummarisingLLM(), turns=None, tokens=18), history)) == ["4", "5", "6"]
+    assert ids(ask(RecentMemory(llm=SummarisingLLM(), turns=None, tokens=17), history)) == ["5", "6"]
+    assert ids(ask(RecentMemory(llm=SummarisingLLM(), turns=2, tokens=18), history)) == ["5", "6"]
+    view = ask(RecentMemory(llm=SummarisingLLM(), turns=4, tokens=1), history)
     assert ids(view) == ["6"]
     assert view.trace == {"turns": 6, "seen": 1, "tokens": 6, "tokens_of_all": 36}
 
@@ -207,7 +207,7 @@ def test_each_turn_is_embedded_once() -> None:
 
 
 def test_older_turns_are_summarised_in_blocks_once_each() -> None:
-    llm, history = Minutes(), talk(11)
+    llm, history = SummarisingLLM(), talk(11)
     views = ask_all(SummaryMemory(llm=llm, recent=4, block=3, facts=0), history, {})
     assert [len(view.history) for view in views] == [0, 1, 2, 3, 4, 5, 6, 5, 6, 7, 5, 6]
     given = [[turn["user"] for turn in prompt.inputs["history"]] for prompt in llm.prompts]
@@ -231,14 +231,14 @@ def test_the_question_of_a_summary_adds_nothing_to_a_search_by_words() -> None:
 
 def test_the_prompts_of_a_restart_are_those_of_before() -> None:
     """So the store has all replies to them."""
-    before, after, history = Minutes(), Minutes(), talk(12)
+    before, after, history = SummarisingLLM(), SummarisingLLM(), talk(12)
     ask_all(SummaryMemory(llm=before, recent=2, block=2), history, {})
     ask(SummaryMemory(llm=after, recent=2, block=2), history)
     assert after.prompts == before.prompts
 
 
 def test_a_question_that_is_answered_again_has_the_same_summary() -> None:
-    llm = Minutes()
+    llm = SummarisingLLM()
     with answer_again(3):
         ask(SummaryMemory(llm=llm, recent=1, block=1), talk(3))
     assert set(llm.attempts) == {0}
@@ -249,7 +249,7 @@ def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:
         Turn("c<::>1", "Who is Ada Lovelace?", "She wrote for the Analytical Engine in 1843."),
         Turn("c<::>2", "And then?", "She died."),
     )
-    keeping, losing = Minutes(), Minutes(keeps=False)
+    keeping, losing = SummarisingLLM(), SummarisingLLM(keeps=False)
     view = ask(SummaryMemory(llm=keeping, recent=1, block=1), history)
     assert view.trace["asked_again"] is False
     assert len(keeping.prompts) == 1
@@ -263,7 +263,7 @@ def test_missing_names_and_numbers_are_asked_for_again_and_then_added() -> None:
 
 
 def test_a_model_that_fails_leaves_the_turns_as_they_are_and_is_asked_at_the_next_turn() -> None:
-    llm, history, state = Minutes(), talk(9), dict[object, dict[str, Any]]()
+    llm, history, state = SummarisingLLM(), talk(9), dict[object, dict[str, Any]]()
     memory = SummaryMemory(llm=llm, recent=2, block=2)
     ask_all(memory, history[:5], state)
     llm.down = True
@@ -276,7 +276,7 @@ def test_a_model_that_fails_leaves_the_turns_as_they_are_and_is_asked_at_the_nex
 
 
 def test_a_long_reply_is_cut_behind_a_sentence() -> None:
-    class Talkative(Minutes):
+    class Talkative(SummarisingLLM):
         def complete(self, prompt: Prompt) -> Completion:
             return Completion("One two three four. " * 50, model="talkative")
 
@@ -285,7 +285,7 @@ def test_a_long_reply_is_cut_behind_a_sentence() -> None:
 
 
 def test_an_empty_reply_is_no_summary() -> None:
-    class Silent(Minutes):
+    class Silent(SummarisingLLM):
         def complete(self, prompt: Prompt) -> Completion:
             return Completion("  \n", model="silent")
 
@@ -301,7 +301,7 @@ def test_rules_take_sentences_with_the_words_of_the_question() -> None:
         Turn("c<::>3", "And coffee?", ""),
         Turn("c<::>4", "Thanks.", "You are welcome."),
     )
-    view = ask(SummaryMemory(llm=Minutes(rules=True), recent=1, block=3, words=14), history)
+    view = ask(SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=3, words=14), history)
     assert view.history[0].answer == "Green tea is brewed at 80 degrees. Black tea takes boiling water."
     assert view.trace["by"] == "rules"
 
@@ -309,7 +309,7 @@ def test_rules_take_sentences_with_the_words_of_the_question() -> None:
 def test_rules_summarise_questions_where_there_are_no_answers() -> None:
     """As with generator=none and history=generated."""
     history = tuple(Turn(f"c<::>{n}", f"Where does the river number {n} begin?") for n in range(1, 4))
-    made, *_ = ask(SummaryMemory(llm=Minutes(rules=True), recent=1, block=2), history).history
+    made, *_ = ask(SummaryMemory(llm=SummarisingLLM(rules=True), recent=1, block=2), history).history
     assert made.answer == "Where does the river number 1 begin? Where does the river number 2 begin?"
 
 
@@ -320,17 +320,17 @@ def test_a_summary_by_rules_does_not_grow() -> None:
     )
     sizes = [
         len(view.history[0].answer.split())
-        for view in ask_all(SummaryMemory(llm=Minutes(rules=True), words=50, facts=10), history, {})[10:]
+        for view in ask_all(SummaryMemory(llm=SummarisingLLM(rules=True), words=50, facts=10), history, {})[10:]
     ]
     assert max(sizes) <= 50 + 2 + 2 * 10
 
 
 def test_the_method_may_be_chosen() -> None:
-    rules = Minutes(rules=True)
+    rules = SummarisingLLM(rules=True)
     assert list(SummaryMemory(llm=rules, method="llm").check())
     assert not list(SummaryMemory(llm=rules).check())
     assert "extracted" in SummaryMemory(llm=rules).note()
-    assert ask(SummaryMemory(llm=Minutes(), method="extractive"), talk(12, words=8)).trace["by"] == "rules"
+    assert ask(SummaryMemory(llm=SummarisingLLM(), method="extractive"), talk(12, words=8)).trace["by"] == "rules"
 
 
 @pytest.mark.parametrize(
@@ -371,7 +371,7 @@ def test_a_users_names_matter_most_then_frequent_ones() -> None:
 
 
 def test_what_does_not_fit_is_forgotten_oldest_first_and_named() -> None:
-    memory, history = ForgettingMemory(llm=Minutes(), tokens=18), talk(5)
+    memory, history = ForgettingMemory(llm=SummarisingLLM(), tokens=18), talk(5)
     views = ask_all(memory, history, {})
     assert [ids(view) for view in views[3:]] == [["1", "2", "3"], ["2", "3", "4"], ["3", "4", "5"]]
     assert views[4].trace["fell_out"] == ["c<::>1"]
@@ -381,7 +381,7 @@ def test_what_does_not_fit_is_forgotten_oldest_first_and_named() -> None:
 
 
 def test_what_is_spoken_of_again_comes_back() -> None:
-    memory, history = ForgettingMemory(llm=Minutes(), tokens=12), talk(5)
+    memory, history = ForgettingMemory(llm=SummarisingLLM(), tokens=12), talk(5)
     view = ask(memory, history, "Is town1 old?")
     assert ids(view) == ["1", "5"]
     assert view.trace["recalled"] == ["c<::>1"]
@@ -391,7 +391,7 @@ def test_what_is_spoken_of_again_comes_back() -> None:
 def test_a_turn_that_was_used_is_kept_longer() -> None:
     said = list(talk(6))
     said[3] = replace(said[3], question="Is town1 old?")
-    memory = ForgettingMemory(llm=Minutes(), tokens=24)
+    memory = ForgettingMemory(llm=SummarisingLLM(), tokens=24)
     assert ids(ask(memory, talk(6))) == ["3", "4", "5", "6"]
     assert ids(ask(memory, said)) == ["1", "4", "5", "6"]  # 1 was used by 4: age 3 of strength 2, before 3 of age 4
 
@@ -400,13 +400,13 @@ def test_an_answer_from_a_turns_passage_uses_it() -> None:
     said = list(talk(6))
     said[0] = replace(said[0], passages=(Passage("p", "text"),))
     said[3] = replace(said[3], passages=(Passage("q", "text"), Passage("p", "text")))
-    assert ids(ask(ForgettingMemory(llm=Minutes(), tokens=24), said)) == ["1", "4", "5", "6"]
+    assert ids(ask(ForgettingMemory(llm=SummarisingLLM(), tokens=24), said)) == ["1", "4", "5", "6"]
 
 
 def test_a_turn_that_does_not_fit_makes_room_for_a_lighter_one() -> None:
     said = list(talk(4))
     said[2] = talk(4, words=50)[2]
-    assert ids(ask(ForgettingMemory(llm=Minutes(), tokens=18), said)) == ["1", "2", "4"]
+    assert ids(ask(ForgettingMemory(llm=SummarisingLLM(), tokens=18), said)) == ["1", "2", "4"]
 
 
 # all of them
@@ -415,7 +415,7 @@ def test_a_turn_that_does_not_fit_makes_room_for_a_lighter_one() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 3])
 def test_a_thousand_turns_cost_the_same_at_the_end_as_at_the_beginning(n: int) -> None:
     """Counted in calls: of the language model, of its tokenizer, and of the embedder."""
-    llm, embedder = Minutes(), LetterEmbedder()
+    llm, embedder = SummarisingLLM(), LetterEmbedder()
     memory = (
         RecentMemory(llm=llm),
         RelevantMemory(embedder=embedder),
@@ -434,7 +434,7 @@ def test_a_thousand_turns_cost_the_same_at_the_end_as_at_the_beginning(n: int) -
 
 
 def test_nothing_is_lost_from_the_conversation(tmp_path: Path) -> None:
-    path, llm = tmp_path / "conversations.db", Minutes()
+    path, llm = tmp_path / "conversations.db", SummarisingLLM()
     memory = ForgettingMemory(llm=llm, tokens=1)
     chat = pipeline(memory=memory, conversations=Conversations(path))
     questions = [f"What of town{n}?" for n in range(12)]
@@ -461,7 +461,7 @@ def test_a_chat_with_a_summary_goes_on_after_a_restart(tmp_path: Path) -> None:
         conversations = Conversations(tmp_path / "conversations.db")
         return pipeline(memory=SummaryMemory(llm=llm, recent=2, block=2), conversations=conversations)
 
-    chat = start(Minutes())
+    chat = start(SummarisingLLM())
     for n in range(7):
         chat.turn("c", f"What of town{n}?")
     going = chat.turn("c", "And then?")
@@ -469,7 +469,7 @@ def test_a_chat_with_a_summary_goes_on_after_a_restart(tmp_path: Path) -> None:
     chat.regenerate("c")
     assert chat.conversations.records("c")[-1].trace["memory"] == going.trace["memory"]
     chat.conversations.close()
-    again = start(Minutes())
+    again = start(SummarisingLLM())
     regenerated = again.regenerate("c")
     assert regenerated.trace["memory"] == going.trace["memory"]
     again.conversations.close()

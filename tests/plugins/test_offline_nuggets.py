@@ -144,3 +144,25 @@ def test_it_suggests_to_ask_about_the_titles_that_were_not_cited(llm: Extractive
     said = ask(llm, "suggest", question="How far?", answer="Far.", titles=titles, count=2)
     assert said.splitlines() == ["What about Lunar phases?", "What about Tides?"]
     assert ask(llm, "suggest", titles=[], count=3) == ""
+
+
+@pytest.mark.parametrize(
+    ("title", "question"),
+    [
+        ("What do you want?", "What do you want?"),
+        ("FAQ > Wie hoch ist er? ", "Wie hoch ist er?"),
+        ("月はなぜ光る？", "月はなぜ光る？"),
+        ("Who said “Who goes there?”", "Who said “Who goes there?”"),
+        ("Before you begin ...", "What about Before you begin?"),
+        ("Opening hours:", "What about Opening hours?"),
+        ("Welcome!", "What about Welcome?"),
+        ("Taxes in the U.S.", "What about Taxes in the U.S.?"),
+        ("C++", "What about C++?"),
+        ("* * *", ""),
+        ("Leave > ", ""),
+    ],
+)
+def test_a_title_that_asks_is_the_question_and_signs_at_its_end_are_left_out(
+    llm: ExtractiveLLM, title: str, question: str
+) -> None:
+    assert ask(llm, "suggest", titles=[title], count=2) == question

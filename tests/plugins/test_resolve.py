@@ -229,6 +229,12 @@ def test_the_first_turn_that_a_memory_shows_is_not_called_the_first_question() -
     assert ResolveRewriter().rewrite(recent).text == asked.text
 
 
+def test_turns_are_counted_as_options_are() -> None:
+    said = [(f"How high is tower {number}?", f"{number} metres.") for number in range(1, 8)]
+    text = ResolveRewriter().rewrite(ask(said, "Repeat the answer to my sixth question.")).text
+    assert text == "Repeat the answer to my sixth question (How high is tower 6?)."
+
+
 def test_a_missing_pipeline_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spacy_phrases, "find_spec", lambda name: object() if name == "spacy" else None)
     assert list(ResolveRewriter().check()) == []

@@ -32,6 +32,12 @@ def test_each_question_is_suggested_once() -> None:
     assert "Tides" not in prompt.messages[-1].content.partition("The answer")[2]
 
 
+def test_a_number_that_begins_a_question_stays() -> None:
+    llm = Suggesting("3D printing?\n1. 24 hours of what?\n**2) 1.5 volts?**\n- 7. Which one?\n• 2001 or 2010?")
+    said = suggest_follow_ups(llm, TEMPLATE, RECORD, 5)
+    assert said == ["3D printing?", "24 hours of what?", "1.5 volts?", "Which one?", "2001 or 2010?"]
+
+
 def test_nothing_is_asked_where_there_is_nothing_to_go_on_from() -> None:
     llm = Suggesting("What?")
     failed = TurnRecord("c", "t", "d", 1, "Why tides?", error="generator: no")

@@ -8,7 +8,6 @@ import sqlite3
 import subprocess
 import sys
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -100,19 +99,6 @@ def test_damage_anywhere_costs_nothing_but_what_was_damaged(
     assert share > {"flip": 0.4, "zero": 0.4, "cut": 0, "header": 0.9}[kind]
     assert all(FILE in record.getMessage() for record in caplog.records)
     assert use_again(tmp_path / "store") == 1
-
-
-def test_a_changed_value_is_computed_again_with_one_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    llm = known(toys.EchoLLM(), Store(tmp_path))
-    replies = [llm.complete(make_prompt(f"{n}?")) for n in range(20)]
-    edit(tmp_path, "UPDATE entries SET value = x'00' WHERE rowid <= 12")
-    edit(tmp_path, "UPDATE entries SET seconds = 99 WHERE rowid = 13")
-    again = known(toys.EchoLLM(), Store(tmp_path))
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(lambda n: again.complete(make_prompt(f"{n}?")), range(20))) == replies
-    assert again.asked == 13
-    (warning,) = caplog.messages
-    assert warning == f"{tmp_path / FILE}: 13 of its entries were damaged; what they held is computed again"
 
 
 def test_an_array_with_a_flipped_bit_is_computed_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

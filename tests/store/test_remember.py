@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -167,14 +166,6 @@ def test_a_reused_call_says_what_it_once_took(store: Store) -> None:
     assert meter.usage["made"].reused_seconds == 0
     assert 0.02 <= meter.usage["reused"].reused_seconds <= meter.timings["made"]
     assert meter.timings["reused"] < 0.02
-
-
-def test_a_call_in_flight_is_waited_for(store: Store) -> None:
-    llm = known(toys.EchoLLM(), store)
-    with ThreadPoolExecutor(16) as pool:
-        texts = list(pool.map(lambda n: llm.complete(make_prompt(f"{n % 4}?")).text, range(64)))
-    assert llm.asked == 4
-    assert len(set(texts)) == 4
 
 
 def test_a_call_that_fails_is_not_remembered(store: Store) -> None:

@@ -13,15 +13,7 @@ from pathlib import Path
 import pytest
 
 from convrag.api.errors import ConfigError
-from convrag.store.locks import get_locks
 from convrag.store.store import Store
-
-
-def test_values_come_back(tmp_path: Path) -> None:
-    store = Store(tmp_path / "deep" / "store")
-    store.put("test", {str(n): bytes([n % 256]) for n in range(1200)})
-    assert store.get(map(str, range(1300))) == {str(n): bytes([n % 256]) for n in range(1200)}
-    assert Store(tmp_path / "deep" / "store").get(["7"]) == {"7": b"\x07"}
 
 
 def test_a_store_that_was_made_before_times_were_kept(tmp_path: Path) -> None:
@@ -80,26 +72,6 @@ def test_a_build_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "indexes" / "key").exists()
     folder = store.folder("indexes", "key", lambda path: (path / "whole").touch())
     assert sorted(path.name for path in folder.iterdir()) == [".manifest.json", "whole"]
-
-
-def test_locks_exclude_each_other_and_leave_nothing_behind(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    inside, most = [0], [0]
-    guard = threading.Lock()
-
-    def work(number: int) -> None:
-        with store.lock(["a", "b", "a"] if number % 2 else ["b", "c"]):
-            with guard:
-                inside[0] += 1
-                most[0] = max(most[0], inside[0])
-            time.sleep(0.002)
-            with guard:
-                inside[0] -= 1
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(work, range(40)))
-    assert most == [1]
-    assert get_locks(store.path)._thread_locks == {}
 
 
 @pytest.mark.parametrize("shared", [True, False])

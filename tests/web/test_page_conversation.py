@@ -168,6 +168,26 @@ def test_conversations_are_listed_opened_and_begun(chat: ChatPage):
     chat.last.locator(".question", has_text="eclipse").wait_for()
 
 
+def test_a_conversation_that_no_configuration_goes_on_with_is_listed_without_a_name(chat: ChatPage):
+    def take_model_out(route):
+        reply = route.fetch()
+        body = reply.json()
+        for each in body.get("conversations", [body]):
+            each["model"] = ""
+        route.fulfill(response=reply, json=body)
+
+    chat.ask(PHASES)
+    chat.page.route(re.compile(r"/api/conversations(/[^/]+)?(\?.*)?$"), take_model_out)
+    chat.page.reload()
+    chat.wait()
+    assert chat.page.locator("nav [aria-current=page] .meta").inner_text().startswith("1 turn · ")
+    assert chat.page.locator("header .meta").inner_text() == ""
+    chat.choose_action("Compare configurations")
+    chat.welcome.wait_for()
+    chosen = [chat.page.get_by_label(label).input_value() for label in ("Configuration", "Compare with")]
+    assert chosen == ["gated", "plain"]
+
+
 def test_a_turn_goes_on_while_another_conversation_is_open(chat: ChatPage):
     chat.send("What are craters made of? Write slowly.")
     chat.last.locator(".text p").wait_for()

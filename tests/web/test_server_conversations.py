@@ -210,7 +210,9 @@ def test_a_conversation_of_task_chat_goes_on_with_the_model_of_its_configuration
         path = id.replace("/", "%2F").replace("..", "%2E%2E")
         (*_, (name, _)) = ask(server, path)
         assert name == "record"
-        assert server.http.get(f"/api/conversations/{path}").json()["id"] == id
+        shown = server.http.get(f"/api/conversations/{path}").json()
+        listed = server.http.get("/api/conversations?limit=1").json()["conversations"]
+        assert [(each["id"], each["model"]) for each in (shown, *listed)] == [(id, "last")] * 2
 
 
 def test_a_conversation_of_another_configuration_is_refused(server: RunningServer) -> None:
@@ -220,6 +222,9 @@ def test_a_conversation_of_another_configuration_is_refused(server: RunningServe
     assert (reply.status_code, reply.json()["error"]["code"]) == (409, "other_configuration")
     assert "retriever=dense" in reply.json()["error"]["message"]
     assert reply.headers["x-should-retry"] == "false"
+    server.conversations.open("of the terminal", "default", configuration=other)
+    listed = server.http.get("/api/conversations?limit=2").json()["conversations"]
+    assert [(each["id"], each["model"]) for each in listed] == [("of the terminal", ""), ("other", "gone")]
 
 
 def test_conversations_outlive_the_server(tmp_path: Path) -> None:

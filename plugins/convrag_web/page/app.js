@@ -136,8 +136,9 @@ class Page {
   /** Offers the last question of a conversation for two configurations. */
   async compare({ info, records }) {
     await this.go([]);
-    const other = this.models.find((model) => model.id !== info.model);
-    this.welcome.choose(info.model, info.domain, other.id);
+    const first = this.models.find((model) => model.id === info.model) ?? this.models[0];
+    const other = this.models.find((model) => model !== first);
+    this.welcome.choose(first.id, info.domain, other.id);
     this.composer.input.value = records.at(-1)?.original_query ?? "";
   }
 

@@ -51,7 +51,7 @@ export class ConversationList {
 
   makeLink({ id, title, model, turns, updated }) {
     const current = this.open.includes(id) ? "page" : null;
-    const meta = `${model} · ${countOf(turns, "turn")} · ${formatTime(updated)}`;
+    const meta = [model, countOf(turns, "turn"), formatTime(updated)].filter(Boolean).join(" · ");
     const name = title || "No question yet";
     return make("a", { href: formatRoute([id]), "aria-current": current, title: name },
       make("span", { class: "title" }, name), make("span", { class: "meta" }, meta));

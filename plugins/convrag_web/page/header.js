@@ -26,10 +26,10 @@ export class Header {
 
   /** @param {import("./conversation.js").Conversation[]} conversations none for a new conversation */
   show(conversations) {
-    const names = conversations.map(({ info }) => info.model + (info.domain === "default" ? "" : ` on ${info.domain}`));
+    const names = conversations.map(({ info }) => [info.model, info.domain === "default" ? "" : `on ${info.domain}`]);
     const title = conversations[0]?.title ?? "New conversation";
     fill(this.title, title);
-    fill(this.meta, names.join(" and "));
+    fill(this.meta, names.map((each) => each.filter(Boolean).join(" ")).join(" and "));
     document.title = conversations.length ? `${title} · convrag` : "convrag";
     const begun = conversations.filter((each) => each.begun);
     this.more.hidden = !begun.length;

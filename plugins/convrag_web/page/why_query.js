@@ -12,7 +12,7 @@ const REASONS = {
   standalone: "it is complete by itself",
 };
 const HIDDEN = new Set(["prompt", "system", "gate", "condense", "reasons", "selected", "edited", "selected_sentences"]);
-const LONGEST = 120; // characters of an entry that is shown
+const LONGEST = 120; // characters of an entry that is shown, and of a quoted phrase
 
 /**
  * @param {Object} record of the turn so far
@@ -24,6 +24,7 @@ export function explainQuery(record, earlier) {
   return [
     ...sayDecision(record, trace).map((sentence) => make("p", {}, sentence)),
     ...showQueries(record.queries ?? []),
+    ...showLinks(trace, earlier),
     ...showSelected(trace, earlier),
     ...showEntries(trace),
   ];
@@ -45,6 +46,21 @@ function showQueries(queries) {
   if (queries.length < 2) return [];
   const rows = queries.map((query) => makeRow(`× ${round(query.weight)}${describeSearch(query)}`, query.text));
   return [make("h4", {}, "Queries and their weights"), make("ul", { class: "plain" }, ...rows)];
+}
+
+/** What each reference of the question was linked to, and in which turn that was named, as rewriter=resolve does. */
+function showLinks(trace, earlier) {
+  const rows = findLinks(trace).filter((link) => typeof link?.antecedent === "string").map((link) => {
+    const turn = earlier.find((each) => each.turn_id === link.turn)?.turn ?? link.turn ?? "?";
+    return makeRow(`turn ${turn}`, `${quote(link.phrase)} is ${quote(link.antecedent)} (${link.kind}: ${link.rule})`);
+  });
+  return rows.length ? [make("h4", {}, "References to what was said"), make("ul", { class: "plain" }, ...rows)] : [];
+}
+
+/** The links of the rewriter, or of those that an ensemble asks. */
+function findLinks(trace) {
+  const traces = [trace, ...Object.values(trace.of ?? {}).map((each) => each?.trace)];
+  return traces.flatMap((each) => list(each?.links));
 }
 
 /** What the rewriter took from the conversation: turns by id, with their scores where it gave any, or sentences. */
@@ -72,5 +88,6 @@ function showEntries(trace) {
 }
 
 const makeRow = (note, text) => make("li", {}, make("span", { class: "weight" }, note), make("span", {}, text));
+const quote = (text) => (String(text).length <= LONGEST ? `“${text}”` : `“${String(text).slice(0, LONGEST)} …”`);
 const list = (entry) => (Array.isArray(entry) ? entry : []);
 const round = (number) => String(Math.round(number * 1000) / 1000);

@@ -36,7 +36,11 @@ class ServedModelList(BaseModel):
 
 
 class ConversationInfo(BaseModel):
-    """A conversation. Its title is its first question, cut; it is empty before that."""
+    """A conversation. Its title is its first question, cut; it is empty before that.
+
+    The model is the one that it goes on with. It is empty where none can, since the conversation was begun in the
+    terminal with another configuration.
+    """
 
     id: str
     title: str

@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from anyio import CapacityLimiter, to_thread
 
-from convrag import Conversations, OtherConfiguration, TurnRecord
+from convrag import ConversationInfo, Conversations, OtherConfiguration, TurnRecord
 from convrag.store.cancellation import Cancellation
 from convrag.turn.configuration import find_differences
 from convrag.turn.session import Session
@@ -50,7 +50,7 @@ class ConversationTurns:
             raise RequestError(404, "there is no such conversation", code="not_found")
         return session
 
-    def find_model(self, session: Session) -> ServedModel:
+    def find_model(self, session: Session | ConversationInfo) -> ServedModel:
         """Return the model that a conversation was begun with: by its name, or the one with the same configuration.
 
         Raises:
@@ -64,6 +64,16 @@ class ConversationTurns:
             if not differences:
                 return model
         raise OtherConfiguration(session.id, differences)
+
+    def name_model(self, info: ConversationInfo) -> str:
+        """Return the name of the model that a conversation goes on with, also one that was begun in the terminal.
+
+        Where none can go on with it: the name with which it was begun, empty in the terminal.
+        """
+        try:
+            return self.find_model(info).name
+        except OtherConfiguration:
+            return info.model
 
     async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
         """Start the next turn. Raises RequestError, OtherConfiguration."""

@@ -10,9 +10,8 @@ from fastapi import APIRouter
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from convrag import TurnRecord
+from convrag import ConversationInfo, TurnRecord
 from convrag.api.record_rows import RecordRow
-from convrag.turn.session import Session
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
@@ -56,7 +55,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
         """List conversations, the one that was used last first."""
         found = conversations.list(limit, offset)
-        return JsonReply({"conversations": [_describe(info) for info in found]})
+        return JsonReply({"conversations": [_describe(info, turns) for info in found]})
 
     @router.post("", status_code=201, response_model=schemas.ConversationInfo)
     def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
@@ -66,7 +65,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         domain = model.choose_domain(asked.domain)
         id = f"{datetime.now():%Y%m%d-%H%M%S}-{token_hex(4)}"
         session = conversations.open(id, domain, configuration=model.pipeline.configuration, model=model.name)
-        return JsonReply(_describe(session.describe()), status_code=201)
+        return JsonReply(_describe(session.describe(), turns), status_code=201)
 
     @router.post(_ONE + "/turns", **EVENTS)
     async def ask(conversation_id: schemas.ConversationId, request: schemas.TurnRequest) -> Response:
@@ -109,7 +108,9 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     @router.get(_ONE + "/export", response_class=Response)
     def export(conversation_id: schemas.ConversationId, format: schemas.ExportFormat = "markdown") -> Response:
         """Download a conversation as Markdown or as JSON."""
-        return format_export(_show(turns.find(conversation_id)), conversations.records(conversation_id), format)
+        return format_export(
+            _describe(turns.find(conversation_id).describe(), turns), conversations.records(conversation_id), format
+        )
 
     @router.get(_ONE + "/document", response_model=schemas.ShownDocument)
     def open_document(conversation_id: schemas.ConversationId, passage: schemas.PassageId) -> Response:
@@ -124,7 +125,7 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         """Show a conversation with the records of its turns."""
         session = turns.find(conversation_id)
         records = conversations.records(conversation_id)
-        return JsonReply(_show(session) | {"records": [record.to_dict() for record in records]})
+        return JsonReply(_describe(session.describe(), turns) | {"records": [record.to_dict() for record in records]})
 
     @router.delete(_ONE, status_code=204)
     async def delete(conversation_id: schemas.ConversationId) -> Response:
@@ -169,15 +170,11 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
             yield format_event(event.to_dict(), "record")
 
 
-def _show(session: Session) -> dict[str, Any]:
-    return _describe(session.describe())
-
-
-def _describe(info: Any) -> dict[str, Any]:
+def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:
     return {
         "id": info.id,
         "title": info.title,
-        "model": info.model,
+        "model": turns.name_model(info),
         "domain": info.domain,
         "turns": info.turns,
         "created": info.created.isoformat(),

@@ -1,0 +1,79 @@
+"""Why a query was searched for, as the chat page tells it: the references that were linked to what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from web.browser import Server, open_page
+from web.chat_page import ChatPage
+from web.scripted_llm import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.integration
+
+EXPLAIN = """async ([record, earlier]) => {
+    const { explainQuery } = await import("/static/page/why_query.js");
+    const body = document.createElement("div");
+    body.append(...explainQuery(record, earlier));
+    document.body.append(body);
+    return [...body.querySelectorAll("li")].map((row) => [...row.children].map((part) => part.textContent));
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, server: Server) -> Iterator[Page]:
+    """A page for tests that only call functions of modules."""
+    with open_page(browser, server.address) as page:
+        yield page
+
+
+def make_link(**fields: Any) -> dict[str, Any]:
+    link = {"kind": "pronoun", "phrase": "it", "antecedent": "the Moon", "turn": "c<::>1", "rule": "salience"}
+    return link | fields
+
+
+def explain(page: Page, trace: dict[str, Any]) -> list[list[str]]:
+    """The rows of an explanation of a second turn: note and text of each."""
+    record = {"original_query": "How old is it?", "rewritten_query": "How old is the Moon?"}
+    rows: list[list[str]] = page.evaluate(
+        EXPLAIN, [record | {"trace": {"rewriter": trace}}, [{"turn_id": "c<::>1", "turn": 1}]]
+    )
+    return rows
+
+
+def test_a_reference_is_shown_with_what_it_was_linked_to(chat: ChatPage) -> None:
+    chat.page.get_by_label("Configuration").select_option("resolve")
+    chat.ask("How far away is the Moon?")
+    chat.ask("How old is it?", turn=2)
+    assert chat.query == "How old is the Moon?"
+    chat.last.get_by_text("Why this query?").click()
+    why = chat.last.locator(".why-body")
+    why.get_by_role("heading", name="References to what was said").wait_for()
+    row = why.locator("li").first
+    assert row.locator(".weight").inner_text() == "turn 1"
+    assert row.inner_text().endswith("“it” is “the Moon” (pronoun: agreement and salience)")
+
+
+def test_links_of_an_ensembles_rewriters_are_shown(page: Page) -> None:
+    of = {"resolved": {"queries": [], "trace": {"links": [make_link()]}}, "none": {"queries": []}}
+    assert explain(page, {"of": of}) == [["turn 1", "“it” is “the Moon” (pronoun: salience)"]]
+
+
+def test_hostile_links_are_text_and_odd_ones_are_left_out(page: Page) -> None:
+    hostile = make_link(phrase=HOSTILE, antecedent=HOSTILE, turn=HOSTILE, kind=HOSTILE, rule=HOSTILE)
+    [[turn, text]] = explain(page, {"links": [hostile, None, "it", 3, {}, {"antecedent": 1}]})
+    assert turn == f"turn {HOSTILE}"
+    assert text.count("<img") == 4
+    page.wait_for_timeout(200)
+    assert page.evaluate("() => window.hurt") is None
+    assert explain(page, {"links": "it"}) == explain(page, {"links": {"a": 1}, "of": "mmr"}) == []
+
+
+def test_a_long_antecedent_is_cut(page: Page) -> None:
+    [[_, text]] = explain(page, {"links": [make_link(antecedent="a" * 5000)]})
+    assert len(text) < 300
