@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import os
 import re
 import shutil
 import subprocess
@@ -28,7 +29,8 @@ BESIDE = ("build", "dist", "*.egg-info", "outputs", ".*", "__pycache__")
 
 
 def run(*command: object, folder: Path) -> str:
-    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # it may name the repository
+    done = subprocess.run([*map(str, command)], cwd=folder, env=outside, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
