@@ -4,7 +4,7 @@
 #   docker build --target light -t convrag .          what `pip install convrag` brings; LLMs at servers, BM25
 #   docker build --target full -t convrag:full .      with embedders and rankers on the CPU, and the server
 #
-#   docker run --rm -v "$PWD/outputs:/data/outputs" convrag
+#   docker run --rm -v convrag:/data/outputs convrag
 #   docker run --rm -p 127.0.0.1:8000:8000 -e CONVRAG_TOKEN -v "$PWD/handbook:/data/handbook:ro" convrag:full \
 #     task=serve task.host=0.0.0.0 dataset=documents dataset.path=handbook
 
@@ -14,7 +14,8 @@ COPY . .
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels .
 
 FROM python:3.11-slim-bookworm AS light
-RUN useradd --create-home --uid 10001 convrag && mkdir /data && chown convrag /data
+# A volume gets the owner of the folder that it is mounted on, so outputs must be there.
+RUN useradd --create-home --uid 10001 convrag && mkdir -p /data/outputs && chown -R convrag /data
 COPY --from=wheel /wheels /wheels
 COPY constraints.txt /constraints.txt
 RUN pip install --no-cache-dir -c /constraints.txt /wheels/*.whl

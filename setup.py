@@ -1,5 +1,6 @@
-"""The parts of the layout that pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root."""
+"""What pyproject.toml cannot say: conf/ becomes convrag.conf, plugins/ is a second root, README.md travels."""
 
+import re
 from pathlib import Path
 
 from setuptools import find_namespace_packages, find_packages, setup
@@ -8,6 +9,28 @@ from setuptools.command.editable_wheel import editable_wheel
 HERE = Path(__file__).parent.resolve()
 kernel = find_packages(".", include=["convrag", "convrag.*"])
 plugins = find_packages("plugins") + find_namespace_packages("plugins", include=["hydra_plugins.*"])
+
+
+FENCE, CODE = r"^```.*?^```$", r"`[^`\n]+`"
+IMAGE, LINK = r"\n*!\[[^]]*\]\((?!\w+:)[^)]*\)", r"\[(?P<text>[^]]+)\]\((?!\w+:)(?P<page>[^)#]*)(?:#[^)]*)?\)"
+
+
+def describe(readme):
+    """README.md as a package index shows it, where neither our pages nor our images are.
+
+    `[the tutorial](docs/tutorial.md)` becomes `the tutorial (docs/tutorial.md)`, `[docs/llms.md](docs/llms.md)` the
+    name alone; images go. Addresses (`https:...`) and code stay as they are. A last line says where the pages are.
+    """
+    text = re.sub(f"(?ms){FENCE}|{CODE}|(?P<image>{IMAGE})|{LINK}", name_page, readme)
+    return f"{text}\nThe pages that are named here, and `docs`, are in the source distribution.\n"
+
+
+def name_page(found):
+    """What stands in the place of a link or an image; code is itself."""
+    text, page = found["text"], found["page"]
+    if text is None:
+        return "" if found["image"] else found[0]
+    return text if not page or page.startswith(text) else f"{text} ({page})"
 
 
 class EditableWheel(editable_wheel):
@@ -41,6 +64,8 @@ class WithRoots:
 
 
 setup(
+    long_description=describe((HERE / "README.md").read_text(encoding="utf-8")),
+    long_description_content_type="text/markdown",
     cmdclass={"editable_wheel": EditableWheel},
     packages=[*kernel, "convrag.conf", *plugins],
     package_dir={"convrag.conf": "conf", **{name: "plugins/" + name.replace(".", "/") for name in plugins}},

@@ -84,7 +84,7 @@ if TYPE_CHECKING:
     from convrag.turn.pipeline import Pipeline
     from convrag.turn.session import ConversationInfo
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _LAZY = {
     "operational": "convrag.registry.parameters",

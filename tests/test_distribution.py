@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import email
+import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import venv
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
+import convrag
 from third_party import needs_pip
 
 pytestmark = needs_pip
@@ -22,7 +29,8 @@ BESIDE = ("build", "dist", "*.egg-info", "outputs", ".*", "__pycache__")
 
 
 def run(*command: object, folder: Path) -> str:
-    done = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, check=False)
+    outside = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}  # it may name the repository
+    done = subprocess.run([*map(str, command)], cwd=folder, env=outside, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -71,7 +79,7 @@ def test_an_editable_install_says_where_its_packages_lie(sdist: Path, tmp_path: 
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [name for name in archive.namelist() if name.endswith("_roots.pth")]
         assert archive.read(name).decode().split("\n") == [str(source), str(source / "plugins"), ""]
-        assert name in archive.read("convrag-0.1.0.dist-info/RECORD").decode()
+        assert name in archive.read(f"convrag-{convrag.__version__}.dist-info/RECORD").decode()
 
 
 def test_the_sdist_has_what_a_packager_wants(sdist: Path) -> None:
@@ -106,6 +114,61 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     assert not [name for name in packed if name.startswith(("tests/", "docs/"))]
 
 
+def test_the_wheel_puts_no_name_into_site_packages_that_others_could_have(wheel: Path) -> None:
+    packed = zipfile.ZipFile(wheel).namelist()
+    names = {name.partition("/")[0] for name in packed} - {f"convrag-{convrag.__version__}.dist-info"}
+    assert names == {"convrag", *(path.name for path in (ROOT / "plugins").glob("*") if path.name != "__pycache__")}
+    assert [name for name in sorted(names) if not name.startswith("convrag")] == ["hydra_plugins"]
+    ours = {"convrag_ray_launcher", "convrag_sweeper"}
+    assert {name.split("/")[1] for name in packed if name.startswith("hydra_plugins/")} == ours, "no __init__.py"
+
+
+LINK_TO_A_PAGE = re.compile(r"\]\((?!https?:)")
+
+
+def test_a_package_index_shows_no_link_and_no_image_that_lead_nowhere(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        written = archive.read(f"convrag-{convrag.__version__}.dist-info/METADATA").decode()
+    described = email.message_from_string(written)
+    assert described["Description-Content-Type"].startswith("text/markdown")
+    assert described["Version"] == convrag.__version__
+    readme, shown = (ROOT / "README.md").read_text(encoding="utf-8"), described.get_payload()
+    assert not LINK_TO_A_PAGE.search(shown)
+    assert "See\nthe tutorial (docs/tutorial.md), docs/plugins.md, six packages" in shown
+    assert re.findall(r"^```.*?^```$", shown, re.DOTALL | re.MULTILINE) == re.findall(
+        r"^```.*?^```$", readme, re.DOTALL | re.MULTILINE
+    )
+
+
+def test_links_to_addresses_and_code_are_described_as_they_are() -> None:
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^FENCE.*?(?=^class )", text, re.DOTALL | re.MULTILINE)
+    names: dict[str, Any] = {"re": re}
+    exec(code, names)  # setup.py itself builds
+    kept = "[a](https://b.c/d) `[e](f)`\n```\n[g](h)\n```\n"
+    changed = "![i](j.png)\n[k](l.md#m) [`n`](o.md) [p.md](p.md#q) [r](#s)\n"
+    shown = names["describe"](kept + changed)
+    assert shown.startswith(kept.rstrip())
+    assert shown.splitlines()[4:-2] == ["k (l.md) `n` (o.md) p.md r"]
+
+
+def test_each_file_that_says_a_version_says_this_one() -> None:
+    described = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert described["version"] == convrag.__version__
+    assert f"\nversion: {convrag.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    version, day = re.findall(r"^## \[(\d.*?)\] - (.*)$", changes, re.MULTILINE)[0]
+    assert version == convrag.__version__
+    assert f'\ndate-released: "{day}"\n' in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    for example in (ROOT / "docs/examples").glob("*/pyproject.toml"):
+        (needed,) = (
+            Requirement(line)
+            for line in tomllib.loads(example.read_text(encoding="utf-8"))["project"]["dependencies"]
+            if Requirement(line).name == "convrag"
+        )
+        assert needed.specifier.contains(convrag.__version__), example
+
+
 def test_it_runs_where_nothing_else_of_ours_is(python: Path, tmp_path: Path) -> None:
     where = run(
         python, "-c", "import convrag, convrag_kit; print(convrag.__file__, convrag_kit.__file__)", folder=tmp_path
@@ -118,4 +181,4 @@ def test_it_runs_where_nothing_else_of_ours_is(python: Path, tmp_path: Path) -> 
     run(python, "-m", "convrag", "task=new_plugin", "task.package=acme_llm", "task.stage=llm", folder=tmp_path)
     assert (tmp_path / "acme-llm/acme_llm/llm.py").exists()
     command = python.with_name("convrag")
-    assert "convrag 0.1.0" in run(command, "task=doctor", "tracker=none", folder=tmp_path)
+    assert f"convrag {convrag.__version__}" in run(command, "task=doctor", "tracker=none", folder=tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -108,7 +109,8 @@ def test_a_plugin_for_other_versions_is_refused_by_name_and_not_imported(environ
     code = "(open('imported', 'w')).close()\n" + REGISTER.format(name="later")
     environment.install("later", {"later.py": code}, requires=("rich", "convrag>=7.2,<8; python_version > '3'"))
     environment.install("apt", {"apt.py": REGISTER.format(name="apt")}, requires=("convrag>=0.1,<9", "convrag-x>7"))
-    message = "plugin 'later' of later-dist 1.0 was made for convrag <8,>=7.2, and this is convrag 0.1.0: install"
+    here = metadata.version("convrag")
+    message = f"plugin 'later' of later-dist 1.0 was made for convrag <8,>=7.2, and this is convrag {here}: install"
     done = environment.convrag("rewriter=apt", "limit=1", "generator=none")
     assert (done.returncode, done.stderr.count(message), len(done.stderr.splitlines())) == (0, 1, 1), done.stderr
     chosen = environment.convrag("rewriter=later", "limit=1")

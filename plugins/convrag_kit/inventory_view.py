@@ -43,7 +43,7 @@ def print_inventory(groups: Iterable[str], *, in_full: bool) -> None:
 
 
 def _format_heading(entry: Entry) -> Text:
-    """The name, where it comes from, and its state: `mmr  convrag 0.1.0 (convrag_mmr.rewriter:MMRRewriter)  ready`."""
+    """The name, where it comes from, and its state: `mmr  convrag 0.2.0 (convrag_mmr.rewriter:MMRRewriter)  ready`."""
     state, style = _STATES[entry.state]
     origin = f"  {entry.distribution} {entry.version}".rstrip() + f" ({entry.module})  "
     return Text.assemble((entry.name, "bold cyan"), (origin, "dim"), (state, style))

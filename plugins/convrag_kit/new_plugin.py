@@ -133,6 +133,6 @@ def format_command(stage: str, option: str, template: StageTemplate) -> str:
 
 
 def format_compatible_versions(version: str) -> str:
-    """The versions of convrag that a plugin made with this one can count on: ">=0.1,<0.2" of 0.1.3."""
+    """The versions of convrag that a plugin made with this one can count on: ">=0.2,<0.3" of 0.2.1."""
     major, minor, *_ = version.split(".")
     return f">={major}.{minor},<{major}.{int(minor) + 1}"

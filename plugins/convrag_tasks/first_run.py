@@ -8,7 +8,7 @@ from dataclasses import replace
 from rich.table import Table
 
 from convrag import Run, RunSummary, TurnRecord, hookimpl
-from convrag.config.command import Command
+from convrag.config.command import Command, place_of
 from convrag.registry import plugins
 from convrag.score.summary_page import ADVICE, make_score_rows, print_summary
 from convrag.sdk.console import make_console
@@ -34,8 +34,9 @@ NEXT_STEPS = (
 
 
 def is_first_run(command: Command) -> bool:
-    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen."""
-    return not command.overrides and not command.in_grid and command.names.get("dataset") == "sample"
+    """Whether a command is `python -m convrag` over the bundled sample, with nothing chosen but where the store is."""
+    chosen = [override for override in command.overrides if not place_of(override).startswith("store.")]
+    return not chosen and not command.in_grid and command.names.get("dataset") == "sample"
 
 
 class FirstRunDisplay:

@@ -64,6 +64,7 @@ def show(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 def test_it_is_the_run_of_the_sample_with_nothing_chosen() -> None:
     chosen = {"dataset": "sample", "rewriter": "auto"}
     assert is_first_run(Command([], chosen))
+    assert is_first_run(Command(["store.path=elsewhere"], chosen)), "what is kept elsewhere is the same"
     assert not is_first_run(Command(["rewriter=none"], chosen))
     assert not is_first_run(Command([], chosen, in_grid=True))
     assert not is_first_run(Command([], chosen | {"dataset": "jsonl"}))
