@@ -56,7 +56,7 @@ class FirstRunDisplay:
     def show_results(self, run: Run, summary: RunSummary) -> None:
         """Print a conversation, the scores and the remarks of the run."""
         records = choose_conversation(self._conversations.values())
-        self._print_heading(f"One of the {run.conversations} conversations of the sample, its first turns")
+        self._print_heading(f"One of {run.conversations} conversations about the Moon and spaceflight, its first turns")
         for place in range(1, len(records) + 1):
             self._print_turn(records[:place])
         self._print_heading("Scores of all conversations")
