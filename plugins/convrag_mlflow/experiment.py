@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,7 @@ class Experiment:
                     self.client.set_experiment_tag(self.id, _PAGE, _RUNS)
         except (MlflowException, OSError) as error:
             raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
-        self._traces = TraceLog(self.client, self.id)
+        self._traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
     def start_run(self, run: Run) -> str:
         """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted."""
@@ -122,7 +121,7 @@ class Experiment:
     def log_traces(self, run_id: str, turns: Iterable[Row], config: Mapping[str, Any]) -> None:
         """Log the turns of a run, as they were noted, as traces; a warning says where that could not be done."""
         try:
-            self._traces.write(run_id, make_turns(turns, config), partial(redact_uri, uri=self._uri))
+            self._traces.write(run_id, make_turns(turns, config))
         except Exception as error:  # no trace is worth a run
             log.info("traces are not logged to MLflow", exc_info=error)
             reason = redact_uri(f"{type(error).__name__}: {error}".partition("\n")[0], self._uri)

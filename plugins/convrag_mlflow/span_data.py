@@ -60,9 +60,9 @@ class Passages:
                 "page_content": (passage := self._by_id.get(identifier, {})).get("text", ""),
                 "id": identifier,
                 "metadata": {
-                    "rank": rank,
-                    "score": score,
                     "title": passage.get("title", ""),
+                    "score": score,
+                    "rank": rank,
                     "chunk_id": identifier,
                     "doc_uri": passage.get("url") or _name(passage) or identifier,
                 },

@@ -18,14 +18,14 @@ Exchange = Mapping[str, str]
 
 
 def make_stage_spans(
-    row: Row, passages: Passages, history: tuple[Exchange, ...], config: Mapping[str, Any]
+    row: Row, passages: Passages, history: tuple[Exchange, ...] | None, config: Mapping[str, Any]
 ) -> list[SpanData]:
     """Make the spans of a turn's stages, in their order. Their parent, the root, is the first span of the turn.
 
     Args:
         row: of the turn.
         passages: of the turn.
-        history: the turns before, as this one sees them.
+        history: the turns before, as this one sees them; None where it sees none.
         config: of the run: has the options of the stages.
     """
     spans: list[SpanData] = []
@@ -87,12 +87,14 @@ def _list_stages(row: Row) -> Iterator[Row]:
         yield {"name": name, "start": end, "end": until, "replies": (replies, len(row["replies"])), "failed": True}
 
 
-def _describe_stage(stage: Row, record: Row, passages: Passages, history: tuple[Exchange, ...]) -> tuple[Any, Any]:
+def _describe_stage(
+    stage: Row, record: Row, passages: Passages, history: tuple[Exchange, ...] | None
+) -> tuple[Any, Any]:
     """What a stage was given and what it gave, as far as the record of the turn says."""
     question, query = {"question": record["original_query"]}, {"query": record["rewritten_query"]}
     match stage["name"]:
         case "memory":
-            return {**question, "history": list(history)}, record["trace"].get("memory") or {"turns": len(history)}
+            return {**question, **_describe_history(record, history)}, record["trace"].get("memory")
         case "rewriter":
             return question, {"queries": record["queries"]}
         case "retriever":
@@ -107,6 +109,14 @@ def _describe_stage(stage: Row, record: Row, passages: Passages, history: tuple[
             evidence = {"evidence": passages.list_evidence(texts=False)}
             return question | query | evidence, describe_result(record, passages)
     return None, None  # of a later version
+
+
+def _describe_history(record: Row, history: tuple[Exchange, ...] | None) -> Row:
+    """The turns before; of those that the data set gives without asking them, their number."""
+    if history is None:
+        return {"history": []}
+    given = record["turn"] - 1 - len(history)
+    return {"history": list(history)} | ({"given_before": given} if given else {})
 
 
 def _get_option(config: Mapping[str, Any], stage: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
 from convrag.api.printable import make_printable
+from convrag.api.secrets import redact
 from convrag.store.fingerprint import digest
 from convrag.store.surrogates import mend_surrogates
 from convrag_mlflow.run_data import clip_text
@@ -26,11 +28,12 @@ from convrag_mlflow.turn_spans import TurnData
 log = logging.getLogger(__name__)
 
 Clear = Callable[[str], str]
-"""Takes keys and passwords out of a text."""
+"""Takes keys, passwords and control characters out of a text."""
 
 _BATCH = 20  # turns whose spans are written at once
 _DELETED = 100  # traces that MLflow deletes at once
 _PREVIEW = 1000  # characters that MLflow's list of traces takes
+_REMEMBERED = 10_000  # texts
 _NO_RESOURCE = Resource.get_empty()
 
 
@@ -40,25 +43,27 @@ class TraceLog:
     Args:
         client: of the tracking address.
         experiment: the experiment's id.
+        secret: an address whose user and password no trace may show; None for one that has none.
     """
 
-    def __init__(self, client: MlflowClient, experiment: str) -> None:
+    def __init__(self, client: MlflowClient, experiment: str, secret: str | None = None) -> None:
         self._client = client
+        self._secret = secret
         self._tracing = TracingClient(client.tracking_uri)
         self._experiment = experiment
 
-    def write(self, run_id: str, turns: Iterable[TurnData], clear: Clear) -> int:
-        """Write turns as traces of a run, and return how many. A turn that is written again replaces itself.
+    def write(self, run_id: str, turns: Iterable[TurnData]) -> None:
+        """Write turns as traces of a run. A turn that is written again replaces itself.
 
         Args:
             run_id: the run's.
             turns: of the run.
-            clear: is applied to every text.
 
         Raises:
             MlflowException: the address cannot be used, or takes no traces.
         """
-        written, left = 0, iter(turns)
+        left = iter(turns)
+        clear = lru_cache(_REMEMBERED)(self._clear)  # passages and names come again and again
         while batch := list(islice(left, _BATCH)):
             traces = [_make_trace(turn, self._experiment, run_id, clear) for turn in batch]
             infos = [self._tracing.start_trace(trace.info) for trace in traces]
@@ -67,8 +72,9 @@ class TraceLog:
             except NotImplementedError:  # a server before 3.4, or one without a database
                 for info, trace in zip(infos, traces, strict=True):
                     self._tracing._upload_trace_data(info, trace.data)
-            written += len(traces)
-        return written
+
+    def _clear(self, text: str) -> str:
+        return make_printable(mend_surrogates(redact(text, address=self._secret)))
 
     def delete(self, run_id: str) -> None:
         """Delete the traces of a run; a warning says where that could not be done."""
@@ -95,13 +101,14 @@ def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> T
     root = turn.spans[0]
     metadata = {
         "mlflow.sourceRun": run_id,
-        "mlflow.trace.session": clip_text(clear(turn.conversation), 250),
+        "mlflow.trace.session": _name_session(clear(turn.conversation), run_id),
         "mlflow.trace_schema.version": "3",
     }
     metadata |= {"mlflow.trace.tokenUsage": json.dumps(turn.tokens)} if turn.tokens else {}
     metadata |= {"mlflow.trace.cost": json.dumps(turn.cost)} if turn.cost else {}
     tags = {
         "mlflow.traceName": "turn",
+        "convrag.conversation": turn.conversation,
         "convrag.turn": turn.turn,
         "convrag.number": str(turn.number),
         "convrag.fallbacks": " ".join(turn.fallbacks),
@@ -121,6 +128,11 @@ def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> T
     return Trace(info, TraceData(spans=spans))
 
 
+def _name_session(conversation: str, run_id: str) -> str:
+    """`moon-basics (3f2a91bc)`: MLflow's page shows a session of all runs, which have the same conversations."""
+    return f"{clip_text(conversation, 200)} ({run_id[:8]})"
+
+
 def _make_span(span: SpanData, trace_id: str, contexts: list[SpanContext], place: int, clear: Clear) -> Span:
     attributes: dict[str, Any] = {
         **span.attributes,
@@ -129,14 +141,12 @@ def _make_span(span: SpanData, trace_id: str, contexts: list[SpanContext], place
         "mlflow.spanOutputs": span.outputs,
     }
     texts = {
-        _mend(name, clear): json.dumps(_clear_all(value, clear), ensure_ascii=False)
+        clear(name): json.dumps(_clear_all(value, clear), ensure_ascii=False)
         for name, value in attributes.items()
         if value is not None
     }
-    events = [
-        Event(name, {key: _mend(value, clear) for key, value in told.items()}, span.end) for name, told in span.events
-    ]
-    error = _mend(span.error, clear)
+    events = [Event(name, {key: clear(value) for key, value in told.items()}, span.end) for name, told in span.events]
+    error = clear(span.error)
     if error:
         events.append(Event("exception", {"exception.message": error}, span.end))
     return Span(
@@ -155,15 +165,11 @@ def _make_span(span: SpanData, trace_id: str, contexts: list[SpanContext], place
 
 
 def _clear_all(value: Any, clear: Clear) -> Any:
-    """Plain data with every text cleared, keys included, and without control characters."""
+    """Plain data with every text cleared, keys included."""
     if isinstance(value, str):
-        return _mend(value, clear)
+        return clear(value)
     if isinstance(value, Mapping):
-        return {_mend(key, clear): _clear_all(each, clear) for key, each in value.items()}
+        return {clear(key): _clear_all(each, clear) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_clear_all(each, clear) for each in value]
     return value
-
-
-def _mend(text: str, clear: Clear) -> str:
-    return make_printable(mend_surrogates(clear(text)))

@@ -56,12 +56,11 @@ def make_turns(rows: Iterable[Row], config: Mapping[str, Any]) -> Iterator[TurnD
         record = row["record"]
         if record["conversation_id"] != conversation:
             conversation, history = record["conversation_id"], []
-        yield _make_turn(row, tuple(history), config)
-        if shown:
-            history.append({"question": record["original_query"], "answer": record[shown]})
+        yield _make_turn(row, tuple(history) if shown else None, config)
+        history.append({"question": record["original_query"], "answer": record[shown] if shown else ""})
 
 
-def _make_turn(row: Row, history: tuple[Exchange, ...], config: Mapping[str, Any]) -> TurnData:
+def _make_turn(row: Row, history: tuple[Exchange, ...] | None, config: Mapping[str, Any]) -> TurnData:
     record = row["record"]
     passages = Passages(record)
     stages = make_stage_spans(row, passages, history, config)

@@ -25,6 +25,7 @@ from convrag_mlflow.tracker import MlflowTracker
 from convrag_mlflow.turn_notes import TurnNotes, read_turns
 from llm_server import Server, make_error, make_reply
 from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
+from mlflow_server import serve_mlflow
 
 pytest.importorskip("mlflow")
 needs_litellm = pytest.mark.skipif(not find_spec("litellm"), reason="needs litellm")
@@ -96,7 +97,11 @@ def test_each_turn_is_a_trace_of_the_run_with_its_stages(here: Path) -> None:
     traces = read_traces(here, run["id"])
     assert len(traces) == len(read_traces(here)) == TURNS
     assert [trace.info.tags["convrag.number"] for trace in traces] == [str(n) for n in range(1, TURNS + 1)]
-    assert {trace.info.trace_metadata["mlflow.trace.session"] for trace in traces} == {"moon-basics"}
+    sessions = {trace.info.trace_metadata["mlflow.trace.session"] for trace in traces}
+    assert sessions == {f"moon-basics ({run['id'][:8]})"}, (
+        "another run's turns of this conversation are another session"
+    )
+    assert {trace.info.tags["convrag.conversation"] for trace in traces} == {"moon-basics"}
     assert {trace.info.trace_metadata["mlflow.sourceRun"] for trace in traces} == {run["id"]}
     (path,) = here.glob("outputs/2*/*/intermediate/*.jsonl")
     for trace, record in zip(traces, map(json.loads, path.read_text().splitlines()), strict=True):
@@ -251,6 +256,24 @@ def test_a_database_that_takes_no_traces_costs_one_warning(here: Path) -> None:
     assert (run["status"], run["metrics"]["turns"]) == ("FINISHED", TURNS)
     assert done.stdout.splitlines()[-1].startswith("Logged to MLflow.")
     assert not list(here.glob("outputs/mlflow/unlogged/*.json*"))
+
+
+@pytest.mark.thorough
+def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> None:
+    from mlflow import MlflowClient
+
+    (tmp_path / "mlflow.db").write_bytes(database.read_bytes())
+    with serve_mlflow(tmp_path) as address:
+        done = convrag(*QUICK, "tracker=mlflow", f"tracker.uri={address}", folder=tmp_path)
+        assert done.stderr == ""
+        client = MlflowClient(address)
+        (run,) = client.search_runs([client.get_experiment_by_name("convrag").experiment_id])
+        found = client.search_traces(locations=[run.info.experiment_id], run_id=run.info.run_id)
+        assert len(found) == TURNS
+        for trace in found:
+            assert name_stages(trace) == STAGES
+            assert len(find_span(trace, "retriever").outputs) == 10
+            assert trace.info.trace_metadata["mlflow.trace.session"] == f"moon-basics ({run.info.run_id[:8]})"
 
 
 def make_tracker(folder: Path) -> MlflowTracker:
