@@ -37,7 +37,8 @@ def make_stage_spans(
         inputs, outputs = _describe_stage(stage, record, passages, history)
         counted = {} if calls else describe_tokens(usage) | describe_cost(usage.get("cost_usd"))
         error = record["error"].removeprefix(f"{name}: ") if stage["failed"] else ""
-        fallback = record["fallbacks"].get(name)
+        if fallback := record["fallbacks"].get(name, ""):
+            outputs = {"fallback": fallback, **(outputs or {})}
         told = {
             "convrag.option": _get_option(config, name),
             "convrag.trace": record["trace"].get(name),

@@ -192,6 +192,7 @@ def test_stages_that_fall_back_and_fail_say_why(server: Server, here: Path) -> N
     assert [(event.name, "not today" in event.attributes["reason"]) for event in rewriter.events] == [
         ("fallback", True)
     ]
+    assert "not today" in rewriter.outputs["fallback"]
     assert str(generator.status.status_code) == "SpanStatusCode.ERROR"
     assert [(event.name, "not today" in event.attributes["exception.message"]) for event in generator.events] == [
         ("exception", True)
