@@ -9,6 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
+from dataclasses import replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -336,6 +337,22 @@ def test_a_cell_that_is_run_again_has_the_traces_of_its_last_run(here: Path) -> 
     assert Counter(trace.info.trace_metadata["mlflow.sourceRun"] for trace in read_traces(here)) == {
         last["id"]: len(records)
     }
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_half_a_surrogate_pair_of_a_plugin_costs_no_trace(here: Path) -> None:
+    tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
+    watch = tracker.watch_turns(run)
+    assert watch
+    tracker.convrag_run_started(run)
+    for record in make_records():
+        odd = replace(record, original_query="half \ud83d", trace={"rewriter": {"\udc00": "\ud83d\ude00"}})
+        watch("rewriter", odd)
+        tracker.convrag_turn_finished(run, odd)
+    tracker.convrag_run_failed(run, "no", interrupted=False)
+    traces = read_traces(here)
+    assert [trace.info.request_preview for trace in traces] == ["half �"] * 2
+    assert find_span(traces[0], "rewriter").attributes["convrag.trace"] == {"�": "😀"}
 
 
 def test_a_line_that_was_never_completed_is_left_out(tmp_path: Path) -> None:
