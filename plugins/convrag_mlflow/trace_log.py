@@ -86,7 +86,8 @@ class TraceLog:
                 if not self._client.delete_traces(self._experiment, trace_ids=identifiers):
                     return
         except MlflowException as error:
-            log.warning("the traces of the run %s in MLflow, which is replaced, are still there: %s", run_id, error)
+            reason = self._clear(str(error))
+            log.warning("the traces of the run %s in MLflow, which is replaced, are still there: %s", run_id, reason)
 
 
 def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> Trace:
