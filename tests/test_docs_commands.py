@@ -194,7 +194,8 @@ def run_page(page: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             arguments = shlex.split(found["arguments"].partition(" > ")[0], comments=True) if found else []
             asked = "How are documents cut?\n" if "task=chat" in arguments else ""
             few = "task.conversations=2" if "task=questions" in arguments else "limit=2"
-            done = run_convrag([*arguments, few, "tracker=none"], folder, stdin=asked)
+            quiet = [] if any(each.startswith("tracker.") for each in arguments) else ["tracker=none"]
+            done = run_convrag([*arguments, few, *quiet], folder, stdin=asked)
             assert done.returncode == 0, f"{line}\n{done.stdout}\n{done.stderr}"
             assert done.stdout, line
 

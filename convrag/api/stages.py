@@ -8,13 +8,13 @@ with a lock, and keep what belongs to one conversation in `question.state(self)`
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.models import Embedder
-from convrag.api.records import TurnRecord
+from convrag.api.records import Run, TurnRecord
 from convrag.api.stage import Stage, remembered
 from convrag.api.types import (
     Answer,
@@ -324,6 +324,18 @@ class Metrics(Stage):
 
 class Tracker(Stage):
     """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs."""
+
+    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
+        """Return what is called after each stage of the run's turns; None, as here, where only whole turns are logged.
+
+        It is given the stage's group ("rewriter", "retriever", ...) and the record of the turn so far, before
+        `convrag_turn_finished` has the whole one. Conversations call it from their threads, several at a time: it must
+        be quick, and raise nothing. A stage that ends its turn by an error is not told of.
+
+        Args:
+            run: which is about to start; asked once.
+        """
+        return None
 
 
 class Task(Stage):

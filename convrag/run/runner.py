@@ -92,7 +92,8 @@ def run_experiment(
     qrels = dataset.qrels()
     wiring.prepare(show_preparation)
     start_imports(metrics.values())  # while the first turns wait for a language model
-    source = ConversationWorkers(pipeline, conversations, settings, qrels)
+    watch = wiring.get("tracker").watch_turns(run)
+    source = ConversationWorkers(pipeline, conversations, settings, qrels, watch=watch)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 

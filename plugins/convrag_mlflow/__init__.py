@@ -16,5 +16,5 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the trackers."""
-    register("tracker", "auto", "convrag_mlflow.tracker:AutoTracker")
+    register("tracker", "auto", "convrag_mlflow.auto_tracker:AutoTracker")
     register("tracker", "mlflow", "convrag_mlflow.tracker:MlflowTracker")

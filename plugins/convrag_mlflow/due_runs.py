@@ -10,6 +10,7 @@ from convrag_mlflow.experiment import Experiment
 from convrag_mlflow.journal import Entry, Journal
 from convrag_mlflow.killed_runs import close_dead_runs, close_killed_run
 from convrag_mlflow.processes import mark_process
+from convrag_mlflow.turn_notes import read_turns
 
 ENTRY = "convrag.entry"
 """The tag that holds the name of a run's entry in the journal."""
@@ -32,13 +33,14 @@ def log_due_runs(experiment: Experiment, journal: Journal | None) -> None:
             if entry.row.get("experiment") == experiment.name:
                 experiment.delete_runs({ENTRY: entry.path.stem})  # of a try that was killed
                 _log_entry(experiment, entry)
-                entry.path.unlink()
+                entry.remove()
 
 
 def _log_entry(experiment: Experiment, entry: Entry) -> None:
     row = entry.row
     described = {**row, "tags": {**row["tags"], ENTRY: entry.path.stem}}
     run_id = experiment.create_described_run(described, started=row["started"])
+    experiment.log_traces(run_id, read_turns(entry.turns), row["config"])
     if not entry.has_ended:
         close_killed_run(experiment.client, run_id, mark_process(), of=row["process"])
     elif row["error"]:

@@ -22,11 +22,16 @@ from convrag_mlflow.database import exclusive_database
 from convrag_mlflow.killed_runs import PROCESS, close_dead_runs
 from convrag_mlflow.processes import mark_process
 from convrag_mlflow.run_data import clip_text, describe_run, flatten_config, list_metrics
+from convrag_mlflow.trace_log import TraceLog
+from convrag_mlflow.turn_notes import Row
+from convrag_mlflow.turn_spans import make_turns
 
 PARENT, SWEEP, CELL, KIND = "mlflow.parentRunId", "convrag.sweep", "convrag.cell", "convrag.kind"
 STATE, GAPS, ERROR = "convrag.state", "convrag.gaps", "convrag.error"
 _PAGE, _RUNS = "mlflow.experimentKind", "custom_model_development"  # the page opens on runs, not on traces of models
 _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at once
+
+log = logging.getLogger(__name__)
 
 limit_logs(logging.WARNING, "alembic", "mlflow")
 limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
@@ -46,6 +51,7 @@ class Experiment:
 
     def __init__(self, uri: str, name: str, store: Store) -> None:
         self.name = name
+        self._uri = uri
         try:
             address, artifacts = resolve_uri(uri)
             with exclusive_database(address, artifacts, store):
@@ -57,6 +63,7 @@ class Experiment:
                     self.client.set_experiment_tag(self.id, _PAGE, _RUNS)
         except (MlflowException, OSError) as error:
             raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
+        self._traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
     def start_run(self, run: Run) -> str:
         """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted."""
@@ -111,9 +118,19 @@ class Experiment:
         self.client.log_text(run_id, error, "error.txt")
         self.client.set_terminated(run_id, "FAILED", ended)
 
+    def log_traces(self, run_id: str, turns: Iterable[Row], config: Mapping[str, Any]) -> None:
+        """Log the turns of a run, as they were noted, as traces; a warning says where that could not be done."""
+        try:
+            self._traces.write(run_id, make_turns(turns, config))
+        except Exception as error:  # no trace is worth a run
+            log.info("traces are not logged to MLflow", exc_info=error)
+            reason = redact_uri(f"{type(error).__name__}: {error}".partition("\n")[0], self._uri)
+            log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
+
     def delete_runs(self, tags: Mapping[str, str]) -> None:
-        """Delete the earlier runs with these tags, which a new one replaces."""
+        """Delete the earlier runs with these tags, which a new one replaces, and their traces."""
         for earlier in self.find_runs(tags):
+            self._traces.delete(earlier)
             self.client.delete_run(earlier)
 
     def create_run(self, name: str, tags: Mapping[str, str], started: int | None = None) -> str:

@@ -35,6 +35,11 @@ class Entry:
     row: dict[str, Any]
 
     @property
+    def turns(self) -> Path:
+        """The file with the run's turns, from which traces are made; absent where none are wanted."""
+        return self.path.with_suffix(".turns.jsonl")
+
+    @property
     def has_ended(self) -> bool:
         """Whether the run has ended by itself, well or not."""
         return "ended" in self.row
@@ -43,6 +48,11 @@ class Entry:
     def is_due(self) -> bool:
         """Whether nothing more will happen to the run: it has ended, or its process is gone."""
         return self.has_ended or is_gone(str(self.row["process"]))
+
+    def remove(self) -> None:
+        """Remove the files: the run is logged."""
+        self.path.unlink()
+        self.turns.unlink(missing_ok=True)
 
     def end(self, error: str = "", *, interrupted: bool = False) -> None:
         """Note that the run has ended, and the error or the interruption that ended it."""

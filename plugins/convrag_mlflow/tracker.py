@@ -1,19 +1,31 @@
-"""`tracker=mlflow` and `tracker=auto`: what is logged at which event."""
+"""`tracker=mlflow`: what is logged at which event."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from convrag import ConfigError, ConvragError, Report, Run, RunSummary, Store, Sweep, Tracker, hookimpl
+from convrag import (
+    ConfigError,
+    ConvragError,
+    Report,
+    Run,
+    RunSummary,
+    Store,
+    Sweep,
+    Tracker,
+    TurnRecord,
+    hookimpl,
+)
 from convrag.store.disk import writing
 from convrag_mlflow.addresses import check_database, describe_viewing, redact_uri, resolve_uri
 from convrag_mlflow.installation import MODULES, find_problem
 from convrag_mlflow.journal import Entry, Journal
 from convrag_mlflow.run_data import describe_run
+from convrag_mlflow.turn_notes import TurnNotes
 
 if TYPE_CHECKING:
     from convrag_mlflow.experiment import Experiment
@@ -37,6 +49,7 @@ class MlflowTracker(Tracker):
             environment: '${oc.env:MY_VARIABLE}'.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
+        traces: whether each turn is a trace, with its stages and the calls of language models.
     """
 
     requires: ClassVar[Mapping[str, str]] = MODULES
@@ -48,20 +61,30 @@ class MlflowTracker(Tracker):
         uri: str = "sqlite:///outputs/mlflow.db",
         experiment: str = "convrag",
         files: bool = True,
+        traces: bool = False,
     ) -> None:
         self.uri = uri
         self.experiment = experiment
         self.files = files
+        self.traces = traces
         self._store = store
         self._lock = threading.Lock()
         self._connection: Experiment | None = None
         self._runs: dict[Path, str] = {}
         self._entries: dict[Path, Entry] = {}
+        self._turns: dict[Path, TurnNotes] = {}
 
     def check(self) -> Iterable[str]:
         """Whether the parts of MLflow that are installed fit together."""
         if problem := find_problem():
             yield problem
+
+    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
+        """What notes the stages of the run's turns, where they become traces."""
+        if not self.traces:
+            return None
+        notes = self._turns[run.folder] = TurnNotes()
+        return notes.watch
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
@@ -74,19 +97,33 @@ class MlflowTracker(Tracker):
         try:
             check_database(self.uri)
             row = {"experiment": self.experiment, "files": self.files, **describe_run(run)}
-            self._entries[run.folder] = journal.start(row)
+            entry = self._entries[run.folder] = journal.start(row)
+            if notes := self._turns.get(run.folder):
+                notes.path = entry.turns
         except OSError as error:
             raise ConfigError(f"tracker.uri={self.uri} cannot be used: {error}") from error
 
     @hookimpl
+    def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
+        """Note the turn, where it becomes a trace."""
+        if notes := self._turns.get(run.folder):
+            try:
+                notes.add(record)
+            except OSError as error:
+                log.warning("the turns of this run are not all noted, so that their traces are missing: %s", error)
+                self._drop_turns(run)
+
+    @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
-        """Log scores and files, and end the run."""
+        """Log traces, scores and files, and end the run."""
         try:
             if run_id := self._runs.get(run.folder):
+                self._log_traces(run, run_id)
                 self._connect().finish_run(run_id, run.folder, summary, files=self.files)
                 del self._runs[run.folder]  # not before: it may be interrupted meanwhile
             elif entry := self._entries.get(run.folder):
                 entry.end()
+                self._drop_turns(run)
                 self._log_due_runs()
                 del self._entries[run.folder]
         except Exception as error:
@@ -98,6 +135,8 @@ class MlflowTracker(Tracker):
         """End the run as failed, or as killed where it was interrupted: one that is only noted waits for a command."""
         try:
             if run_id := self._runs.pop(run.folder, None):
+                if not interrupted:
+                    self._log_traces(run, run_id)
                 self._connect().fail_run(run_id, error, killed=interrupted)
             elif entry := self._entries.pop(run.folder, None):
                 if not entry.has_ended:  # else it was interrupted while it was logged
@@ -106,6 +145,8 @@ class MlflowTracker(Tracker):
                     self._log_due_runs()
         except Exception as problem:
             log.warning(self._explain(problem))
+        finally:
+            self._drop_turns(run)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
@@ -126,6 +167,17 @@ class MlflowTracker(Tracker):
         except Exception as error:
             return self._explain(error, "The same command logs what is missing.")
         return describe_viewing(self.uri, self.experiment, getattr(self._connection, "id", ""))
+
+    def _log_traces(self, run: Run, run_id: str) -> None:
+        """Log the traces of a run that is in MLflow already."""
+        if notes := self._turns.get(run.folder):
+            self._connect().log_traces(run_id, notes.read(), run.config)
+            self._drop_turns(run)
+
+    def _drop_turns(self, run: Run) -> None:
+        """Note no more turns of a run; a file with a name stays until its run is logged."""
+        if notes := self._turns.pop(run.folder, None):
+            notes.close()
 
     def _log_due_runs(self) -> None:
         from convrag_mlflow.due_runs import log_due_runs
@@ -154,46 +206,3 @@ class MlflowTracker(Tracker):
         reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
         first = reason.strip().partition("\n")[0]
         return redact_uri(f"Not logged to MLflow: {first.rstrip('.')}. {advice}", self.uri).rstrip()
-
-
-class AutoTracker(MlflowTracker):
-    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
-
-    Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
-            environment: '${oc.env:MY_VARIABLE}'.
-        experiment: the experiment's name in MLflow.
-        files: whether the run's files are copied to MLflow.
-    """
-
-    requires: ClassVar[Mapping[str, str]] = {}
-
-    def check(self) -> Iterable[str]:
-        """Nothing that would stop a run: where MLflow cannot log, the last line of the command says so."""
-        return ()
-
-    @hookimpl
-    def convrag_run_started(self, run: Run) -> None:
-        """Create or note the run, where MLflow can log."""
-        if not find_problem():
-            super().convrag_run_started(run)
-
-    @hookimpl
-    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
-        """Log scores and files, and end the run; or say why not."""
-        if problem := find_problem():
-            return None if run.sweep else f"Not logged to MLflow: {problem}"
-        return super().convrag_run_finished(run, summary)
-
-    @hookimpl
-    def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, where MLflow can log."""
-        if not find_problem():
-            super().convrag_sweep_started(sweep)
-
-    @hookimpl
-    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
-        """Complete the runs of the cells, and end the parent run; or say why not."""
-        if problem := find_problem():
-            return f"Not logged to MLflow: {problem}. The same command logs what is there, then."
-        return super().convrag_sweep_finished(sweep, reports)

@@ -13,7 +13,8 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag.store.store import Store
 from convrag.testing import TrackerContract
-from convrag_mlflow.tracker import AutoTracker, MlflowTracker
+from convrag_mlflow.auto_tracker import AutoTracker
+from convrag_mlflow.tracker import MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
 
 pytest.importorskip("mlflow")

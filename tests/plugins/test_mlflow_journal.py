@@ -13,8 +13,8 @@ import pytest
 from commands import LIBRARIES, run_convrag
 from convrag_mlflow import installation
 from convrag_mlflow.addresses import describe_viewing
+from convrag_mlflow.auto_tracker import AutoTracker
 from convrag_mlflow.journal import Journal
-from convrag_mlflow.tracker import AutoTracker
 from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
 
 pytest.importorskip("mlflow")

@@ -1,0 +1,58 @@
+"""`tracker=auto`: logs as `tracker=mlflow` does where MLflow is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import ClassVar
+
+from convrag import Report, Run, RunSummary, Sweep, TurnRecord, hookimpl
+from convrag_mlflow.installation import find_problem
+from convrag_mlflow.tracker import MlflowTracker
+
+
+class AutoTracker(MlflowTracker):
+    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
+
+    Args:
+        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
+            environment: '${oc.env:MY_VARIABLE}'.
+        experiment: the experiment's name in MLflow.
+        files: whether the run's files are copied to MLflow.
+        traces: whether each turn is a trace, with its stages and the calls of language models.
+    """
+
+    requires: ClassVar[Mapping[str, str]] = {}
+
+    def check(self) -> Iterable[str]:
+        """Nothing that would stop a run: where MLflow cannot log, the last line of the command says so."""
+        return ()
+
+    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
+        """What notes the stages of the run's turns, where they become traces and MLflow can log."""
+        return None if find_problem() else super().watch_turns(run)
+
+    @hookimpl
+    def convrag_run_started(self, run: Run) -> None:
+        """Create or note the run, where MLflow can log."""
+        if not find_problem():
+            super().convrag_run_started(run)
+
+    @hookimpl
+    def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
+        """Log scores and files, and end the run; or say why not."""
+        if problem := find_problem():
+            return None if run.sweep else f"Not logged to MLflow: {problem}"
+        return super().convrag_run_finished(run, summary)
+
+    @hookimpl
+    def convrag_sweep_started(self, sweep: Sweep) -> None:
+        """Create the grid's parent run, where MLflow can log."""
+        if not find_problem():
+            super().convrag_sweep_started(sweep)
+
+    @hookimpl
+    def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
+        """Complete the runs of the cells, and end the parent run; or say why not."""
+        if problem := find_problem():
+            return f"Not logged to MLflow: {problem}. The same command logs what is there, then."
+        return super().convrag_sweep_finished(sweep, reports)
