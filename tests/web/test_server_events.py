@@ -35,7 +35,7 @@ def take_turn(
 
     async def read() -> list[tuple[float, Event]]:
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: pause)
-        return [(time.monotonic(), event) async for event in turn.events()]
+        return [(time.monotonic(), event) async for events in turn.batches() for event in events]
 
     return asyncio.run(read())
 
