@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -81,7 +82,7 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
 async def _format_chunks(turn: RunningTurn, form: CompletionFormat) -> AsyncIterator[bytes]:
     pieces: list[str] = []
     async for events in turn.batches():
-        chunks = []
+        chunks: list[dict[str, Any]] = []
         for event in events:
             if isinstance(event, TurnRecord) and event.error and chunks:
                 yield b"".join(map(format_event, chunks))  # what was said before the turn failed
