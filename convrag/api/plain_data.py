@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 MOST_DIGITS = 300
 """The digits of a whole number; one of more is no float."""
 
+_FIRST_TOO_LARGE = 10**MOST_DIGITS
+
 _DEEPEST = 50  # levels that are kept of data which contain themselves
 
 
@@ -25,7 +27,7 @@ def make_plain(value: Any, depth: int = _DEEPEST) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, int):
-        return value if abs(value) < 10**MOST_DIGITS else None
+        return value if -_FIRST_TOO_LARGE < value < _FIRST_TOO_LARGE else None
     if value is None or isinstance(value, str):
         return value
     if not depth:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from convrag.api.plain_data import make_plain
 from convrag.api.record_rows import EvidenceRow, PassageRow, SupportRow, check_row
-from convrag.api.records import TurnRecord
+from convrag.api.records import TurnRecord, Usage
 from convrag.api.types import (
     Answer,
     Completion,
@@ -42,7 +42,7 @@ def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any
         "agent_response": record.answer.text,
         "citations": list(record.answer.citations),
         "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
-        "usage": {stage: make_plain(usage) for stage, usage in record.usage.items()},
+        "usage": {stage: _format_usage(usage) for stage, usage in record.usage.items()},
         "fallbacks": dict(record.fallbacks),
         "error": record.error,
         "labels": make_plain(record.labels),
@@ -128,6 +128,10 @@ def _format_passage(passage: Passage) -> dict[str, Any]:
     """Format what a passage has beside its id."""
     texts = {"title": passage.title, "text": passage.text, "url": passage.url}
     return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _format_usage(usage: Usage) -> dict[str, Any]:
+    return {name: make_plain(getattr(usage, name)) for name in Usage.__slots__}
 
 
 def _format_support(support: Support) -> dict[str, Any]:

@@ -24,20 +24,14 @@ from convrag.turn.conversation_rows import (
 )
 from convrag.turn.conversation_tables import conversations, turns
 from convrag.turn.database_engine import DatabaseEngine
+from convrag.turn.prepared_statements import PreparedStatement
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
 
-# SQLAlchemy takes longer to build a statement, and to find its compiled form, than SQLite takes to carry it out: the
-# statements of a turn are built once, and get their values as parameters.
 _BY_ID = conversations.c.key == bindparam("hashed")
 _OF_CONVERSATION = turns.c.conversation == bindparam("owner")
+_OF_VERSION = conversations.c.number == bindparam("row"), conversations.c.version == bindparam("known")
 _FIND_CONVERSATION = select(conversations).where(_BY_ID)
-_FIND_VERSION = select(conversations.c.number, conversations.c.version).where(_BY_ID)
-_FIND_ID = select(1).where(_BY_ID)
 _ADD_CONVERSATION = insert(conversations).returning(conversations.c.number)
-_CHANGE_VERSION = update(conversations).where(
-    conversations.c.number == bindparam("row"), conversations.c.version == bindparam("known")
-)
-_ADD_TURN = insert(turns)
 _CHANGE_TURN = update(turns).where(_OF_CONVERSATION, turns.c.number == bindparam("place"))
 _COUNT_TURNS = select(func.count()).where(_OF_CONVERSATION)
 _READ_NEW_TURNS = (
@@ -45,6 +39,12 @@ _READ_NEW_TURNS = (
     .where(_OF_CONVERSATION, turns.c.version > bindparam("after"))
     .order_by(turns.c.number)
 )
+
+# What each turn needs.
+_FIND_VERSION = PreparedStatement(select(conversations.c.number, conversations.c.version).where(_BY_ID))
+_CHANGE_VERSION = PreparedStatement(update(conversations).where(*_OF_VERSION), ["version", "updated"])
+_CHANGE_TITLE = PreparedStatement(update(conversations).where(*_OF_VERSION), ["version", "updated", "title"])
+_ADD_TURN = PreparedStatement(insert(turns), [column.name for column in turns.columns])
 
 
 class ConversationDatabase:
@@ -76,21 +76,22 @@ class ConversationDatabase:
 
         Hold the session's lock.
         """
-        with self._engine.read() as connection:
-            row = connection.execute(_FIND_VERSION, _identify(session.id)).one_or_none()
-            if row is not None and row.number == session.number:
-                if row.version != session.version:
+        found = self._find_version(session.id)
+        if found == (session.number, session.version) or (found is None and session.number is None):
+            return
+        if found is not None and found[0] == session.number:
+            with self._engine.read() as connection:
+                row = connection.execute(_FIND_CONVERSATION, _identify(session.id)).one_or_none()
+                if row is not None and row.number == session.number:
                     session.stage_state.clear()
                     self._read_turns(connection, session, after=session.version)
                     session.version = row.version
-                return
-        if row is not None or session.number is not None:
-            session.take_over(self.load(session.id) or Session(session.id, session.domain))
+                    return
+        session.take_over(self.load(session.id) or Session(session.id, session.domain))
 
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
-        with self._engine.read() as connection:
-            return connection.execute(_FIND_ID, _identify(conversation_id)).first() is not None
+        return self._find_version(conversation_id) is not None
 
     def insert(self, session: Session) -> None:
         """Add a conversation that is not there yet. Raises ConversationChanged where another process has added it."""
@@ -109,7 +110,7 @@ class ConversationDatabase:
                 number = self._insert(connection, session.id, row)
             else:
                 self._raise_version(connection, session, number, **changes)
-            connection.execute(_ADD_TURN, {"conversation": number, "number": place, "version": version, **turn})
+            _ADD_TURN.execute(connection, {"conversation": number, "number": place, "version": version, **turn})
         session.number, session.version = number, version
 
     def replace_last(self, session: Session, record: TurnRecord) -> None:
@@ -155,6 +156,12 @@ class ConversationDatabase:
         """Close the connections that no thread uses."""
         self._engine.close()
 
+    def _find_version(self, conversation_id: str) -> tuple[int, int] | None:
+        """Find the number and the version of a conversation; None where there is none."""
+        with self._engine.look() as connection:
+            row = _FIND_VERSION.execute(connection, _identify(conversation_id)).fetchone()
+            return None if row is None else (row[0], row[1])
+
     def _insert(self, connection: Connection, conversation_id: str, row: dict[str, Any]) -> int:
         """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
         try:
@@ -166,7 +173,8 @@ class ConversationDatabase:
         """Count a change of a conversation's turns. Raises ConversationChanged where the version is another."""
         values = {"version": session.version + 1, "updated": _format_now(), **changes}
         known = {"row": number, "known": session.version}
-        if connection.execute(_CHANGE_VERSION, {**values, **known}).rowcount != 1:
+        statement = _CHANGE_TITLE if "title" in values else _CHANGE_VERSION
+        if statement.execute(connection, {**values, **known}).rowcount != 1:
             raise ConversationChanged(session.id)
 
     def _read_turns(self, connection: Connection, session: Session, after: int) -> None:

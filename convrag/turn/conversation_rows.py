@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any
@@ -11,6 +11,11 @@ from typing import Any
 from convrag.api.records import TurnRecord
 from convrag.store.strict_json import format_json, parse_json
 from convrag.turn.session import ConversationInfo, Session
+
+try:
+    import orjson
+except ImportError:  # it comes with task=serve
+    orjson = None
 
 
 class DamagedRow(Exception):
@@ -98,5 +103,10 @@ def _is_mapping(value: object) -> bool:
 
 
 def _format_plain(value: Any) -> str:
-    """Format JSON. Half surrogate pairs are written as JSON does it: no database takes them."""
+    """Format JSON, by orjson where it is installed: a tenth of the time. Half surrogate pairs are escaped as JSON does
+    it: no database takes them.
+    """
+    if orjson:
+        with suppress(TypeError):  # what it does not write: half a pair, an integer of more than 64 bits, an object
+            return str(orjson.dumps(value), "utf-8")
     return format_json(value).encode("utf-8", "backslashreplace").decode("utf-8")

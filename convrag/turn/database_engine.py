@@ -55,6 +55,7 @@ class DatabaseEngine(ForkAware):
         self.name = self._url.database or "" if self.is_sqlite else redact_address(self._address)
         """What messages call it: the path, or the address without user and password."""
         self._engine = self._make_engine()
+        self._driver_error = self._engine.dialect.loaded_dbapi.Error
         finalize(self, self._engine.dispose)
         # By default, each statement of PostgreSQL sees what was written until then.
         snapshot: dict[str, Any] = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -80,6 +81,12 @@ class DatabaseEngine(ForkAware):
             yield connection
 
     @contextmanager
+    def look(self) -> Iterator[Connection]:
+        """Give a connection for a single statement that reads, which needs no transaction. Raises as `read` does."""
+        with self._explained(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
     def write(self) -> Iterator[Connection]:
         """Begin a transaction that writes; nothing is written where the block raises. Raises ConversationsUnusable.
 
@@ -99,7 +106,7 @@ class DatabaseEngine(ForkAware):
         """Turn errors of the database into one that says what to do; passwords do not appear in it."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, OSError, WrongTables, DamagedRow) as error:
+        except (SQLAlchemyError, self._driver_error, OSError, WrongTables, DamagedRow) as error:
             problem = redact(self._describe(error), address=None if self.is_sqlite else self._address)
             raise ConversationsUnusable(f"conversations: {problem}") from error
 

@@ -276,19 +276,20 @@ def test_a_turn_makes_few_statements_and_builds_none(tmp_path: Path, monkeypatch
     built: list[object] = []
     make_parameter = BindParameter.__init__
 
-    def note_statement(*arguments: Any) -> None:
-        statements.append(arguments[2].split()[0])
+    def listen(connection: sqlite3.Connection, *_: Any) -> None:
+        connection.set_trace_callback(lambda statement: statements.append(statement.split()[0]))
 
     def note_parameter(self: Any, *arguments: Any, **named: Any) -> None:
         built.append(self)
         make_parameter(self, *arguments, **named)
 
     engine = conversations._database._engine._engine  # type: ignore[union-attr]
-    event.listen(engine, "before_cursor_execute", note_statement)
+    event.listen(engine, "checkout", listen)
     monkeypatch.setattr(BindParameter, "__init__", note_parameter)
     chat.turn("new", "one?")
-    assert [each for each in statements if each != "BEGIN"] == ["SELECT"] * 3 + ["INSERT"] * 2
+    written = ["BEGIN", "INSERT", "INSERT", "COMMIT"]
+    assert statements == ["BEGIN", "SELECT", "COMMIT"] * 2 + ["SELECT", *written]  # it is looked for twice
     statements.clear()
     chat.turn("new", "two?")
-    assert [each for each in statements if each != "BEGIN"] == ["SELECT", "UPDATE", "INSERT"]
+    assert statements == ["SELECT", "BEGIN", "UPDATE", "INSERT", "COMMIT"], "one look, and one transaction"
     assert not built

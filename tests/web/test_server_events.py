@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -14,6 +15,9 @@ pytest.importorskip("fastapi")
 pytest.importorskip("prometheus_client")
 
 from convrag import Answer, Evidence, TurnRecord
+from convrag_web.server.completions import _format_chunks
+from convrag_web.server.event_stream import start_stream
+from convrag_web.server.openai_replies import CompletionFormat
 from convrag_web.server.running_turn import Emit, Event, RunningTurn, StageFinished
 from convrag_web.server.turn_threads import TurnThreads
 
@@ -24,6 +28,13 @@ def take_turn(
     pause: float, pieces: int = 50, between: float = 0.002, stages: Sequence[str] = ("context",)
 ) -> list[tuple[float, Event]]:
     """The events of a turn, with the times at which they came."""
+    return [(moment, event) for moment, events in take_batches(pause, pieces, between, stages) for event in events]
+
+
+def take_batches(
+    pause: float, pieces: int, between: float = 0.002, stages: Sequence[str] = ("context",)
+) -> list[tuple[float, list[Event]]]:
+    """The same, as they came together."""
 
     def work(emit: Emit) -> TurnRecord:
         for stage in stages:
@@ -33,9 +44,9 @@ def take_turn(
             emit(f"{number} ")
         return RECORD
 
-    async def read() -> list[tuple[float, Event]]:
+    async def read() -> list[tuple[float, list[Event]]]:
         turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: pause)
-        return [(time.monotonic(), event) async for event in turn.events()]
+        return [(time.monotonic(), events) async for events in turn.batches()]
 
     return asyncio.run(read())
 
@@ -62,6 +73,31 @@ def test_of_stages_that_end_before_an_event_is_due_the_last_is_told() -> None:
     events = [event for _, event in take_turn(0.05, pieces=0, stages=("rewriter", "retriever", "context"))]
     assert [event.stage for event in events if isinstance(event, StageFinished)] == ["context"]
     assert events[-1] is RECORD
+
+
+def test_events_that_are_due_together_come_together() -> None:
+    first, *_, last = [events for _, events in take_batches(0.05, pieces=50)]
+    assert isinstance(first[0], StageFinished)
+    assert len(first) == 2, "the pieces that came meanwhile need no reply of their own"
+    assert last[-1] is RECORD
+    [(_, all_at_once)] = take_batches(10.0, pieces=3)
+    assert all_at_once[1:] == ["0 1 2 ", RECORD]
+
+
+def test_what_was_said_before_a_turn_failed_is_sent() -> None:
+    def work(emit: Emit) -> TurnRecord:
+        emit("The Moon ")
+        return replace(RECORD, error="generator: it has gone")
+
+    async def read() -> list[bytes]:
+        turn = RunningTurn(TurnThreads(), work, 60, lambda outcome, record: None, lambda: 10.0)
+        form = CompletionFormat("1", "convrag", record=False, usage=False)
+        stream = await start_stream(turn, _format_chunks(turn, form))
+        return [chunk async for chunk in stream.body_iterator]
+
+    said, failed = asyncio.run(read())
+    assert b"The Moon " in said
+    assert b"it has gone" in failed
 
 
 def test_many_turns_lose_nothing() -> None:

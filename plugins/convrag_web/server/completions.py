@@ -3,6 +3,7 @@
 import secrets
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
@@ -80,20 +81,21 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
 
 async def _format_chunks(turn: RunningTurn, form: CompletionFormat) -> AsyncIterator[bytes]:
     pieces: list[str] = []
-    async for event in turn.events():
-        if event is None:
-            yield PING
-        elif isinstance(event, str):
-            if not pieces:
-                yield format_event(form.format_start())
-            pieces.append(event)
-            yield format_event(form.format_piece(event))
-        elif isinstance(event, TurnRecord):
-            check_answered(event)
-            if not pieces:
-                yield format_event(form.format_start())
-            for chunk in form.list_last("".join(pieces), event):
-                yield format_event(chunk)
+    async for events in turn.batches():
+        chunks: list[dict[str, Any]] = []
+        for event in events:
+            if isinstance(event, TurnRecord) and event.error and chunks:
+                yield b"".join(map(format_event, chunks))  # what was said before the turn failed
+            if isinstance(event, TurnRecord):
+                check_answered(event)
+            if not pieces and isinstance(event, str | TurnRecord):
+                chunks.append(form.format_start())
+            if isinstance(event, str):
+                pieces.append(event)
+                chunks.append(form.format_piece(event))
+            elif isinstance(event, TurnRecord):
+                chunks += form.list_last("".join(pieces), event)
+        yield b"".join(map(format_event, chunks)) or PING
     yield DONE
 
 

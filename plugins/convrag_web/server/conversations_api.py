@@ -21,7 +21,7 @@ from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_eve
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_length
 from convrag_web.server.openai_requests import narrow_choices
-from convrag_web.server.running_turn import RunningTurn, StageFinished
+from convrag_web.server.running_turn import RunningTurn
 from convrag_web.server.served_models import ServedModels
 
 
@@ -156,18 +156,19 @@ async def _stream(turn: RunningTurn) -> TurnStream:
 
 async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
     told: dict[str, Any] = {}
-    async for event in turn.events():
-        if event is None:
-            yield PING
-        elif isinstance(event, str):
-            yield format_event({"text": event}, "piece")
-        elif isinstance(event, StageFinished):
-            fields = event.record.to_dict()
-            changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
-            yield format_event({"stage": event.stage, "record": changed}, "stage")
-            told = fields
-        elif isinstance(event, TurnRecord):
-            yield format_event(event.to_dict(), "record")
+    async for events in turn.batches():
+        formatted = []
+        for event in events:
+            if isinstance(event, str):
+                formatted.append(format_event({"text": event}, "piece"))
+            elif isinstance(event, TurnRecord):
+                formatted.append(format_event(event.to_dict(), "record"))
+            else:
+                fields = event.record.to_dict()
+                changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
+                formatted.append(format_event({"stage": event.stage, "record": changed}, "stage"))
+                told = fields
+        yield b"".join(formatted) or PING
 
 
 def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any]:

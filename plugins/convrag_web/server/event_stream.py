@@ -48,9 +48,9 @@ class TurnStream(StreamingResponse):
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events."""
+        """Send the events. `RequestLimits` watches whether the client leaves, and cancels this: once is enough."""
         try:
-            await super().__call__(scope, receive, send)
+            await self.stream_response(send)
         finally:
             self._turn.cancel()
 

@@ -1,6 +1,6 @@
 """A turn in a thread of its own, and its events, which the event loop takes.
 
-    async for event in turn.events():
+    async for events in turn.batches():
         ...
 
 A turn waits for servers most of its time, and its stages block: so each has a thread, and the loop has all else.
@@ -13,7 +13,9 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import NamedTuple, cast
+from itertools import groupby
+from math import floor
+from typing import NamedTuple
 
 from convrag import OtherConfiguration, RunStopped, TurnRecord
 from convrag.store.cancellation import Cancellation, Cancelled
@@ -23,8 +25,10 @@ from convrag_web.server.server_metrics import Outcome
 from convrag_web.server.turn_threads import TurnThreads
 
 SILENCE_SECONDS = 15.0
-"""After so many seconds without an event, `RunningTurn.events` yields None: a proxy may close a silent connection."""
+"""After so many seconds without an event the batch is empty: a proxy may close a silent connection."""
 
+TOGETHER_SECONDS = 0.025
+"""Turns whose events may be sent within so many seconds are woken together, which costs the loop a fraction."""
 
 _slots = ComputeSlots(4)  # some read or write files, and let others compute
 
@@ -36,8 +40,8 @@ class StageFinished(NamedTuple):
     record: TurnRecord
 
 
-Event = str | StageFinished | TurnRecord | None
-"""A piece of the answer, the end of a stage, the record at the end of the turn; None where nothing has happened."""
+Event = str | StageFinished | TurnRecord
+"""A piece of the answer, the end of a stage, or the record at the end of the turn."""
 
 Emit = Callable[[str | StageFinished], None]
 Work = Callable[[Emit], TurnRecord]
@@ -52,7 +56,7 @@ class RunningTurn:
         work: takes the turn.
         seconds: that the turn may take.
         on_end: is called in the event loop when the thread has ended, with the outcome and the record, if there is one.
-        pace: tells how many seconds to wait from one piece of the answer, or end of a stage, to the next.
+        pace: tells how many seconds to wait from one batch of pieces and ends of stages to the next.
     """
 
     def __init__(
@@ -66,46 +70,75 @@ class RunningTurn:
         self._work = work
         self._on_end = on_end
         self._pace = pace
-        self._next_piece = 0.0
         self._loop = asyncio.get_running_loop()
-        self._events: deque[str | StageFinished | TurnRecord | BaseException] = deque()
+        self._events: deque[str | StageFinished] = deque()
+        self._ending: TurnRecord | BaseException | None = None
         self._has_events = asyncio.Event()
-        self._told = False
+        self._told = False  # whether the loop is about to look for events
+        self._held = False  # whether events wait until they may be sent; then the loop looks by itself
         self._deadline = time.monotonic() + seconds
         self._timed_out = False
         self._cancellation = Cancellation()
-        if pause := pace():
-            self._wait_for_next_piece(pause)
+        self._hold()
         threads.run(self._run)
 
-    async def events(self) -> AsyncIterator[Event]:
-        """Yield the events in order, the record last. Raises what the turn raised; RequestError if too slow.
+    async def batches(self) -> AsyncIterator[list[Event]]:
+        """Yield the events in order, those that may be sent together in one list; the record is the last.
 
-        Pieces that come before the next may be sent are joined, and of stages that have ended the last is told.
+        Pieces that follow each other are joined, and of stages that have ended the last is told. A list is empty where
+        nothing has happened for `SILENCE_SECONDS`. Raises what the turn raised; RequestError if it was too slow.
         """
         while True:
-            if not self._is_due() and not await self._wait():
-                yield None
+            if not await self._wait():
+                yield []
                 continue
-            event = self._events.popleft()
-            if isinstance(event, str):
-                pieces = [event]
-                while self._events and isinstance(self._events[0], str):
-                    pieces.append(cast(str, self._events.popleft()))
-                event = "".join(pieces)
-            while isinstance(event, StageFinished) and self._events and isinstance(self._events[0], StageFinished):
-                event = self._events.popleft()
-            if isinstance(event, str | StageFinished) and (pause := self._pace()):
-                self._wait_for_next_piece(pause)
-            if isinstance(event, BaseException):
-                raise event
-            yield event
-            if isinstance(event, TurnRecord):
+            events: list[Event] = self._take_events()
+            ending = self._ending
+            if ending is None:
+                self._hold()
+            elif isinstance(ending, TurnRecord):
+                events.append(ending)
+            if events:
+                yield events
+            if isinstance(ending, BaseException):
+                raise ending
+            if ending is not None:
                 return
 
-    def _wait_for_next_piece(self, pause: float) -> None:
-        self._next_piece = time.monotonic() + pause
-        self._loop.call_later(pause, self._has_events.set)
+    async def finish(self) -> tuple[str, TurnRecord]:
+        """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `batches` does."""
+        pieces = []
+        async for events in self.batches():
+            for event in events:
+                if isinstance(event, str):
+                    pieces.append(event)
+                elif isinstance(event, TurnRecord):
+                    return "".join(pieces), event
+        raise AssertionError("a turn ends with its record or with an error")
+
+    def cancel(self) -> None:
+        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
+        self._cancellation.cancel()
+
+    def _take_events(self) -> list[Event]:
+        taken = [self._events.popleft() for _ in range(len(self._events))]
+        joined: list[Event] = []
+        for are_pieces, group in groupby(taken, lambda event: isinstance(event, str)):
+            together = list(group)
+            joined.append("".join(map(str, together)) if are_pieces else together[-1])
+        return joined
+
+    def _hold(self) -> None:
+        """Let events wait for as long as the pace says. The end of the turn waits for none."""
+        if pause := self._pace():
+            self._held = True
+            step = min(TOGETHER_SECONDS, pause / 4)
+            self._loop.call_at(floor((self._loop.time() + pause) / step) * step, self._let_go)
+
+    def _let_go(self) -> None:
+        self._held = False  # before the look at the events: whoever adds one later sees it, and tells the loop
+        if self._events:
+            self._has_events.set()
 
     async def _wait(self) -> bool:
         """Wait for an event, and return whether there is one. Raises RequestError where the turn took too long."""
@@ -127,55 +160,39 @@ class RunningTurn:
         self.cancel()
         raise RequestError(504, "the turn took too long (task.timeout)", code="turn_timeout")
 
-    async def finish(self) -> tuple[str, TurnRecord]:
-        """Wait for the end of the turn; return all pieces of the answer, and the record. Raises as `events` does."""
-        pieces = []
-        async for event in self.events():
-            if isinstance(event, str):
-                pieces.append(event)
-            elif isinstance(event, TurnRecord):
-                return "".join(pieces), event
-        raise AssertionError("a turn ends with its record or with an error")
-
-    def cancel(self) -> None:
-        """End the turn: no new calls, and calls in flight are dropped. Without effect if it has ended."""
-        self._cancellation.cancel()
+    def _is_due(self) -> bool:
+        return self._ending is not None or bool(self._events and not self._held)
 
     def _run(self) -> None:
         outcome: Outcome = "error"
-        record = None
+        record: TurnRecord | None = None
+        ending: TurnRecord | BaseException
         try:
             with self._cancellation.apply(), _slots.hold():
-                record = self._work(self._emit)
+                ending = record = self._work(self._emit)
             outcome = "failed" if record.error else "answered"
-            self._put(record)
         except Cancelled:
             outcome = "timeout" if self._timed_out else "cancelled"
-            self._put(RequestError(503, "the turn was cancelled: the server ends", code="cancelled"))
+            ending = RequestError(503, "the turn was cancelled: the server ends", code="cancelled")
         except BaseException as error:
             if isinstance(error, RequestError | OtherConfiguration):
                 outcome = "refused"
             else:
                 outcome = "stopped" if isinstance(error, RunStopped) else "error"
-            self._put(error)
-        finally:
-            self._call_in_loop(lambda: self._on_end(outcome, record))
+            ending = error
+        self._call_in_loop(lambda: self._end(ending, outcome, record))
+
+    def _end(self, ending: TurnRecord | BaseException, outcome: Outcome, record: TurnRecord | None) -> None:
+        self._ending = ending
+        self._has_events.set()
+        self._on_end(outcome, record)
 
     def _emit(self, event: str | StageFinished) -> None:
         self._cancellation.check()
-        self._put(event)
-
-    def _put(self, event: str | StageFinished | TurnRecord | BaseException) -> None:
         self._events.append(event)
-        if not self._told and self._is_due():  # else the loop is about to look, or will when the next piece is due
+        if not self._held and not self._told:
             self._told = True
             self._call_in_loop(self._notice)
-
-    def _is_due(self) -> bool:
-        """Whether an event may be sent now. A piece or a stage may have to wait; the end of the turn waits for none."""
-        if not self._events:
-            return False
-        return not isinstance(self._events[-1], str | StageFinished) or time.monotonic() >= self._next_piece
 
     def _notice(self) -> None:
         self._told = False
