@@ -76,6 +76,7 @@ def test_two_processes_make_each_distinct_call_once(tmp_path: Path) -> None:
     assert read_states(again.stdout) == ["reused"] * 6
 
 
+@pytest.mark.thorough  # a third of a minute
 @joblib
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
 def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
@@ -88,6 +89,7 @@ def test_two_processes_and_a_cell_that_fails_in_mlflow(tmp_path: Path) -> None:
     assert {child[2]["mlflow.parentRunId"] for child in children} == {parent}
 
 
+@pytest.mark.thorough  # three quarters of a minute
 @joblib
 @pytest.mark.skipif(not find_spec("mlflow"), reason="needs mlflow")
 def test_two_processes_that_are_interrupted_leave_nothing_open_in_mlflow(tmp_path: Path) -> None:

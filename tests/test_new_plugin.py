@@ -172,6 +172,7 @@ def test_their_types_are_right(environment: Environment) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.thorough  # the tutorial installs one
 @needs_pip
 def test_one_is_installed_by_pip(tmp_path: Path) -> None:
     NewPluginTask(package="acme_topics", stage="clusterer", option="topics-of-acme", path=tmp_path / "new").execute(
