@@ -22,6 +22,9 @@ _STAGES = frozenset(["Stage", *(stage.__name__ for stage in GROUPS.values())])
 _LONGEST_CHAIN = 8
 """How many re-exports and base classes are followed, one after the other."""
 
+_HEADER = re.compile(
+    r"^class[ \t]+(?P<name>\w+)[ \t]*(?:\((?P<bases>[^()]*)\))?[ \t]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE
+)
 _IMPORT = re.compile(r"^from[ \t]+([\w.]+)[ \t]+import[ \t]+(?:\(([^)]*)\)|([^\n#]*))", re.MULTILINE)
 _STATEMENT = re.compile(r"^(?:class |def |async def |@)", re.MULTILINE)
 _DOCSTRING = re.compile(r'\s*[rR]?(?:"""(.*?)"""|"([^"\n]*)"|\'\'\'(.*?)\'\'\')[ \t]*(?:#[^\n]*)?(?:\n|$)', re.DOTALL)
@@ -41,7 +44,7 @@ def find_class(target: str) -> ClassSource | None:
         text = read_module(module)
         if text is None:
             return None
-        if found := _header(name).search(text):
+        if found := _find_headers(text).get(name):
             return ClassSource(module, name, text, found)
         origin = _imported_from(text, module, name)
         if origin is None:
@@ -138,8 +141,13 @@ class ClassSource:
 
 
 @cache
-def _header(name: str) -> re.Pattern[str]:
-    return re.compile(rf"^class[ \t]+{name}[ \t]*(?:\((?P<bases>[^()]*)\))?[ \t]*:[ \t]*(?:#[^\n]*)?$", re.MULTILINE)
+@cache
+def _find_headers(text: str) -> Mapping[str, re.Match[str]]:
+    """Class -> its header, for all classes of a module."""
+    headers: dict[str, re.Match[str]] = {}
+    for found in _HEADER.finditer(text):
+        headers.setdefault(found["name"], found)
+    return headers
 
 
 def _imported_from(text: str, module: str, name: str) -> tuple[str, str] | None:
