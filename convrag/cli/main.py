@@ -46,7 +46,6 @@ from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
 from convrag.turn.defects import list_stage_packages
 from convrag.turn.logs import TerminalFormatter
-from convrag.turn.wiring import Wiring
 
 USAGE_ERROR = 2
 
@@ -143,6 +142,8 @@ class Jobs:
         note_kept(str(OmegaConf.select(config, "store.path")))
 
         def execute() -> int:
+            from convrag.turn.wiring import Wiring  # --help needs none
+
             check_config(config, Command.read())
             for package in plugins.load().list_packages():
                 logging.getLogger(package).setLevel(logging.INFO)  # the run's log has what they tell, as what we do
