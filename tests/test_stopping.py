@@ -18,7 +18,7 @@ import pytest
 
 from commands import LIBRARIES, StartedCommand
 from llm_server import Server, Step, make_error, make_reply
-from mlflow_database import copy_database, make_database
+from mlflow_database import copy_database
 
 pytest.importorskip("litellm")
 pytestmark = [
@@ -73,11 +73,6 @@ def server() -> Iterator[Server]:
     server = Server()
     yield server
     server.close()
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture

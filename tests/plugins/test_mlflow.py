@@ -15,7 +15,7 @@ from convrag.store.store import Store
 from convrag.testing import TrackerContract
 from convrag_mlflow.auto_tracker import AutoTracker
 from convrag_mlflow.tracker import MlflowTracker
-from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, read_runs
 
 pytest.importorskip("mlflow")
 
@@ -31,11 +31,6 @@ def start(*arguments: str, folder: Path) -> StartedCommand:
     return StartedCommand(
         arguments, folder, environment=ENVIRONMENT, libraries=LIBRARIES, stdout=nothing, stderr=nothing
     )
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.mark.filterwarnings("ignore")  # MLflow's own libraries

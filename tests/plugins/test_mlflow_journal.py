@@ -15,7 +15,7 @@ from convrag_mlflow import installation
 from convrag_mlflow.addresses import describe_viewing
 from convrag_mlflow.auto_tracker import AutoTracker
 from convrag_mlflow.journal import Journal
-from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, read_runs
 
 pytest.importorskip("mlflow")
 
@@ -30,11 +30,6 @@ sys.meta_path.insert(0, Watch())
 from convrag.cli.main import main
 main()
 """
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture

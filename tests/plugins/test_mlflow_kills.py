@@ -17,7 +17,7 @@ import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag_mlflow.processes import describe_process, is_gone, mark_process
-from mlflow_database import ENVIRONMENT, copy_database, make_database
+from mlflow_database import ENVIRONMENT, copy_database
 
 pytest.importorskip("mlflow")
 
@@ -53,11 +53,6 @@ TURNS = 7
 
 ONE = ["rewriter=none"]
 GRID = ["-m", "rewriter=none,last_n,full_history,all_questions"]
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture

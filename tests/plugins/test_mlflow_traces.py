@@ -25,7 +25,7 @@ from convrag_mlflow.journal import Journal
 from convrag_mlflow.tracker import MlflowTracker
 from convrag_mlflow.turn_notes import TurnNotes, read_turns
 from llm_server import Server, make_error, make_reply
-from mlflow_database import ENVIRONMENT, copy_database, make_database, read_runs
+from mlflow_database import ENVIRONMENT, copy_database, read_runs
 from mlflow_server import serve_mlflow
 
 pytest.importorskip("mlflow")
@@ -37,11 +37,6 @@ TURNS = 7
 """In the first conversation of the sample."""
 
 SUMMARY = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 1}, 2, 1, {}, {}, {}, 0.1)
-
-
-@pytest.fixture(scope="module")
-def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_database(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture
