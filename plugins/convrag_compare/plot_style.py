@@ -9,6 +9,7 @@ from convrag_compare.run_result import PARTIAL, RunResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 STYLE: dict[str, Any] = {
     "font.size": 10,
@@ -34,7 +35,7 @@ SHADES = ["black", "white", "0.6", "0.85"]
 
 MARKER_SIZE = 7  # points of 1/72 inch
 
-_ADJUSTMENTS = 500  # a limit in steps, because one in seconds would make the plot depend on the machine's speed
+_ADJUSTMENTS = 100  # a limit in steps, because one in seconds would make the plot depend on the machine's speed
 
 
 def shorten(text: str, length: int = 22) -> str:
@@ -81,6 +82,19 @@ def use_log_scale(axes: Axes) -> None:
     axes.xaxis.set_minor_formatter(NullFormatter())
 
 
+def fix_layout(figure: Figure) -> None:
+    """Compute where the parts of a figure go, once for all its files; without this each file is drawn twice."""
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    if figure.get_layout_engine() is None:
+        return
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    with rc_context({"figure.constrained_layout.use": False}):  # where it is used, None stands for it
+        figure.set_layout_engine(None)
+
+
 def label_points(
     axes: Axes,
     labels: Sequence[tuple[float, float, str]],
@@ -100,14 +114,11 @@ def label_points(
             many points, some of which lie so close together that a label between them would be pushed by both.
     """
     from adjustText import adjust_text
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.patheffects import withStroke
     from matplotlib.transforms import Bbox
 
     figure: Any = axes.figure
-    FigureCanvasAgg(figure)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    fix_layout(figure)
     radius = (MARKER_SIZE / 2 + 1.5) * figure.dpi / 72
     to_data = axes.transData.inverted()
     markers = [

@@ -32,15 +32,15 @@ def draw_plots(board: Leaderboard, folder: Path) -> list[str]:
         return [f"No plots were drawn: {missing[0]} is not installed (pip install 'convrag[plots]')."]
     from matplotlib import rc_context
 
-    from convrag_compare.plot_style import STYLE
+    from convrag_compare.plot_style import STYLE, fix_layout
 
     with rc_context(STYLE):
         for name, make in _list_figures(board):
             figure = make()
+            fix_layout(figure)
             for kind in ("png", "svg"):
                 with open_atomically(folder / f"{name}.{kind}", "wb") as file:
                     figure.savefig(file, format=kind, metadata={"Date": None} if kind == "svg" else None)
-                figure.set_layout_engine("none")  # it is laid out: once is enough
     return []
 
 
