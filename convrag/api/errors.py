@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 _SHOWN = 5  # differences that a message names
@@ -38,6 +37,8 @@ class UnknownName(ConfigError):
     """
 
     def __init__(self, what: str, name: str, choices: Iterable[str], hints: Iterable[str] = ()) -> None:
+        from difflib import get_close_matches
+
         self.name = name
         self.choices = sorted(choices)
         lower = {choice.casefold(): choice for choice in reversed(self.choices)}

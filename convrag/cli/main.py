@@ -40,8 +40,6 @@ from convrag.config.stage_choices import translate_overrides
 from convrag.config.yaml_files import files_read
 from convrag.registry import plugins
 from convrag.sdk.library_logs import own_logs
-from convrag.store.disk import describe_disk_error
-from convrag.sweep.cells import CellsFailed
 from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
 from convrag.turn.defects import list_stage_packages
@@ -81,6 +79,8 @@ def main() -> None:
         _say_error(error)
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
+        from convrag.store.disk import describe_disk_error
+
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
             _say(message)
             sys.exit(EXIT_STATUS["failed"])
@@ -167,6 +167,8 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         _say_error(error)
         status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception as error:
+        from convrag.store.disk import describe_disk_error
+
         leave_if_told()
         if message := describe_disk_error(error):
             log.error(message, exc_info=True)  # the traceback is for the log alone
@@ -193,6 +195,8 @@ def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], me
 
 def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
     """The exit status, 0 or that of a partial run, and the value. A run that was stopped has failed for a sweeper."""
+    from convrag.sweep.cells import CellsFailed
+
     try:
         status = execute()
     except ConvragError as error:

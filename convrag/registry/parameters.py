@@ -13,7 +13,6 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
-from convrag.store.store import Store
 
 _MAPPINGS = (dict, collections.abc.Mapping)
 
@@ -116,6 +115,8 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
 
 
 def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -> Parameter:
+    from convrag.store.store import Store  # here, since it takes long, and --help reads no parameter of a class
+
     annotation, marks = _without_marks(annotation)
     several = next(filter(None, map(_find_named_stages, union_members(annotation))), None)
     stage = several or next(filter(_is_stage, union_members(annotation)), None)

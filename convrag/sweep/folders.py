@@ -10,7 +10,6 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag.config.compose import CONFIG_NAME
-from convrag.sweep.cells import cell_id, sweep_id
 
 SWEEPER = "hydra_plugins.convrag_sweeper.ConvragSweeper"
 """`_target_` of our own sweeper. Jobs of another one are runs by themselves, in folders that nobody finds again."""
@@ -32,6 +31,8 @@ def name_sweep_folder(sweeper: Mapping[str, Any], overrides: Sequence[str], job:
         job: Hydra's node of that name.
         runtime: Hydra's node of that name.
     """
+    from convrag.sweep.cells import sweep_id  # here, since it takes long, and --help names no folder
+
     if sweeper.get("_target_") != SWEEPER:
         return f"{datetime.now():%Y-%m-%d-%H-%M-%S}-{os.urandom(3).hex()}"
     return sweep_id(sweeper.get("params"), overrides, config_sources(job, runtime))
@@ -39,6 +40,8 @@ def name_sweep_folder(sweeper: Mapping[str, Any], overrides: Sequence[str], job:
 
 def name_cell_folder(sweeper: Mapping[str, Any], overrides: Sequence[str], number: int | None) -> str:
     """The folder of a cell, or of a job of another sweeper, by its number."""
+    from convrag.sweep.cells import cell_id
+
     return cell_id(overrides) if sweeper.get("_target_") == SWEEPER else str(number)
 
 
