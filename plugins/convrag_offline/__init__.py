@@ -10,3 +10,4 @@ def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("llm", "extractive", "convrag_offline.extractive:ExtractiveLLM")
     register("embedder", "lsa", "convrag_offline.lsa:LsaEmbedder")
+    register("embedder", "words", "convrag_offline.words:WordsEmbedder")

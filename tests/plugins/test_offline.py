@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from convrag.api.errors import ConvragError, DataError, LLMError
+from convrag.api.errors import ConfigError, ConvragError, DataError, LLMError
 from convrag.api.stages import Dataset
 from convrag.api.types import Conversation, Message, Passage, Prompt
 from convrag.sdk.sentences import split_sentences
@@ -25,6 +25,7 @@ from convrag_offline.document_frequencies import DocumentFrequencies
 from convrag_offline.extractive import ExtractiveLLM
 from convrag_offline.lsa import LsaEmbedder
 from convrag_offline.rewriting import find_missing_words, rewrite
+from convrag_offline.words import WordsEmbedder
 
 MOON = [
     "The Moon orbits Earth at an average distance of 384,400 kilometres.",
@@ -90,6 +91,11 @@ class TestLsaContract(EmbedderContract):
 
     def make(self) -> LsaEmbedder:
         return LsaEmbedder(dataset=Corpora(tea=TEXTS), store=self.store)
+
+
+class TestWordsContract(EmbedderContract):
+    def make(self) -> WordsEmbedder:
+        return WordsEmbedder()
 
 
 # Rewriting ---------------------------------------------------------------------------------------------------------
@@ -317,6 +323,28 @@ def test_many_threads_get_the_same(llm: ExtractiveLLM) -> None:
     split_sentences.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda question: answering(llm, question, *MOON), questions)) == alone * 20
+
+
+# Words -------------------------------------------------------------------------------------------------------------
+
+
+def test_texts_are_near_by_the_words_that_they_share() -> None:
+    texts = ["The Moon orbits Earth.", "What is orbiting the Earth?", "A kettle."]
+    moon, orbiting, kettle = WordsEmbedder().embed(texts)
+    assert moon @ orbiting == pytest.approx(2 / np.sqrt(3 * 2))  # orbit, earth
+    assert moon @ kettle == 0
+
+
+def test_texts_without_content_words_are_zero_rows() -> None:
+    rows = WordsEmbedder(dimensions=64).embed(["", "the of", "?!", "Moon", "MOON", "moons"])
+    assert rows.shape == (6, 64)
+    assert np.linalg.norm(rows, axis=1).round(5).tolist() == [0, 0, 0, 1, 1, 1]
+    assert rows[3].tolist() == rows[4].tolist() == rows[5].tolist()
+
+
+def test_words_need_at_least_one_dimension() -> None:
+    with pytest.raises(ConfigError, match=r"embedder\.dimensions=0 must be at least 1"):
+        WordsEmbedder(dimensions=0)
 
 
 # LSA ---------------------------------------------------------------------------------------------------------------

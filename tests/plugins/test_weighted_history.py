@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,12 +12,17 @@ from convrag.api.errors import ConfigError, LLMError
 from convrag.api.models import LLM
 from convrag.api.stages import Rewriter
 from convrag.api.types import Completion, Prompt, Query, Question, Rewrite, Turn
+from convrag.config.compose import compose
 from convrag.sdk.queries import choose_queries
 from convrag.testing import RewriterContract
+from convrag.turn.wiring import Wiring
 from convrag_baselines.auto import AutoRewriter
 from convrag_baselines.blend import BlendRewriter
 from convrag_baselines.full_history import FullHistoryRewriter
 from convrag_baselines.weighted_history import WeightedHistoryRewriter, find_content_words
+from convrag_clusterers.kmeans import KMeansClusterer
+from convrag_mmr.rewriter import MMRRewriter
+from convrag_offline.words import WordsEmbedder
 
 
 class Rules(LLM):
@@ -69,6 +75,7 @@ class TestAutoWithoutAModel(RewriterContract):
             prompting=FullHistoryRewriter(llm=Rules("rewrite")),
             weighing=WeightedHistoryRewriter(llm=Rules("rewrite")),
             blending=BlendRewriter(),
+            selecting=MMRRewriter(llm=Rules("rewrite"), embedder=WordsEmbedder(), clusterer=KMeansClusterer()),
         )
 
 
@@ -78,7 +85,8 @@ class TestAutoWithAModel(RewriterContract):
 
 
 def make_auto(llm: LLM) -> AutoRewriter:
-    return AutoRewriter(llm=llm, prompting=Named("model"), weighing=Named("words"), blending=Named("blend"))
+    rules = {"prompting": "model", "weighing": "words", "blending": "blend", "selecting": "mmr"}
+    return AutoRewriter(llm=llm, **{name: Named(text) for name, text in rules.items()})
 
 
 def turns(*texts: tuple[str, str]) -> tuple[Turn, ...]:
@@ -191,11 +199,22 @@ def test_without_a_model_the_rules_have_equal_weights_together() -> None:
         ("words", "weighing"),
         ("model", "prompting"),
         ("blend", "blending"),
+        ("mmr", "selecting"),
     ]
     assert sum(query.weight for query in rewritten.queries) == pytest.approx(1)
     assert rewritten.trace["by"] == "rules"
     assert rewritten.trace["weighing"] == {"kept": "yes"}
-    assert "three rules" in stage.note()
+    assert "four rules" in stage.note()
+
+
+def test_auto_needs_neither_a_corpus_nor_a_model(tmp_path: Path) -> None:
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "What is tin?"}\n')
+    data = ["dataset=jsonl", f"dataset.queries={tmp_path}/queries.jsonl", f"store.path={tmp_path}/store"]
+    rewriter = Wiring(compose("rewriter=auto", "embedder=minilm", "embedder.model=absent", *data)).get("rewriter")
+    rewriter.prepare()
+    history = turns(("What is tin?", "Tin is a soft metal."))
+    rewritten = rewriter.rewrite(Question("What does it cost?", history=history))
+    assert {query.source for query in rewritten.queries} == {"weighing", "prompting", "blending", "selecting"}
 
 
 def test_auto_searches_for_a_first_question_once() -> None:
@@ -209,6 +228,7 @@ def test_a_rule_of_auto_that_had_to_give_up_says_so() -> None:
         prompting=FullHistoryRewriter(llm=Fails("rewrite")),
         weighing=WeightedHistoryRewriter(llm=Fails("rewrite")),
         blending=BlendRewriter(),
+        selecting=BlendRewriter(),
     )
     rewritten = stage.rewrite(Question("its price?", history=turns(("tin?", "A metal."))))
     assert rewritten.fallback.count("no reply") == 1
