@@ -15,6 +15,7 @@ from convrag.config.compose import compose
 from convrag.run.manifest import list_run_files
 from convrag.run.runner import run_experiment
 from convrag.store.strict_json import parse_json
+from convrag_web.report.comparison_report import list_plots
 from web.report_records import read_blocks
 
 FAST = ["generator=chat", "llm=extractive", "limit=2", "tracker=none"]
@@ -72,7 +73,8 @@ def test_the_grid_has_one_with_the_leaderboard_and_all_turns(grid: Path, cells: 
     assert sorted(run["name"] for run in head["runs"]) == ["rewriter=condense", "rewriter=none"]
     assert sorted(head["links"].values()) == sorted(f"{cell.name}/report.html" for cell in cells)
     assert all((grid / link).is_file() for link in head["links"].values())
-    assert head["plots"] == sorted(path.stem for path in grid.glob("*.png"))
+    assert sorted(head["plots"]) == sorted(path.stem for path in grid.glob("*.png"))
+    assert head["board"]["metrics"][0] in head["plots"][0]
     assert len([name for name in blocks if name.startswith("plot-")]) == len(head["plots"])
     assert not any(str(grid) in line for line in head["lines"])
 
@@ -165,3 +167,15 @@ def test_a_run_in_another_folder_of_a_report_setting_is_the_same_cell() -> None:
     from convrag.sweep.cells import cell_id
 
     assert cell_id(["rewriter=mmr", "report=false"]) == cell_id(["rewriter=mmr"])
+
+
+def test_plots_come_in_the_order_of_the_measures(tmp_path: Path) -> None:
+    for name in ("heat_ROUGE-L", "heat_nDCG@5_ranker=bm25", "quality_latency_nDCG@5", "turns_ROUGE-L", "other"):
+        (tmp_path / f"{name}.png").touch()
+    assert [path.stem for path in list_plots(tmp_path, ["nDCG@5", "ROUGE-L"])] == [
+        "heat_nDCG@5_ranker=bm25",
+        "quality_latency_nDCG@5",
+        "heat_ROUGE-L",
+        "turns_ROUGE-L",
+        "other",
+    ]

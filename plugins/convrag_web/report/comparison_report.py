@@ -41,7 +41,9 @@ def write_comparison_report(
     summaries = {name: read_summary(runs[name] / "metrics.json") for name in names}
     shown = choose_runs(names, summaries, _find_baseline(board), most_turns)
     turns = [_FinishedTurns(runs[name]) for name in shown]
-    plots = {path.stem: b64encode(path.read_bytes()).decode("ascii") for path in sorted(folder.glob("*.png"))}
+    plots = {
+        path.stem: b64encode(path.read_bytes()).decode("ascii") for path in list_plots(folder, board.get("metrics", ()))
+    }
     scores = [each.read_scores() for each in turns]
     packed = pack_turns(
         [RunTurns(each, own) for each, own in zip(turns, scores, strict=True)],
@@ -70,6 +72,16 @@ def write_comparison_report(
     }
     blocks = packed.blocks | {f"plot-{number}": plot for number, plot in enumerate(plots.values())}
     write_page(folder / REPORT, f"{folder.name}: runs of convrag compared", head, blocks)
+
+
+def list_plots(folder: Path, measures: Sequence[str]) -> list[Path]:
+    """List the plots in a folder, in the order of the measures that they show: what is compared first comes first."""
+
+    def find_place(path: Path) -> tuple[int, str]:
+        shown = (place for place, measure in enumerate(measures) if f"_{measure}_" in f"{path.stem}_")
+        return next(shown, len(measures)), path.stem
+
+    return sorted(folder.glob("*.png"), key=find_place)
 
 
 def choose_runs(names: Sequence[str], summaries: Mapping[str, RunSummary], baseline: str, most_turns: int) -> list[str]:
