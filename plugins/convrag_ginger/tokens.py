@@ -1,9 +1,13 @@
-"""Words of a text as this package compares them: stems of content words, and numbers and negations."""
+"""Words of a text as this package compares them: stems of content words, and numbers and negations.
+
+A nugget is compared with the others of its turn and with the sentence that is made from it, and returns in later turns:
+the words of the last texts are kept.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 
 from convrag.sdk.stemming import stem_words
 
@@ -13,22 +17,27 @@ _QUESTION_WORDS = """
 also could describe explain find get give help know like may mean might must please say tell want would
 """  # common in questions on any topic, so they do not tell one topic from another
 
+_KEPT = 2048
+"""Texts whose words are kept."""
 
-def split_words(text: str) -> list[str]:
+
+@lru_cache(_KEPT)
+def split_words(text: str) -> tuple[str, ...]:
     """All words of a text, in order and in lower case; 384,400 and Jean-Paul are one word each."""
-    words = [word.lower() for word in _WORD.findall(text)]
-    return [word.replace("’", "'") for word in words] if "’" in text else words
+    return tuple(word.lower().replace("’", "'") for word in _WORD.findall(text))
 
 
-def stem_content_words(text: str) -> list[str]:
+@lru_cache(_KEPT)
+def stem_content_words(text: str) -> tuple[str, ...]:
     """The English stems of the words that are no stop words, in order; words of other scripts stay as they are."""
     stop_words = _stop_words()
-    return stem_words([word.removesuffix("'s") for word in split_words(text) if word not in stop_words])
+    return tuple(stem_words([word.removesuffix("'s") for word in split_words(text) if word not in stop_words]))
 
 
-def find_numbers_and_negations(text: str) -> list[str]:
+@lru_cache(_KEPT)
+def find_numbers_and_negations(text: str) -> tuple[str, ...]:
     """The numbers and negations of a text, sorted. Texts that differ in them do not say the same."""
-    return sorted(word for word in split_words(text) if is_number(word) or _is_negation(word))
+    return tuple(sorted(word for word in split_words(text) if is_number(word) or _is_negation(word)))
 
 
 def is_number(word: str) -> bool:
