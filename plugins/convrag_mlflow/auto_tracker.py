@@ -12,16 +12,7 @@ from convrag_mlflow.tracker import MlflowTracker
 
 
 class AutoTracker(MlflowTracker):
-    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
-
-    Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
-            environment: '${oc.env:MY_VARIABLE}'.
-        experiment: the experiment's name in MLflow.
-        files: whether the run's files are copied to MLflow.
-        traces: whether each turn is a trace, with its stages and the calls of language models; those of task=chat and
-            task=serve, too, in the experiment "<name> conversations".
-    """
+    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files."""
 
     requires: ClassVar[Mapping[str, str]] = {}
 

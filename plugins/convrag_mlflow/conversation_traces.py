@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from convrag import Question, TurnRecord
+from convrag import ConversationLog, Question, TurnLog, TurnRecord
 from convrag.api.groups import OPTION_KEY
 from convrag.turn.turn import Stages
 from convrag_mlflow.background_writer import BackgroundWriter
@@ -70,7 +70,7 @@ class TraceWriter:
         log.warning("the traces of this conversation's turns are not in MLflow, or not all: %s", reason)
 
 
-class ConversationTraces:
+class ConversationTraces(ConversationLog):
     """The turns of one pipeline as traces.
 
     Args:
@@ -98,7 +98,7 @@ class ConversationTraces:
         return self._writer.connection.describe() if self._writer.has_written else ""
 
 
-class TurnTrace:
+class TurnTrace(TurnLog):
     """One turn while it runs.
 
     Args:

@@ -47,7 +47,7 @@ class MlflowTracker(Tracker):
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
         traces: whether each turn is a trace, with its stages and the calls of language models; those of task=chat and
-            task=serve, too, in the experiment "<name> conversations".
+            task=serve, too, in an experiment of their own ("convrag conversations").
     """
 
     requires: ClassVar[Mapping[str, str]] = MODULES

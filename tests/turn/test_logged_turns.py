@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag import ConfigError, Pipeline, Question, RunStopped, TurnRecord
-from convrag.api.turn_logs import ConversationLog
+from convrag import ConfigError, ConversationLog, Pipeline, Question, RunStopped, TurnLog, TurnRecord
 from convrag.config.compose import compose_command
 from convrag.store.cancellation import Cancelled
 from convrag.turn import logged_turns
@@ -20,7 +19,7 @@ from convrag.turn.wiring import Wiring
 STAGES = list(Stages._fields)
 
 
-class Log:
+class Log(ConversationLog):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
@@ -36,7 +35,7 @@ class Log:
         return "all is written"
 
 
-class Told:
+class Told(TurnLog):
     """What is told of one turn."""
 
     def __init__(self, question: Question) -> None:
