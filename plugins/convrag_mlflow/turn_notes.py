@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
@@ -85,7 +86,8 @@ class TurnNotes:
         self._closed = True
         self._stages.clear()
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # the rest of a turn that `add` could not write
+                self._file.close()
 
 
 def read_turns(path: Path) -> Iterator[Row]:
