@@ -9,7 +9,23 @@ from convrag.api.types import Question
 
 
 class TurnLog(ABC):
-    """Is told how one turn goes on, by the turn's thread: it must be quick, and raise nothing."""
+    """Is told how one turn goes on, by the turn's thread: it must be quick, and raise nothing.
+
+    Example:
+        >>> class StageNames(TurnLog):
+        ...     def __init__(self):
+        ...         self.stages = []
+        ...
+        ...     def end_stage(self, stage, record):
+        ...         self.stages.append(stage)
+        ...
+        ...     def end_turn(self, record):
+        ...         print(record.original_query, self.stages)
+        >>> log, record = StageNames(), TurnRecord("tea", "tea<::>1", "default", 1, "Why does a kettle whistle?")
+        >>> log.end_stage("rewriter", record)
+        >>> log.end_turn(record)
+        Why does a kettle whistle? ['rewriter']
+    """
 
     @abstractmethod
     def end_stage(self, stage: str, record: TurnRecord) -> None:
@@ -21,7 +37,23 @@ class TurnLog(ABC):
 
 
 class ConversationLog(ABC):
-    """Is told of the turns of conversations, from several threads at once."""
+    """Is told of the turns of conversations, from several threads at once.
+
+    Example:
+        >>> class Questions(TurnLog, ConversationLog):
+        ...     def begin_turn(self, question):
+        ...         print(question.text)
+        ...         return self
+        ...
+        ...     def end_stage(self, stage, record): ...
+        ...
+        ...     def end_turn(self, record): ...
+        ...
+        ...     def flush(self, seconds):
+        ...         return "All questions are printed."
+        >>> turn = Questions().begin_turn(Question("Why?", "tea", "tea<::>1", "default", 1))
+        Why?
+    """
 
     @abstractmethod
     def begin_turn(self, question: Question) -> TurnLog:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -54,9 +55,11 @@ class BackgroundWriter(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to connect, if that has not begun."""
+        """Begin to connect, if that has not begun. The end of a program then waits for what it has added."""
         with self._changed:
             if self._thread is None:
+                for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
+                    import_module(f"concurrent.futures.{name}")
                 atexit.register(self.flush, PROGRAM_SECONDS)
                 self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
                 self._thread.start()

@@ -7,15 +7,17 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convrag import ConversationLog, Question, TurnLog, TurnRecord
 from convrag.api.groups import OPTION_KEY
 from convrag.turn.turn import Stages
 from convrag_mlflow.background_writer import BackgroundWriter
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.stage_spans import Exchange
 from convrag_mlflow.turn_notes import Row, make_row, note_stage
+
+if TYPE_CHECKING:
+    from convrag_mlflow.stage_spans import Exchange
 
 log = logging.getLogger(__name__)
 

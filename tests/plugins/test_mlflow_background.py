@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -94,3 +96,25 @@ def test_nothing_is_waited_for_where_nothing_was_added() -> None:
     writer.start()
     assert writer.flush(30) == 0
     connecting.set()
+
+
+PROGRAM = """
+import sys, time
+from convrag_mlflow.background_writer import BackgroundWriter
+
+def connect():  # as MLflow does, when the main thread has ended already
+    time.sleep(1)
+    import concurrent.futures.process
+    import concurrent.futures.thread
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        pass
+
+writer = BackgroundWriter(connect, lambda batch: print(*batch), lambda error: print("warning:", error))
+writer.announce()
+writer.add("the last turn")
+"""
+
+
+def test_a_program_that_ends_while_libraries_are_imported_waits_for_what_it_has_added() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "the last turn\n", "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -15,11 +16,11 @@ from typing import Any
 import httpx
 import pytest
 
-from commands import LIBRARIES, run_convrag
+from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag import Conversations, NotReady, Pipeline
 from convrag_mlflow import auto_tracker
 from convrag_mlflow.conversation_traces import describe_options
-from llm_server import Server, make_error
+from llm_server import Server, Step, make_error
 from mlflow_database import ENVIRONMENT, copy_database
 from served import QUESTION, serve_command
 from small_disk import run_on_small_disk
@@ -216,3 +217,45 @@ def test_a_full_disk_costs_a_chat_one_warning(here: Path) -> None:
 def test_the_configuration_in_a_tag_is_of_the_stages_of_a_turn() -> None:
     config = {"dataset": {"_option_": "sample"}, "generator": {"_option_": "direct"}, "ranker": {"_option_": "bm25"}}
     assert describe_options({**config, "top_k": 3, "metrics": {}}) == "dataset=sample generator=direct"
+
+
+def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
+    pipe = subprocess.PIPE
+    with StartedCommand(
+        CHAT, here, environment=ENVIRONMENT, libraries=LIBRARIES, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("How far is the Moon?\n")
+        while "Sources:" not in (line := process.stdout.readline()):
+            assert line, "the chat has ended"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in err
+    assert len(read_traces(here)) == 1
+
+
+@pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
+def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> None:
+    llm = Server()
+    llm.plan_replies(Step(silence=60))
+    given = ("llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={llm.address}", "llm.retries=0")
+    given = (*given, "rewriter=none", "generator=direct", "tracker.traces=true", "task.timeout=3")
+    variables = {**ENVIRONMENT, "OPENAI_API_KEY": "key-of-the-server"}
+    try:
+        with serve_command(here, *given, environment=variables) as command:
+            body = {"messages": [QUESTION]}
+            reply = httpx.post(f"{command.address}/v1/chat/completions", json=body, timeout=60)
+            assert reply.status_code == 504, reply.text
+            assert command.stop()[0] == 0
+    finally:
+        llm.close()
+    (trace,) = read_traces(here)
+    assert trace.info.state == "ERROR"
+    assert trace.info.tags["convrag.error"] == "generator: stopped before its end"
+    assert name_stages(trace) == STAGES
+    root, generator = trace.data.spans[0], find_span(trace, "generator")
+    assert str(generator.status.status_code) == "SpanStatusCode.ERROR"
+    assert generator.end_time_ns - generator.start_time_ns > 2e9
+    assert root.end_time_ns >= generator.end_time_ns
