@@ -69,7 +69,7 @@ class TraceWriter:
 
     def _warn(self, error: Exception | None) -> None:
         reason = self.connection.explain(error) if error else "they come faster than MLflow takes them"
-        log.warning("the traces of this conversation's turns are not in MLflow, or not all: %s", reason)
+        log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
 
 
 class ConversationTraces(ConversationLog):

@@ -22,6 +22,7 @@ from convrag_mlflow import auto_tracker
 from convrag_mlflow.conversation_traces import describe_options
 from llm_server import Server, Step, make_error
 from mlflow_database import ENVIRONMENT, copy_database
+from mlflow_server import serve_mlflow
 from served import QUESTION, serve_command
 from small_disk import run_on_small_disk
 
@@ -129,7 +130,7 @@ def test_a_database_that_takes_no_traces_costs_a_chat_one_warning(here: Path) ->
     connection.close()
     done = chat(folder=here, stdin="How far is the Moon?\nAnd its age?\n/exit\n")
     (line,) = done.stderr.splitlines()
-    assert "the traces of this conversation's turns are not in MLflow, or not all: " in line
+    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
     assert done.stdout.count("Sources:") == 2
     assert "Logged to MLflow" not in done.stdout
 
@@ -210,7 +211,7 @@ def test_a_full_disk_costs_a_chat_one_warning(here: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Sources:") == 2
     (line,) = done.stderr.splitlines()
-    assert "the traces of this conversation's turns are not in MLflow, or not all: " in line
+    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
     assert "full" in line
 
 
@@ -259,3 +260,19 @@ def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> 
     assert str(generator.status.status_code) == "SpanStatusCode.ERROR"
     assert generator.end_time_ns - generator.start_time_ns > 2e9
     assert root.end_time_ns >= generator.end_time_ns
+
+
+@pytest.mark.thorough
+def test_a_server_of_mlflow_gets_the_turns_of_a_chat(database: Path, tmp_path: Path) -> None:
+    from mlflow import MlflowClient
+
+    (tmp_path / "mlflow.db").write_bytes(database.read_bytes())
+    with serve_mlflow(tmp_path) as address:
+        done = chat("tracker=mlflow", f"tracker.uri={address}", folder=tmp_path, stdin="How far is the Moon?\n/exit\n")
+        assert done.stderr == ""
+        assert f"Logged to MLflow at {address}, experiment convrag conversations." in done.stdout
+        client = MlflowClient(address)
+        (trace,) = client.search_traces(
+            locations=[client.get_experiment_by_name("convrag conversations").experiment_id]
+        )
+    assert name_stages(trace) == STAGES
