@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SWITCH = "traces"
 """The parameter by which a tracker logs turns. Where it is not true, no tracker of conversations is built."""
 
-FLUSH_SECONDS = 10.0
+FLUSH_SECONDS = 30.0
 """How long the end of a chat or a server waits until its turns are logged."""
 
 INTERRUPTED_SECONDS = 1.5

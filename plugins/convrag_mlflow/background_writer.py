@@ -18,7 +18,7 @@ MOST = 500
 BATCH = 20
 """Things that are written together where they wait."""
 
-PROGRAM_SECONDS = 10.0
+PROGRAM_SECONDS = 30.0
 """How long the end of a program waits."""
 
 UNFINISHED_SECONDS = 1.0
@@ -48,6 +48,7 @@ class BackgroundWriter(Generic[T]):
         self._write = write
         self._warn = warn
         self._warned = False
+        self._given_up = False
         self._announced = 0
         self._waiting: deque[T] = deque()
         self._writing = 0
@@ -60,7 +61,7 @@ class BackgroundWriter(Generic[T]):
             if self._thread is None:
                 for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
                     import_module(f"concurrent.futures.{name}")
-                atexit.register(self.flush, PROGRAM_SECONDS)
+                atexit.register(self._finish)
                 self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
                 self._thread.start()
 
@@ -91,7 +92,14 @@ class BackgroundWriter(Generic[T]):
                 if (left := begin + limit - time.monotonic()) <= 0:
                     break
                 self._changed.wait(left)
-            return len(self._waiting) + self._writing
+            left_over = len(self._waiting) + self._writing
+            self._given_up = bool(left_over)
+            return left_over
+
+    def _finish(self) -> None:
+        """Wait at the end of the process, unless `flush` has waited in vain already."""
+        if not self._given_up and (left_over := self.flush(PROGRAM_SECONDS)):
+            self._warn_once(TimeoutError(f"{left_over} were not written in {PROGRAM_SECONDS:.0f} s"))
 
     def _run(self) -> None:
         self._try(self._connect)

@@ -90,6 +90,19 @@ def test_the_end_waits_a_moment_for_what_is_announced(monkeypatch: pytest.Monkey
     assert time.monotonic() - began < 5
 
 
+def test_the_end_of_a_process_tells_of_what_is_not_written_and_waits_but_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(background_writer, "PROGRAM_SECONDS", 0.05)
+    target = Target()
+    target.add(0)
+    target.writer._finish()
+    assert [str(error) for error in target.warnings] == ["1 were not written in 0 s"]
+    monkeypatch.setattr(background_writer, "PROGRAM_SECONDS", 60)
+    began = time.monotonic()
+    target.writer._finish()
+    assert time.monotonic() - began < 5
+    target.gate.set()
+
+
 def test_nothing_is_waited_for_where_nothing_was_added() -> None:
     connecting = threading.Event()
     writer = BackgroundWriter[int](lambda: connecting.wait(30), lambda batch: None, lambda error: None)
