@@ -52,6 +52,7 @@ from convrag.api.stages import (
     Tracker,
 )
 from convrag.api.sweeps import Cell, Sweep
+from convrag.api.turn_logs import ConversationLog, TurnLog
 from convrag.api.types import (
     Answer,
     Completion,
@@ -111,6 +112,7 @@ __all__ = [
     "Conversation",
     "ConversationChanged",
     "ConversationInfo",
+    "ConversationLog",
     "Conversations",
     "ConversationsUnusable",
     "ConvragError",
@@ -169,6 +171,7 @@ __all__ = [
     "Task",
     "Tracker",
     "Turn",
+    "TurnLog",
     "TurnRecord",
     "UnidentifiedValue",
     "UnknownName",

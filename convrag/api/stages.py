@@ -10,12 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.models import Embedder
 from convrag.api.records import Run, TurnRecord
 from convrag.api.stage import Stage, remembered
+from convrag.api.turn_logs import ConversationLog
 from convrag.api.types import (
     Answer,
     Conversation,
@@ -334,6 +335,21 @@ class Tracker(Stage):
 
         Args:
             run: which is about to start; asked once.
+        """
+        return None
+
+    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationLog | None:
+        """Return what is told of the turns of conversations; None, as here, where runs alone are logged.
+
+        Such turns are those of task=chat, task=serve and `Pipeline.compose`. It is asked once for each pipeline, before
+        the stages are checked, and only where the tracker has a parameter `traces` that is true.
+
+        Args:
+            config: of the pipeline: the options and parameters of its stages.
+            model: the name that a server gives to the pipeline; else empty.
+
+        Raises:
+            ConfigError: the address to which they would be logged cannot be used.
         """
         return None
 

@@ -50,9 +50,14 @@ def describe_option(option: Option) -> OptionText:
 
 
 def parse_argument_texts(documented: object) -> Mapping[str, str]:
-    """The `Args:` of a docstring: name -> what is said of it, on one line."""
-    parsed = parse(inspect.getdoc(documented) or "")
-    return {item.arg_name: " ".join((item.description or "").split()) for item in parsed.params}
+    """The `Args:` of a docstring: name -> what is said of it, on one line.
+
+    A class whose docstring says nothing of a parameter has what its base classes say of it.
+    """
+    classes = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else ()
+    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [inspect.getdoc(documented) or ""]
+    parameters = [item for docstring in docstrings for item in parse(docstring).params]
+    return {item.arg_name: " ".join((item.description or "").split()) for item in parameters}
 
 
 def _help(parameter: Parameter, told: Mapping[str, str]) -> str:

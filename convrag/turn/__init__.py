@@ -2,6 +2,7 @@
 
 * `pipeline`: answers the questions of conversations.
 * `turn`: takes one question through the stages.
+* `logged_turns`: tells a tracker of the turns of conversations.
 * `session`: the state of one conversation.
 * `conversations`: the conversations of a pipeline, in memory and in a database.
 * `conversation_database`: reads and changes conversations in a database.

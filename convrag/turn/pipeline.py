@@ -9,6 +9,7 @@ from typing import Any
 from convrag.api.errors import ConfigError
 from convrag.api.records import TurnRecord
 from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
+from convrag.api.turn_logs import ConversationLog
 from convrag.api.types import Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
@@ -18,6 +19,7 @@ from convrag.store.streaming import Stream
 from convrag.turn.configuration import SETTINGS, describe_settings
 from convrag.turn.conversations import Conversations
 from convrag.turn.holding import hold_conversation
+from convrag.turn.logged_turns import find_log, run_logged
 from convrag.turn.logs import FailureLog
 from convrag.turn.passages_dataset import PassagesDataset
 from convrag.turn.session import Session
@@ -67,6 +69,8 @@ class Pipeline:
         self.conversations = Conversations() if conversations is None else conversations
         self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
         """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that bear on results."""
+        self.log: ConversationLog | None = None
+        """Is told of each turn; None for nobody. See `convrag.turn.logged_turns`."""
         self._failures = FailureLog()
 
     @classmethod
@@ -117,6 +121,7 @@ class Pipeline:
     @classmethod
     def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
         pipeline = cls.from_wiring(wiring, settings, conversations)
+        pipeline.log = find_log(wiring)
         wiring.check()
         wiring.prepare()
         return pipeline
@@ -246,7 +251,8 @@ class Pipeline:
             RunStopped: the run must stop.
             Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
         """
-        return self._start_turn(question, options or TurnOptions()).run()
+        turn = self._start_turn(question, options or TurnOptions())
+        return turn.run() if self.log is None else run_logged(turn, self.log)
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
         return TurnInProgress(question, self.stages, self.settings, self._failures, options)

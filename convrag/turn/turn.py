@@ -71,6 +71,8 @@ class TurnInProgress:
     trace: dict[str, dict[str, Any]] = field(default_factory=dict)
     fallbacks: dict[str, str] = field(default_factory=dict)
     error: str = ""
+    stage: str = ""
+    """The one that runs, or was the last to."""
 
     def run(self) -> TurnRecord:
         """Run all stages. A stage that fails without a fallback ends the turn.
@@ -80,6 +82,7 @@ class TurnInProgress:
             Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
         """
         for name, step in self._list_steps():
+            self.stage = name
             check_cancelled()
             try:
                 with self.meter.measure_stage(name), answer_again(self.options.attempt):

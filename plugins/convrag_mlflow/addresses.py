@@ -12,6 +12,7 @@ from convrag_mlflow.installation import find_version
 SQLITE = "sqlite:///"
 
 _PAGE = "http://127.0.0.1:5000/#/experiments/{}/runs?workflowType=machine_learning"
+_TRACES = "http://127.0.0.1:5000/#/experiments/{}/traces"
 
 
 def resolve_uri(uri: str) -> tuple[str, Path | None]:
@@ -44,13 +45,14 @@ def redact_uri(message: str, uri: str) -> str:
     return redact(message.replace(uri, redact_address(uri)), address=uri)
 
 
-def describe_viewing(uri: str, experiment: str, experiment_id: str = "") -> str:
+def describe_viewing(uri: str, experiment: str, experiment_id: str = "", *, traces: bool = False) -> str:
     """What to type to look at what is logged at an address, where its page is, and what to install for it.
 
     Args:
         uri: the tracking address.
         experiment: its name.
         experiment_id: in a database on disk. MLflow's page opens on traces of models unless an address asks for runs.
+        traces: whether the experiment has traces alone.
     """
     if uri.startswith(("http://", "https://")):
         return f"Logged to MLflow at {redact_address(uri)}, experiment {experiment}."
@@ -58,7 +60,7 @@ def describe_viewing(uri: str, experiment: str, experiment_id: str = "") -> str:
     if is_installed("litellm"):  # MLflow's server imports it, and it would wait for a price list from the net
         command = f"LITELLM_LOCAL_MODEL_COST_MAP=True {command}"
     if experiment_id:
-        command = f"{command}, then open {_PAGE.format(experiment_id)}"
+        command = f"{command}, then open {(_TRACES if traces else _PAGE).format(experiment_id)}"
     if not find_version("mlflow"):
         return f"Logged to MLflow. To look at it: pip install 'convrag[mlflow]', then {command}"
     return f"Logged to MLflow. To look at it: {command}"

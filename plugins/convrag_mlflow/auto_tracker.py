@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from convrag import Report, Run, RunSummary, Sweep, TurnRecord, hookimpl
+from convrag_mlflow.conversation_traces import ConversationTraces
 from convrag_mlflow.installation import find_problem
 from convrag_mlflow.tracker import MlflowTracker
 
 
 class AutoTracker(MlflowTracker):
-    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files.
-
-    Args:
-        uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
-            environment: '${oc.env:MY_VARIABLE}'.
-        experiment: the experiment's name in MLflow.
-        files: whether the run's files are copied to MLflow.
-        traces: whether each turn is a trace, with its stages and the calls of language models.
-    """
+    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files."""
 
     requires: ClassVar[Mapping[str, str]] = {}
 
     def check(self) -> Iterable[str]:
-        """Nothing that would stop a run: where MLflow cannot log, the last line of the command says so."""
-        return ()
+        """Why there can be no traces. Nothing else stops a run: where MLflow cannot log, its last line says so."""
+        if self.traces and (problem := find_problem()):
+            yield f"{{place}}.traces=true: {problem}"
 
     def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
         """What notes the stages of the run's turns, where they become traces and MLflow can log."""
         return None if find_problem() else super().watch_turns(run)
+
+    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationTraces | None:
+        """What makes the turns of conversations traces, where MLflow can log."""
+        return None if find_problem() else super().log_conversations(config, model)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:

@@ -19,6 +19,7 @@ from convrag.score.endings import describe_gaps
 from convrag.sdk.library_logs import limit_logs
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
+from convrag_mlflow.explaining import explain_error
 from convrag_mlflow.killed_runs import PROCESS, close_dead_runs
 from convrag_mlflow.processes import mark_process
 from convrag_mlflow.run_data import clip_text, describe_run, flatten_config, list_metrics
@@ -28,7 +29,10 @@ from convrag_mlflow.turn_spans import make_turns
 
 PARENT, SWEEP, CELL, KIND = "mlflow.parentRunId", "convrag.sweep", "convrag.cell", "convrag.kind"
 STATE, GAPS, ERROR = "convrag.state", "convrag.gaps", "convrag.error"
-_PAGE, _RUNS = "mlflow.experimentKind", "custom_model_development"  # the page opens on runs, not on traces of models
+_PAGE = "mlflow.experimentKind"
+RUNS, TRACES = "custom_model_development", "genai_development"
+"""What MLflow's page of an experiment opens on."""
+
 _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at once
 
 log = logging.getLogger(__name__)
@@ -44,12 +48,13 @@ class Experiment:
         uri: MLflow's tracking address.
         name: the experiment's, which is created where it is missing.
         store: has the lock for creating a database that is not on disk.
+        page: what MLflow's page opens on, `RUNS` or `TRACES`.
 
     Raises:
         ConfigError: the address cannot be used.
     """
 
-    def __init__(self, uri: str, name: str, store: Store) -> None:
+    def __init__(self, uri: str, name: str, store: Store, page: str = RUNS) -> None:
         self.name = name
         self._uri = uri
         try:
@@ -60,10 +65,10 @@ class Experiment:
                 location = artifacts.as_uri() if artifacts else None
                 self.id: str = found.experiment_id if found else self.client.create_experiment(name, location)
                 if not found or _PAGE not in found.tags:
-                    self.client.set_experiment_tag(self.id, _PAGE, _RUNS)
+                    self.client.set_experiment_tag(self.id, _PAGE, page)
         except (MlflowException, OSError) as error:
             raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
-        self._traces = TraceLog(self.client, self.id, None if artifacts else uri)
+        self.traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
     def start_run(self, run: Run) -> str:
         """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted."""
@@ -121,16 +126,16 @@ class Experiment:
     def log_traces(self, run_id: str, turns: Iterable[Row], config: Mapping[str, Any]) -> None:
         """Log the turns of a run, as they were noted, as traces; a warning says where that could not be done."""
         try:
-            self._traces.write(run_id, make_turns(turns, config))
+            self.traces.write(run_id, make_turns(turns, config))
         except Exception as error:  # no trace is worth a run
             log.info("traces are not logged to MLflow", exc_info=error)
-            reason = redact_uri(f"{type(error).__name__}: {error}".partition("\n")[0], self._uri)
+            reason = explain_error(error, self._uri)
             log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
 
     def delete_runs(self, tags: Mapping[str, str]) -> None:
         """Delete the earlier runs with these tags, which a new one replaces, and their traces."""
         for earlier in self.find_runs(tags):
-            self._traces.delete(earlier)
+            self.traces.delete(earlier)
             self.client.delete_run(earlier)
 
     def create_run(self, name: str, tags: Mapping[str, str], started: int | None = None) -> str:

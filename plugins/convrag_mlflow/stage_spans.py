@@ -74,16 +74,16 @@ def _list_stages(row: Row) -> Iterator[Row]:
     """The stages of a turn in order, with "start" and "end", where their "replies" begin and end, and if they "failed".
 
     Stages run one after the other. The end of each was noted and its seconds were measured; the one that ended the turn
-    by an error began when the last one before it ended.
+    by an error began when the last one before it ended. A turn may also be stopped when a stage has ended.
     """
     timings = row["record"]["timings"]
-    end, replies = 0, 0
+    end, replies = row.get("start", 0), 0
     for noted in row["stages"]:
         start = max(end, noted["end"] - _to_nanoseconds(timings.get(noted["name"])))
         yield {**noted, "start": start, "replies": (replies, noted["replies"]), "failed": False}
         end, replies = noted["end"], noted["replies"]
-    if error := row["record"]["error"]:
-        name = error.partition(":")[0]
+    name = row["record"]["error"].partition(":")[0]
+    if name and all(name != noted["name"] for noted in row["stages"]):
         until = end + _to_nanoseconds(timings.get(name))
         yield {"name": name, "start": end, "end": until, "replies": (replies, len(row["replies"])), "failed": True}
 

@@ -52,12 +52,13 @@ class TraceLog:
         self._tracing = TracingClient(client.tracking_uri)
         self._experiment = experiment
 
-    def write(self, run_id: str, turns: Iterable[TurnData]) -> None:
-        """Write turns as traces of a run. A turn that is written again replaces itself.
+    def write(self, run_id: str, turns: Iterable[TurnData], tags: Mapping[str, str] | None = None) -> None:
+        """Write turns as traces. A turn of a run that is written again replaces itself.
 
         Args:
-            run_id: the run's.
-            turns: of the run.
+            run_id: the run's; empty for turns of conversations, which belong to none.
+            turns: of the run, or of conversations.
+            tags: further ones that each trace gets.
 
         Raises:
             MlflowException: the address cannot be used, or takes no traces.
@@ -65,7 +66,7 @@ class TraceLog:
         left = iter(turns)
         clear = lru_cache(_REMEMBERED)(self._clear)  # passages and names come again and again
         while batch := list(islice(left, _BATCH)):
-            traces = [_make_trace(turn, self._experiment, run_id, clear) for turn in batch]
+            traces = [_make_trace(turn, self._experiment, run_id, tags or {}, clear) for turn in batch]
             infos = [self._tracing.start_trace(trace.info) for trace in traces]
             try:
                 self._tracing.log_spans(self._experiment, [span for trace in traces for span in trace.data.spans])
@@ -90,9 +91,10 @@ class TraceLog:
             log.warning("the traces of the run %s in MLflow, which is replaced, are still there: %s", run_id, reason)
 
 
-def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> Trace:
+def _make_trace(turn: TurnData, experiment: str, run_id: str, more_tags: Mapping[str, str], clear: Clear) -> Trace:
+    origin = run_id or turn.spans[0].start  # a conversation may have the same turn again, as after /reset
     number = int(
-        digest([run_id, mend_surrogates(turn.conversation), mend_surrogates(turn.turn), turn.attempt])[:32], 16
+        digest([origin, mend_surrogates(turn.conversation), mend_surrogates(turn.turn), turn.attempt])[:32], 16
     )
     trace_id = f"tr-{number:032x}"
     contexts = [
@@ -101,7 +103,7 @@ def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> T
     spans = [_make_span(span, trace_id, contexts, place, clear) for place, span in enumerate(turn.spans)]
     root = turn.spans[0]
     metadata = {
-        "mlflow.sourceRun": run_id,
+        **({"mlflow.sourceRun": run_id} if run_id else {}),
         "mlflow.trace.session": _name_session(clear(turn.conversation), run_id),
         "mlflow.trace_schema.version": "3",
     }
@@ -112,8 +114,10 @@ def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> T
         "convrag.conversation": turn.conversation,
         "convrag.turn": turn.turn,
         "convrag.number": str(turn.number),
+        "convrag.attempt": str(turn.attempt or ""),
         "convrag.fallbacks": " ".join(turn.fallbacks),
         "convrag.error": turn.error,
+        **more_tags,
     }
     info = TraceInfo(
         trace_id=trace_id,
@@ -131,7 +135,7 @@ def _make_trace(turn: TurnData, experiment: str, run_id: str, clear: Clear) -> T
 
 def _name_session(conversation: str, run_id: str) -> str:
     """`moon-basics (3f2a91bc)`: MLflow's page shows a session of all runs, which have the same conversations."""
-    return f"{clip_text(conversation, 200)} ({run_id[:8]})"
+    return f"{clip_text(conversation, 200)} ({run_id[:8]})" if run_id else clip_text(conversation, 240)
 
 
 def _make_span(span: SpanData, trace_id: str, contexts: list[SpanContext], place: int, clear: Clear) -> Span:

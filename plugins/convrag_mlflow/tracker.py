@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import Any, ClassVar
 
 from convrag import (
     ConfigError,
-    ConvragError,
     Report,
     Run,
     RunSummary,
@@ -21,14 +19,13 @@ from convrag import (
     hookimpl,
 )
 from convrag.store.disk import writing
-from convrag_mlflow.addresses import check_database, describe_viewing, redact_uri, resolve_uri
+from convrag_mlflow.addresses import check_database, redact_uri, resolve_uri
+from convrag_mlflow.connection import Connection
+from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter
 from convrag_mlflow.installation import MODULES, find_problem
 from convrag_mlflow.journal import Entry, Journal
 from convrag_mlflow.run_data import describe_run
-from convrag_mlflow.turn_notes import TurnNotes
-
-if TYPE_CHECKING:
-    from convrag_mlflow.experiment import Experiment
+from convrag_mlflow.run_turns import RunTurns
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +46,8 @@ class MlflowTracker(Tracker):
             environment: '${oc.env:MY_VARIABLE}'.
         experiment: the experiment's name in MLflow.
         files: whether the run's files are copied to MLflow.
-        traces: whether each turn is a trace, with its stages and the calls of language models.
+        traces: whether each turn is a trace, with its stages and the calls of language models; those of task=chat and
+            task=serve, too, in an experiment of their own ("convrag conversations").
     """
 
     requires: ClassVar[Mapping[str, str]] = MODULES
@@ -67,12 +65,11 @@ class MlflowTracker(Tracker):
         self.experiment = experiment
         self.files = files
         self.traces = traces
-        self._store = store
-        self._lock = threading.Lock()
-        self._connection: Experiment | None = None
+        self._connection = Connection(uri, experiment, store)
+        self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, store, traces=True))
         self._runs: dict[Path, str] = {}
         self._entries: dict[Path, Entry] = {}
-        self._turns: dict[Path, TurnNotes] = {}
+        self._turns = RunTurns()
 
     def check(self) -> Iterable[str]:
         """Whether the parts of MLflow that are installed fit together."""
@@ -81,10 +78,17 @@ class MlflowTracker(Tracker):
 
     def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
         """What notes the stages of the run's turns, where they become traces."""
+        return self._turns.watch(run) if self.traces else None
+
+    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationTraces | None:
+        """What makes the turns of conversations traces; a server is connected to at once, a database in a thread."""
         if not self.traces:
             return None
-        notes = self._turns[run.folder] = TurnNotes()
-        return notes.watch
+        if self._has_database():
+            check_database(self.uri)
+        else:
+            self._conversations.connection.open()
+        return ConversationTraces(self._conversations, config, model)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
@@ -92,26 +96,20 @@ class MlflowTracker(Tracker):
         journal = None if run.sweep else self._journal()
         if not journal:
             with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
-                self._runs[run.folder] = self._connect().start_run(run)
+                self._runs[run.folder] = self._connection.open().start_run(run)
             return
         try:
             check_database(self.uri)
             row = {"experiment": self.experiment, "files": self.files, **describe_run(run)}
             entry = self._entries[run.folder] = journal.start(row)
-            if notes := self._turns.get(run.folder):
-                notes.path = entry.turns
+            self._turns.keep(run, entry.turns)
         except OSError as error:
             raise ConfigError(f"tracker.uri={self.uri} cannot be used: {error}") from error
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Note the turn, where it becomes a trace."""
-        if notes := self._turns.get(run.folder):
-            try:
-                notes.add(record)
-            except OSError as error:
-                log.warning("the turns of this run are not all noted, so that their traces are missing: %s", error)
-                self._drop_turns(run)
+        self._turns.add(run, record)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
@@ -119,16 +117,16 @@ class MlflowTracker(Tracker):
         try:
             if run_id := self._runs.get(run.folder):
                 self._log_traces(run, run_id)
-                self._connect().finish_run(run_id, run.folder, summary, files=self.files)
+                self._connection.open().finish_run(run_id, run.folder, summary, files=self.files)
                 del self._runs[run.folder]  # not before: it may be interrupted meanwhile
             elif entry := self._entries.get(run.folder):
                 entry.end()
-                self._drop_turns(run)
+                self._turns.drop(run)
                 self._log_due_runs()
                 del self._entries[run.folder]
         except Exception as error:
             return self._explain(error, "The next command tries again.")
-        return None if run.sweep else describe_viewing(self.uri, self.experiment, getattr(self._connection, "id", ""))
+        return None if run.sweep else self._connection.describe()
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
@@ -137,7 +135,7 @@ class MlflowTracker(Tracker):
             if run_id := self._runs.pop(run.folder, None):
                 if not interrupted:
                     self._log_traces(run, run_id)
-                self._connect().fail_run(run_id, error, killed=interrupted)
+                self._connection.open().fail_run(run_id, error, killed=interrupted)
             elif entry := self._entries.pop(run.folder, None):
                 if not entry.has_ended:  # else it was interrupted while it was logged
                     entry.end(error, interrupted=interrupted)
@@ -146,7 +144,7 @@ class MlflowTracker(Tracker):
         except Exception as problem:
             log.warning(self._explain(problem))
         finally:
-            self._drop_turns(run)
+            self._turns.drop(run)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
@@ -155,7 +153,7 @@ class MlflowTracker(Tracker):
 
         with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
             self._log_due_runs()
-            GridRuns(self._connect(), sweep, files=self.files).start()
+            GridRuns(self._connection.open(), sweep, files=self.files).start()
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
@@ -163,46 +161,30 @@ class MlflowTracker(Tracker):
         try:
             from convrag_mlflow.grid_runs import GridRuns
 
-            GridRuns(self._connect(), sweep, files=self.files).finish()
+            GridRuns(self._connection.open(), sweep, files=self.files).finish()
         except Exception as error:
             return self._explain(error, "The same command logs what is missing.")
-        return describe_viewing(self.uri, self.experiment, getattr(self._connection, "id", ""))
+        return self._connection.describe()
 
     def _log_traces(self, run: Run, run_id: str) -> None:
         """Log the traces of a run that is in MLflow already."""
-        if notes := self._turns.get(run.folder):
-            self._connect().log_traces(run_id, notes.read(), run.config)
-            self._drop_turns(run)
-
-    def _drop_turns(self, run: Run) -> None:
-        """Note no more turns of a run; a file with a name stays until its run is logged."""
-        if notes := self._turns.pop(run.folder, None):
-            notes.close()
+        if self._turns.has(run):
+            self._connection.open().log_traces(run_id, self._turns.take(run), run.config)
 
     def _log_due_runs(self) -> None:
         from convrag_mlflow.due_runs import log_due_runs
 
-        log_due_runs(self._connect(), self._journal())
+        log_due_runs(self._connection.open(), self._journal())
 
     def _journal(self) -> Journal | None:
         """Where single runs are noted until they are logged; None where they are logged at once."""
         _, artifacts = resolve_uri(self.uri)
         return Journal(artifacts / "unlogged") if artifacts else None
 
-    def _connect(self) -> Experiment:
-        """The experiment, connected to at the first call. Raises ConfigError."""
-        with self._lock:
-            if self._connection is None:
-                try:
-                    from convrag_mlflow.experiment import Experiment
-                except ImportError as error:
-                    raise ConfigError(f"MLflow cannot be imported: {error}") from error
-                self._connection = Experiment(self.uri, self.experiment, self._store)
-            return self._connection
+    def _has_database(self) -> bool:
+        """Whether the address is a database on disk, not a server's."""
+        return resolve_uri(self.uri)[1] is not None
 
     def _explain(self, error: Exception, advice: str = "") -> str:
         """A line for the user: why something is not logged."""
-        log.info("not logged to MLflow", exc_info=error)
-        reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
-        first = reason.strip().partition("\n")[0]
-        return redact_uri(f"Not logged to MLflow: {first.rstrip('.')}. {advice}", self.uri).rstrip()
+        return f"Not logged to MLflow: {self._connection.explain(error)}. {advice}".rstrip()

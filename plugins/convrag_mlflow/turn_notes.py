@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO
@@ -18,7 +19,22 @@ from convrag.store.strict_json import parse_json
 
 Row = dict[str, Any]
 """A turn: "record" (as `TurnRecord.to_dict` gives it), "stages" (each that ended well: its "name", its "end" in
-nanoseconds since 1970, how many "replies" there were by then, and the "ranking" after a retriever) and "replies"."""
+nanoseconds since 1970, how many "replies" there were by then, and the "ranking" after a retriever) and "replies". One
+that belongs to no run has "start" and "end", in nanoseconds, too, and the "history" that it was asked with."""
+
+
+def note_stage(stage: str, record: TurnRecord) -> Row:
+    """A stage that has just ended, for "stages"."""
+    noted: Row = {"name": stage, "end": time.time_ns(), "replies": len(record.replies)}
+    if stage == "retriever":  # the record of the whole turn has the reranker's order and scores
+        noted["ranking"] = [(hit.passage.id, make_plain(hit.score)) for hit in record.hits]
+    return noted
+
+
+def make_row(record: TurnRecord, stages: Sequence[Row]) -> Row:
+    """A whole turn, with its stages as they were noted."""
+    replies = [make_plain(_format_reply(*each)) for each in record.replies]
+    return {"record": record.to_dict(), "stages": stages, "replies": replies}
 
 
 class TurnNotes:
@@ -39,10 +55,7 @@ class TurnNotes:
         """Note that a stage has ended; from any thread."""
         if self._closed:
             return
-        noted: Row = {"name": stage, "end": time.time_ns(), "replies": len(record.replies)}
-        if stage == "retriever":  # the record of the whole turn has the reranker's order and scores
-            noted["ranking"] = [(hit.passage.id, make_plain(hit.score)) for hit in record.hits]
-        self._stages.setdefault((record.conversation_id, record.turn_id), []).append(noted)
+        self._stages.setdefault((record.conversation_id, record.turn_id), []).append(note_stage(stage, record))
 
     def add(self, record: TurnRecord) -> None:
         """Note a whole turn; one whose stages were not watched, since this run has not asked it, is left out.
@@ -53,11 +66,11 @@ class TurnNotes:
         stages = self._stages.pop((record.conversation_id, record.turn_id), None)
         if stages is None:
             return
-        replies = [make_plain(_format_reply(*each)) for each in record.replies]
-        row = {"record": record.to_dict(), "stages": stages, "replies": replies}
         if self._file is None:
             self._file = self.path.open("ab") if self.path else TemporaryFile("w+b")  # noqa: SIM115
-        self._file.write(json.dumps(row).encode() + b"\n")  # in ASCII: half a surrogate pair has no UTF-8
+        self._file.write(
+            json.dumps(make_row(record, stages)).encode() + b"\n"
+        )  # in ASCII: half a surrogate pair has no UTF-8
         self._file.flush()
 
     def read(self) -> Iterator[Row]:
@@ -73,7 +86,8 @@ class TurnNotes:
         self._closed = True
         self._stages.clear()
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # the rest of a turn that `add` could not write
+                self._file.close()
 
 
 def read_turns(path: Path) -> Iterator[Row]:

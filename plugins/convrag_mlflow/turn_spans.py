@@ -56,11 +56,18 @@ def make_turns(rows: Iterable[Row], config: Mapping[str, Any]) -> Iterator[TurnD
         record = row["record"]
         if record["conversation_id"] != conversation:
             conversation, history = record["conversation_id"], []
-        yield _make_turn(row, tuple(history) if shown else None, config)
+        yield make_turn(row, tuple(history) if shown else None, config)
         history.append({"question": record["original_query"], "answer": record[shown] if shown else ""})
 
 
-def _make_turn(row: Row, history: tuple[Exchange, ...] | None, config: Mapping[str, Any]) -> TurnData:
+def make_turn(row: Row, history: tuple[Exchange, ...] | None, config: Mapping[str, Any]) -> TurnData:
+    """Make the trace of one turn.
+
+    Args:
+        row: of the turn.
+        history: the turns before, as this one sees them; None where it sees none.
+        config: the options of the stages.
+    """
     record = row["record"]
     passages = Passages(record)
     stages = make_stage_spans(row, passages, history, config)
@@ -80,8 +87,8 @@ def _make_turn(row: Row, history: tuple[Exchange, ...] | None, config: Mapping[s
     root = SpanData(
         name="turn",
         type="CHAIN",
-        start=stages[0].start,
-        end=max(stage.end for stage in stages),
+        start=row.get("start") or stages[0].start,
+        end=row.get("end") or max(stage.end for stage in stages),
         inputs={"question": record["original_query"]},
         outputs=describe_result(record, passages),
         attributes={name: value for name, value in told.items() if value},

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import LIBRARIES, run_convrag
+from convrag import Store
 from convrag_mlflow import installation
 from convrag_mlflow.addresses import describe_viewing
 from convrag_mlflow.auto_tracker import AutoTracker
@@ -122,14 +123,17 @@ def test_an_entry_of_a_living_process_is_not_due(tmp_path: Path) -> None:
     assert entry.is_due
 
 
-def test_parts_of_mlflow_that_do_not_fit_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parts_of_mlflow_that_do_not_fit_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     versions = {"mlflow": "3.18.0", "mlflow-skinny": "3.17.2"}
     monkeypatch.setattr(installation, "find_version", lambda name: versions.get(name, ""))
     assert "mlflow 3.18.0 and mlflow-skinny 3.17.2" in installation.find_problem()
     assert "pip install mlflow==3.17.2 mlflow-skinny==3.17.2" in installation.find_problem()
     monkeypatch.setattr(installation, "is_installed", lambda module: module != "alembic")
     assert installation.find_problem() == "alembic is not installed: pip install alembic"
-    assert list(AutoTracker.check(object.__new__(AutoTracker))) == [], "it goes on without"
+    store = Store(tmp_path / "store")
+    assert list(AutoTracker(store=store).check()) == [], "it goes on without"
+    (problem,) = AutoTracker(store=store, traces=True).check()
+    assert problem == "{place}.traces=true: alembic is not installed: pip install alembic"
 
 
 def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:

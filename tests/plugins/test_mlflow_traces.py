@@ -306,6 +306,24 @@ def test_turns_that_cannot_be_noted_cost_one_warning(here: Path, caplog: pytest.
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_is_full_while_turns_are_noted_costs_one_warning(
+    here: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
+    watch = tracker.watch_turns(run)
+    assert watch
+    tracker.convrag_run_started(run)
+    (path,) = here.glob("outputs/mlflow/unlogged/*.json")
+    path.with_suffix(".turns.jsonl").symlink_to("/dev/full")
+    for record in make_records():
+        watch("rewriter", record)
+        tracker.convrag_turn_finished(run, record)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "No space left on device" in caplog.text
+
+
+@pytest.mark.filterwarnings("ignore")
 def test_an_interrupted_run_leaves_its_turns_to_the_next_command(here: Path) -> None:
     tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
     records = watch_sample(tracker, run)

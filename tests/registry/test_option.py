@@ -214,3 +214,41 @@ class Undecided(Rewriter):
 def test_defaults_of_stages_are_as_many_as_there_may_be(cls: type[Rewriter], said: str) -> None:
     with pytest.raises(ConfigError, match=said):
         _ = Option("rewriter", "wrong", cls, "toys", "toys").parameters
+
+
+class Documented(Ranker):
+    """Rank.
+
+    Args:
+        depth: how many texts are looked at.
+        tone: how it says so.
+    """
+
+    def __init__(self, *, depth: int = 3, tone: str = "mild") -> None: ...
+
+    def score(self, query: str, texts: Sequence[str]) -> Any: ...
+
+
+class Silent(Documented):
+    """Rank otherwise."""
+
+
+class Partly(Documented):
+    """Rank otherwise.
+
+    Args:
+        tone: how loud.
+    """
+
+
+@pytest.mark.parametrize(
+    ("cls", "told"),
+    [
+        (Silent, ["how many texts are looked at.", "how it says so."]),
+        (Partly, ["how many texts are looked at.", "how loud."]),
+    ],
+)
+def test_a_parameter_that_a_class_does_not_document_is_what_its_base_says(cls: type[Ranker], told: list[str]) -> None:
+    described = describe_option(Option("ranker", "x", cls, "acme", "acme"))
+    assert [each.help for each in described.parameters] == told
+    assert described.summary == "Rank otherwise."

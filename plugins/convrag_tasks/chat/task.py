@@ -67,6 +67,7 @@ class ChatTask(Task):
         from convrag import Conversations, Pipeline
         from convrag.config.compose import settings_of
         from convrag.turn.configuration import check_configuration
+        from convrag.turn.logged_turns import find_log, flushing
         from convrag.turn.wiring import Wiring
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.follow_ups import FollowUpSuggester
@@ -79,6 +80,7 @@ class ChatTask(Task):
         wiring = Wiring(config)
         conversations = Conversations(self.conversations or wiring.store.path / "conversations.db")
         pipeline = Pipeline.from_wiring(wiring, settings_of(config), conversations)
+        pipeline.log = find_log(wiring)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()
@@ -94,7 +96,8 @@ class ChatTask(Task):
         chat = ChatConversation(pipeline, screen, session, read_query)
         suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
         loop = ChatLoop(chat, suggester, Inspection(chat, folder))
-        status = loop.run(reader)
+        with flushing([pipeline.log], lambda line: screen.print_line(line, "dim")):
+            status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")
             screen.print_command(format_resume_command(sys.orig_argv, sys.argv[1:], chat.id))

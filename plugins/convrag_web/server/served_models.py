@@ -24,6 +24,7 @@ from convrag import (
 from convrag.api.secrets import redact
 from convrag.config.compose import compose_with, settings_of
 from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.turn.logged_turns import find_log
 from convrag.turn.turn import TurnOptions
 from convrag.turn.wiring import Wiring
 from convrag_web.server.errors import RequestError
@@ -173,6 +174,7 @@ def build_models(
     for name, overrides in named.items():
         try:
             wiring, pipeline = _build(overrides, conversations)
+            pipeline.log = find_log(wiring, name)
             built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:

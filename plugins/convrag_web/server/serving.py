@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from convrag import Conversations
+from convrag.sdk.console import make_console
+from convrag.turn.logged_turns import flushing
 from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
 from convrag_web.server.served_models import ModelOptions, build_models
@@ -44,13 +46,12 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
                 Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters),
                 Access(token, list_hosts(task.host, task.hosts), task.cors),
             )
-            _run(TurnServer(app, grace=task.grace), bound)
+            with flushing([model.pipeline.log for model in models.values()], _show):
+                _run(TurnServer(app, grace=task.grace), bound)
     return 0
 
 
 def _run(server: TurnServer, bound: socket.socket) -> None:
-    from convrag.sdk.console import make_console
-
     host, port = bound.getsockname()[:2]
     try:
         bound.listen(server.config.backlog)
@@ -58,5 +59,9 @@ def _run(server: TurnServer, bound: socket.socket) -> None:
         raise explain_address(host, port, error) from error
     gc.collect()
     gc.freeze()  # collections do not look at what was loaded until now: each took up to .1 s, for all conversations
-    make_console().print(f"Serving on {format_address(bound)} (Ctrl-C ends it)", soft_wrap=True, highlight=False)
+    _show(f"Serving on {format_address(bound)} (Ctrl-C ends it)")
     server.run(sockets=[bound])
+
+
+def _show(line: str) -> None:
+    make_console().print(line, soft_wrap=True, highlight=False, markup=False)

@@ -1,0 +1,278 @@
+"""`tracker.traces=true` with task=chat, task=serve and Pipeline: each turn is a trace that belongs to no run."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import warnings
+from contextlib import chdir
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from commands import LIBRARIES, StartedCommand, run_convrag
+from convrag import Conversations, NotReady, Pipeline
+from convrag_mlflow import auto_tracker
+from convrag_mlflow.conversation_traces import describe_options
+from llm_server import Server, Step, make_error
+from mlflow_database import ENVIRONMENT, copy_database
+from mlflow_server import serve_mlflow
+from served import QUESTION, serve_command
+from small_disk import run_on_small_disk
+
+pytest.importorskip("mlflow")
+
+CHAT = ("task=chat", "task.conversation=moon", "task.suggestions=0", "tracker.traces=true", "generator=direct")
+STAGES = ["memory", "rewriter", "retriever", "reranker", "selector", "context", "generator"]
+
+
+@pytest.fixture
+def here(tmp_path: Path, database: Path) -> Path:
+    copy_database(database, tmp_path)
+    return tmp_path
+
+
+def chat(*arguments: str, folder: Path, stdin: str, status: int = 0, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**ENVIRONMENT, **more}
+    done = run_convrag([*CHAT, *arguments], folder, stdin=stdin, environment=environment, libraries=LIBRARIES)
+    assert done.returncode == status, done.stdout[-2000:] + done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def read_traces(folder: Path, experiment: str = "convrag conversations") -> list[Any]:
+    """The traces of conversations, oldest first."""
+    from mlflow import MlflowClient
+
+    with chdir(folder), warnings.catch_warnings(action="ignore"):
+        client = MlflowClient(f"sqlite:///{folder}/outputs/mlflow.db")
+        found = client.get_experiment_by_name(experiment)
+        traces = client.search_traces(locations=[found.experiment_id]) if found else []
+    return sorted(traces, key=lambda trace: trace.data.spans[0].start_time_ns)
+
+
+def name_stages(trace: Any) -> list[str]:
+    root = trace.data.spans[0]
+    return [span.name for span in trace.data.spans if span.parent_id == root.span_id]
+
+
+def find_span(trace: Any, name: str) -> Any:
+    (span,) = [span for span in trace.data.spans if span.name == name]
+    return span
+
+
+def test_the_turns_of_a_chat_are_traces_in_a_session(here: Path) -> None:
+    done = chat("rewriter=last_n", folder=here, stdin="How far is the Moon?\nAnd its age?\n/again\n/exit\n")
+    assert done.stderr == ""
+    assert "Logged to MLflow. To look at it: " in done.stdout
+    assert "/traces\n" in done.stdout
+    traces = read_traces(here)
+    assert [trace.info.request_preview for trace in traces] == ["How far is the Moon?", *["And its age?"] * 2]
+    assert [trace.info.tags.get("convrag.attempt") for trace in traces] == [None, None, "1"]
+    assert {trace.info.trace_metadata["mlflow.trace.session"] for trace in traces} == {"moon"}
+    assert not any("mlflow.sourceRun" in trace.info.trace_metadata for trace in traces)
+    for trace in traces:
+        assert trace.info.state == "OK"
+        assert name_stages(trace) == STAGES
+        assert "rewriter=last_n" in trace.info.tags["convrag.configuration"].split()
+        assert "generator=direct" in trace.info.tags["convrag.configuration"].split()
+        assert trace.info.response_preview
+    first, second, _ = traces
+    (shown,) = find_span(second, "memory").inputs["history"]
+    assert shown == {"question": "How far is the Moon?", "answer": first.data.spans[0].outputs["answer"]}
+
+
+def test_the_same_turn_of_a_conversation_that_began_anew_is_another_trace(here: Path) -> None:
+    for _ in range(2):
+        chat(folder=here, stdin="How far is the Moon?\n")
+        Conversations(here / "outputs/store/conversations.db").reset("moon")
+    assert len({trace.info.trace_id for trace in read_traces(here)}) == 2
+
+
+def test_without_the_parameter_nothing_is_logged(here: Path) -> None:
+    before = (here / "outputs/mlflow.db").read_bytes()
+    chat("tracker.traces=false", folder=here, stdin="How far is the Moon?\n")
+    assert (here / "outputs/mlflow.db").read_bytes() == before
+
+
+def test_an_address_that_cannot_be_used_is_told_before_the_first_question(here: Path) -> None:
+    (here / "notes.txt").write_text("no database at all")
+    done = chat("tracker.uri=sqlite:///notes.txt", folder=here, stdin="How far is the Moon?\n", status=2)
+    assert (
+        done.stderr == "convrag: tracker.uri=sqlite:///notes.txt cannot be used: this file is no database of SQLite\n"
+    )
+    assert done.stdout == ""
+
+
+def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
+    done = chat("tracker=none", folder=here, stdin="", status=2)
+    (line,) = done.stderr.splitlines()
+    assert "tracker=none: parameter 'traces' does not exist." in line
+    assert "tracker=auto, tracker=mlflow" in line
+
+
+def test_traces_without_mlflow_are_one_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(auto_tracker, "find_problem", lambda: "sqlalchemy is not installed: pip install sqlalchemy")
+    with pytest.raises(NotReady, match=r"tracker.traces=true: sqlalchemy is not installed: pip install sqlalchemy"):
+        Pipeline.compose("generator=none", "tracker=auto", "tracker.traces=true")
+
+
+def test_a_database_that_takes_no_traces_costs_a_chat_one_warning(here: Path) -> None:
+    with sqlite3.connect(here / "outputs/mlflow.db") as connection:
+        connection.execute("DROP TABLE spans")
+    connection.close()
+    done = chat(folder=here, stdin="How far is the Moon?\nAnd its age?\n/exit\n")
+    (line,) = done.stderr.splitlines()
+    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
+    assert done.stdout.count("Sources:") == 2
+    assert "Logged to MLflow" not in done.stdout
+
+
+def test_keys_and_control_characters_stay_out(here: Path) -> None:
+    held = "held-by-the-environment-77"
+    chat(folder=here, stdin=f"How far is the Moon? {held} \u202e\n", MY_API_KEY=held)
+    (trace,) = read_traces(here)
+    text = json.dumps([trace.info.to_dict(), [span.to_dict() for span in trace.data.spans]], ensure_ascii=False)
+    assert "How far is the Moon? ***" in text
+    assert held not in text
+    assert "\u202e" not in text
+
+
+@pytest.mark.skipif(not find_spec("uvicorn"), reason="needs uvicorn")
+def test_a_servers_turns_have_their_models_and_are_written_before_it_ends(here: Path) -> None:
+    models = 'task.models={short: "rewriter=last_n", plain: "rewriter=none"}'
+    with serve_command(here, models, "generator=direct", "tracker.traces=true", environment=ENVIRONMENT) as command:
+        for model in ("short", "plain"):
+            body = {"messages": [QUESTION], "model": model}
+            assert httpx.post(f"{command.address}/v1/chat/completions", json=body, timeout=60).status_code == 200
+        begun = httpx.post(f"{command.address}/api/conversations", json={"model": "plain"}).json()
+        address = f"{command.address}/api/conversations/{begun['id']}/turns"
+        asked = httpx.post(address, json={"question": "How far is the Moon?"}, timeout=60)
+        assert asked.status_code == 200, asked.text
+        status, out, err = command.stop()
+    assert (status, err) == (0, "")
+    assert out.startswith("Logged to MLflow. ")
+    traces = read_traces(here)
+    assert [trace.info.tags["convrag.model"] for trace in traces] == ["short", "plain", "plain"]
+    rewriters = [find_span(trace, "rewriter").attributes["convrag.option"] for trace in traces]
+    assert rewriters == ["last_n", "none", "none"]
+    sessions = [trace.info.trace_metadata["mlflow.trace.session"] for trace in traces]
+    assert sessions[2] == begun["id"]
+    assert len(set(sessions)) == 3
+
+
+@pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
+def test_a_turn_of_a_server_that_fails_is_a_trace(here: Path) -> None:
+    llm = Server()
+    llm.plan_replies(make_error(400, "not today"))
+    given = ("llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={llm.address}", "llm.retries=0")
+    given = (*given, "rewriter=none", "generator=direct", "tracker.traces=true")
+    variables = {**ENVIRONMENT, "OPENAI_API_KEY": "key-of-the-server"}
+    try:
+        with serve_command(here, *given, environment=variables) as command:
+            address, body = f"{command.address}/v1/chat/completions", {"messages": [QUESTION]}
+            assert httpx.post(address, json=body, timeout=60).status_code == 502
+            assert command.stop()[0] == 0
+    finally:
+        llm.close()
+    (trace,) = read_traces(here)
+    assert trace.info.state == "ERROR"
+    assert "not today" in trace.info.tags["convrag.error"]
+
+
+PROGRAM = """
+from convrag import Pipeline
+chat = Pipeline.compose("rewriter=last_n", "generator=direct", "tracker.traces=true")
+assert chat.turn("mine", "How far is the Moon?").answer.text
+"""
+
+
+def test_a_programs_turns_are_written_before_it_ends(here: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=here, env=ENVIRONMENT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (trace,) = read_traces(here)
+    assert trace.info.trace_metadata["mlflow.trace.session"] == "mine"
+
+
+def test_a_full_disk_costs_a_chat_one_warning(here: Path) -> None:
+    (here / "planted").mkdir()
+    (here / "outputs/mlflow.db").rename(here / "planted/mlflow.db")
+    (here / "questions").write_text("How far is the Moon?\nAnd its age?\n/exit\n")
+    size = f"{(here / 'planted/mlflow.db').stat().st_size // 1024 + 60}k"
+    command = [sys.executable, "-m", "convrag", *CHAT, "tracker.uri=sqlite:///small/mlflow.db"]
+    done = run_on_small_disk(here, ["sh", "-c", '"$@" < questions', "sh", *command], size=size)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("Sources:") == 2
+    (line,) = done.stderr.splitlines()
+    assert "the traces of turns of conversations are not in MLflow, or not all: " in line
+    assert "full" in line
+
+
+def test_the_configuration_in_a_tag_is_of_the_stages_of_a_turn() -> None:
+    config = {"dataset": {"_option_": "sample"}, "generator": {"_option_": "direct"}, "ranker": {"_option_": "bm25"}}
+    assert describe_options({**config, "top_k": 3, "metrics": {}}) == "dataset=sample generator=direct"
+
+
+def test_a_chat_that_a_signal_ends_writes_its_turns_first(here: Path) -> None:
+    pipe = subprocess.PIPE
+    with StartedCommand(
+        CHAT, here, environment=ENVIRONMENT, libraries=LIBRARIES, stdin=pipe, stdout=pipe, stderr=pipe, text=True
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write("How far is the Moon?\n")
+        while "Sources:" not in (line := process.stdout.readline()):
+            assert line, "the chat has ended"
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in err
+    assert len(read_traces(here)) == 1
+
+
+@pytest.mark.skipif(not (find_spec("uvicorn") and find_spec("litellm")), reason="needs uvicorn and litellm")
+def test_a_turn_that_a_client_leaves_is_a_trace_of_what_was_done(here: Path) -> None:
+    llm = Server()
+    llm.plan_replies(Step(silence=60))
+    given = ("llm=openai_compatible", "llm.model=openai/x", f"llm.api_base={llm.address}", "llm.retries=0")
+    given = (*given, "rewriter=none", "generator=direct", "tracker.traces=true", "task.timeout=3")
+    variables = {**ENVIRONMENT, "OPENAI_API_KEY": "key-of-the-server"}
+    try:
+        with serve_command(here, *given, environment=variables) as command:
+            body = {"messages": [QUESTION]}
+            reply = httpx.post(f"{command.address}/v1/chat/completions", json=body, timeout=60)
+            assert reply.status_code == 504, reply.text
+            assert command.stop()[0] == 0
+    finally:
+        llm.close()
+    (trace,) = read_traces(here)
+    assert trace.info.state == "ERROR"
+    assert trace.info.tags["convrag.error"] == "generator: stopped before its end"
+    assert name_stages(trace) == STAGES
+    root, generator = trace.data.spans[0], find_span(trace, "generator")
+    assert str(generator.status.status_code) == "SpanStatusCode.ERROR"
+    assert generator.end_time_ns - generator.start_time_ns > 2e9
+    assert root.end_time_ns >= generator.end_time_ns
+
+
+@pytest.mark.thorough
+def test_a_server_of_mlflow_gets_the_turns_of_a_chat(database: Path, tmp_path: Path) -> None:
+    from mlflow import MlflowClient
+
+    (tmp_path / "mlflow.db").write_bytes(database.read_bytes())
+    with serve_mlflow(tmp_path) as address:
+        done = chat("tracker=mlflow", f"tracker.uri={address}", folder=tmp_path, stdin="How far is the Moon?\n/exit\n")
+        assert done.stderr == ""
+        assert f"Logged to MLflow at {address}, experiment convrag conversations." in done.stdout
+        client = MlflowClient(address)
+        (trace,) = client.search_traces(
+            locations=[client.get_experiment_by_name("convrag conversations").experiment_id]
+        )
+    assert name_stages(trace) == STAGES
