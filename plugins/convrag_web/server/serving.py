@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 YOUNG_OBJECTS = 20_000
 """How many objects are made before the collector looks for cycles among them. A turn makes thousands, and hardly any
-cycle: at Python's 700 the collector took .45 ms of a turn, and stopped all turns for up to 35 ms; it takes .09 so.
+cycle. Of a turn among 64, by gc.callbacks, the collector took .45 ms at Python's own 700, and takes .09 ms.
 """
 
 
