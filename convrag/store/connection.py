@@ -18,6 +18,11 @@ from convrag.store.salvage import FileIdentity, identify, is_damage, replace_dam
 FILE = "store.sqlite"
 """The database's name in the store's folder."""
 
+Row = tuple[Any, ...]
+
+Statement = tuple[str, Sequence[str | bytes | float]]
+"""SQL, and the values of its parameters."""
+
 
 class StoreUnusable(ConfigError, RunStopped):
     """The store cannot be used. In mid-run that ends the run: no further turn could keep what it costs."""
@@ -49,7 +54,7 @@ class DatabaseConnection(ForkAware):
         """Close the connection: SQLite allows no child to use or close an inherited one. The next use opens another."""
         self._disconnect()
 
-    def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[tuple[Any, ...]]:
+    def _execute(self, sql: str, values: Sequence[str | bytes | float] = ()) -> list[Row]:
         """Execute one statement as a transaction and return its rows. A damaged database is replaced.
 
         Transactions of several statements would stay open while their thread waits for the interpreter.
@@ -57,18 +62,32 @@ class DatabaseConnection(ForkAware):
         Raises:
             StoreUnusable: the database cannot be used.
         """
+        ((rows,), _) = self._execute_each((sql, values))
+        return rows
+
+    def _execute_each(self, *statements: Statement) -> tuple[list[list[Row]], FileIdentity | None]:
+        """Execute statements, each as `_execute` does; return the rows of each, and the file that they were in.
+
+        Where the database is damaged, all are executed again in the one that replaces it.
+        """
         file = None
         try:
             with self._guard:
                 file = identify(self._file)
-                return self._connect(file).execute(sql, values).fetchall()
+                return self._execute_in(file, statements)
         except (OSError, sqlite3.DatabaseError) as error:
             self._replace_damaged(file, error)
         try:
             with self._guard:
-                return self._connect(identify(self._file)).execute(sql, values).fetchall()
+                return self._execute_in(identify(self._file), statements)
         except (OSError, sqlite3.DatabaseError) as error:
             raise self._make_error(error) from error
+
+    def _execute_in(
+        self, file: FileIdentity | None, statements: Sequence[Statement]
+    ) -> tuple[list[list[Row]], FileIdentity | None]:
+        connection = self._connect(file)
+        return [connection.execute(*each).fetchall() for each in statements], self._opened
 
     def _connect(self, file: FileIdentity | None) -> sqlite3.Connection:
         """Return the connection to the database, which is `file` now; the guard must be held.

@@ -46,7 +46,7 @@ class KeyLocks(ForkAware):
 
     @contextmanager
     def lock_keys(self, keys: Iterable[str]) -> Iterator[None]:
-        """Lock the keys during the block, waiting for each of them. The folder must exist.
+        """Lock the keys during the block, waiting for each of them. The folder is made where it is missing.
 
         They are locked in sorted order, so that two callers cannot wait for each other. The locks of a process that is
         killed are free. If the block is copied into a forked child, the child does not have the locks.
@@ -92,8 +92,14 @@ class KeyLocks(ForkAware):
                 self._close()
 
     def _open(self) -> None:
+        if fcntl is None:
+            return
         try:
-            self._file = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666) if fcntl else None
+            try:
+                self._file = _open_file(self.folder / LOCK_FILE)
+            except FileNotFoundError:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._file = _open_file(self.folder / LOCK_FILE)
         except OSError as error:
             warn_without_locks(self.folder, error)
 
@@ -111,6 +117,10 @@ class KeyLocks(ForkAware):
         except OSError as error:
             if error.errno != errno.EDEADLK:  # only of POSIX locks: see below
                 warn_without_locks(self.folder, error)
+
+
+def _open_file(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _lock_byte(file: int, kind: int, offset: int) -> None:

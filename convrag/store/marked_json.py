@@ -19,6 +19,8 @@ from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 _MARK = "~"
+_SCALARS = frozenset({str, float, bool, type(None)})
+"""The types whose values are written as they are."""
 _LONG = 4096  # bits of an integer; Python refuses to read more than 4300 decimal digits
 _PLAIN: Mapping[type, Callable[[Any], Any]] = {
     str: str.__str__,
@@ -82,7 +84,7 @@ class _Converter:
 
     def convert(self, value: Any) -> Any:
         kind = type(value)
-        if kind is str or value is None or kind is float or kind is bool:
+        if kind in _SCALARS:
             return value
         if kind is int:
             return {"~int": hex(value)} if value.bit_length() > _LONG else value
@@ -100,6 +102,8 @@ class _Converter:
         return [self._convert_at(number, item) for number, item in enumerate(items)]
 
     def _convert_at(self, place: Any, value: Any) -> Any:
+        if type(value) in _SCALARS:
+            return value
         self.place.append(place)
         converted = self.convert(value)
         self.place.pop()

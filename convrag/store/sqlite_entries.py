@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from convrag.store.connection import DatabaseConnection
+from convrag.store.connection import DatabaseConnection, Statement
 from convrag.store.database import COLUMNS, compute_checksum, is_damaged
 from convrag.store.locks import warn_without_fcntl
 from convrag.store.salvage import identify
@@ -49,16 +49,16 @@ class SqliteEntries(DatabaseConnection):
         ]
         for start in range(0, len(rows), BATCH // len(COLUMNS)):
             batch = rows[start : start + BATCH // len(COLUMNS)]
-            file = identify(self._file)
-            self._insert(batch)
-            if not self._holds([key for key, *_ in batch]):  # a damaged index of keys takes entries that nobody finds
+            (_, ((count,),)), file = self._execute_each(_insert(batch), _count([key for key, *_ in batch]))
+            if count != len(batch):  # a damaged index of keys takes entries that nobody finds
                 self._replace_damaged(file, sqlite3.DatabaseError("an entry is not found by its key"))
-                self._insert(batch)
+                self._execute(*_insert(batch))
         return set()
 
     def lock_keys(self, keys: Iterable[str]) -> AbstractContextManager[None]:
         """Lock keys during the block."""
-        self.open()
+        if self._connection is None:
+            self.open()
         return self._locks.lock_keys(keys)
 
     def get_last_row(self) -> int:
@@ -100,13 +100,11 @@ class SqliteEntries(DatabaseConnection):
                 self._execute(f"DELETE FROM entries WHERE rowid = ? AND is_damaged({_FIELDS})", [row])
             log.warning("%s: %d of its entries were damaged; what they held is computed again", self._file, len(rows))
 
-    def _insert(self, rows: Sequence[tuple[str, str, bytes, float, int]]) -> None:
-        marks = ",".join([f"({','.join('?' * len(COLUMNS))})"] * len(rows))
-        self._execute(
-            f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES {marks}", [field for row in rows for field in row]
-        )
 
-    def _holds(self, keys: Sequence[str]) -> bool:
-        marks = ",".join("?" * len(keys))
-        ((count,),) = self._execute(f"SELECT count(*) FROM entries WHERE key IN ({marks})", keys)
-        return bool(count == len(keys))
+def _insert(rows: Sequence[tuple[str, str, bytes, float, int]]) -> Statement:
+    marks = ",".join([f"({','.join('?' * len(COLUMNS))})"] * len(rows))
+    return f"INSERT OR REPLACE INTO entries ({_FIELDS}) VALUES {marks}", [field for row in rows for field in row]
+
+
+def _count(keys: Sequence[str]) -> Statement:
+    return f"SELECT count(*) FROM entries WHERE key IN ({','.join('?' * len(keys))})", keys

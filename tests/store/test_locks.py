@@ -217,6 +217,14 @@ def test_a_lock_file_that_cannot_be_opened_costs_one_warning(tmp_path: Path, cap
     assert "(Is a directory): two processes may" in caplog.messages[0]
 
 
+def test_a_folder_that_was_removed_is_made_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A store that is deleted under a running server, say: the key is locked against other processes still."""
+    folder = tmp_path / "store" / "of mine"
+    with get_locks(folder).lock_keys(["key"]):
+        assert (folder / LOCK_FILE).exists()
+    assert not caplog.records
+
+
 @needs_ofd
 def test_a_system_that_does_not_know_ofd_locks_has_posix_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

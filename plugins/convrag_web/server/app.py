@@ -60,10 +60,10 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         redirect_slashes=False,
     )
     turns = ConversationTurns(conversations, models, runner)
-    routers = [
+    routers = [  # a request is compared with the routes in this order
+        conversations_api.make_router(models, turns, limits.max_characters),
         completions.make_router(models, runner, limits.max_messages, limits.max_characters),
         conversations_api.make_models_router(models),
-        conversations_api.make_router(models, turns, limits.max_characters),
         health.make_router(metrics),
         docs_page.make_router(),
         static_files.make_router(),

@@ -30,7 +30,7 @@ SILENCE_SECONDS = 15.0
 TOGETHER_SECONDS = 0.025
 """Turns whose events may be sent within so many seconds are woken together, which costs the loop a fraction."""
 
-_slots = ComputeSlots(4)  # some read or write files, and let others compute
+_slots = ComputeSlots(2)  # one reads or writes files, perhaps, and lets the other compute
 
 
 class StageFinished(NamedTuple):
