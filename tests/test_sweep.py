@@ -47,7 +47,8 @@ def test_the_same_grid_again_is_reused(tmp_path: Path) -> None:
 
 
 def test_a_grid_makes_each_distinct_call_once(tmp_path: Path) -> None:
-    done = convrag("rewriter=none,last_n", "top_n=2,3,4", "generator=none", "history=gold", FEWER_PLOTS, folder=tmp_path)
+    grid = ("rewriter=none,last_n", "top_n=2,3,4", "generator=none", "history=gold", FEWER_PLOTS)
+    done = convrag(*grid, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     queries = set()
     for path in tmp_path.glob("outputs/sweeps/*/*/intermediate/*.jsonl"):
