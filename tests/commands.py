@@ -283,14 +283,16 @@ def _server(libraries: tuple[str, ...], python: tuple[tuple[str, str], ...]) -> 
 
 
 NEURAL = ("torch", "transformers", "sentence_transformers")
+OF_TESTS = ("elasticsearch", "hypothesis.strategies", "jsonschema", "litellm", "pytest")
+"""What modules of tests import, beside what is in tests/command_server.py."""
 
 
 def fork_python(code: str, environment: dict[str, str]) -> StartedCommand:
     """Start Python with some code, as convrag.testing.new_process does, in a process that has imported libraries.
 
-    Those of models are imported where this process has imported them.
+    Those of models and of modules of tests are imported where this process has imported them.
     """
-    libraries = NEURAL if {*NEURAL} <= {*sys.modules} else ()
+    libraries = tuple(name for name in (*OF_TESTS, *NEURAL) if name in sys.modules)
     pipe = subprocess.PIPE
     return StartedCommand(
         [], Path.cwd(), environment=environment, libraries=libraries, stdin=pipe, stdout=pipe, stderr=pipe, code=code

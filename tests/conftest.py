@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -21,9 +22,16 @@ SHARED = Path(os.environ.get("CONVRAG_SHARED", Path(__file__).parents[2] / "shar
 
 def pytest_configure() -> None:
     """Fork the processes of the contracts' tests: there are more than a hundred."""
+    gc.disable()  # until all is imported: a quarter of that would be collections that find nothing
     from convrag.testing.new_process import NewProcess  # behind the variables above, which numpy reads
 
     NewProcess.start = staticmethod(fork_python)
+
+
+def pytest_collection_finish() -> None:
+    """Let collections from now on leave out what was imported: each would look at millions of objects."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

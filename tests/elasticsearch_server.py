@@ -80,7 +80,7 @@ class Server:
         self._http = _LongQueueServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._http.server_port}"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True)
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
         self._thread.start()
 
     def close(self) -> None:

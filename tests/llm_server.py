@@ -89,7 +89,7 @@ class Server:
         self._http.daemon_threads = True
         self.port = self._http.server_port
         self.address = f"http://{host}:{self.port}/v1"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.05,))
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,))
         self._thread.start()
 
     def plan_replies(self, *plan: Any) -> None:

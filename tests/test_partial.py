@@ -132,7 +132,7 @@ def test_a_metric_whose_calls_fail_makes_the_run_partial(options: list[str], ser
     assert f"This run is partial: metrics.{name}: {calls} of its {calls} calls failed." in done.stdout
 
 
-GRID = ("-m", "rewriter=none,last_n,condense", "generator=direct", "limit=3", "workers=2")
+GRID = ("-m", "rewriter=none,last_n,condense", "generator=direct", "limit=1", "workers=2")
 
 
 def cells(folder: Path) -> dict[str, str]:

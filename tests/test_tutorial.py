@@ -16,6 +16,7 @@ import venv
 from pathlib import Path
 
 from commands import LIBRARIES, run_convrag
+from mlflow_database import copy_database
 from third_party import needs_pip
 
 PAGE = (Path(__file__).parents[1] / "docs/tutorial.md").read_text(encoding="utf-8")
@@ -35,7 +36,7 @@ def fresh_python(folder: Path) -> Path:
 
 
 @needs_pip
-def test_the_tutorial(tmp_path: Path) -> None:
+def test_the_tutorial(tmp_path: Path, database: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
         "PATH": f"{fresh_python(tmp_path / 'venv')}:{os.environ['PATH']}",
         "PIP_NO_INDEX": "1",  # what a user's pip would fetch is here already
@@ -45,6 +46,7 @@ def test_the_tutorial(tmp_path: Path) -> None:
     }
     work = tmp_path / "work"
     work.mkdir()
+    copy_database(database, work)  # that a command makes its own is for tests/plugins/test_mlflow.py
     steps = list(STEP.finditer(PAGE))
     assert len(steps) == PAGE.count("```") / 2 - PAGE.count("<!-- not run: ") == 20, (
         "a block is neither a file nor commands"

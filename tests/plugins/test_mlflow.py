@@ -155,6 +155,7 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
     assert states == {"run": "KILLED", "sweep": "KILLED"}
 
 
+@pytest.mark.thorough  # the next one has a database that four processes make, too
 def test_four_processes_on_a_fresh_database(tmp_path: Path) -> None:
     started = [start(*QUICK, "limit=1", f"top_k={n}", folder=tmp_path) for n in range(3, 7)]
     assert [process.wait(timeout=300) for process in started] == [0] * 4
