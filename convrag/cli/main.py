@@ -27,6 +27,7 @@ from convrag.cli.arguments import is_multirun, prepare_arguments
 from convrag.cli.help import list_groups_late, register_help
 from convrag.cli.printable_streams import make_streams_printable
 from convrag.cli.run_folder import hold_run_folders, remove_if_empty
+from convrag.cli.run_mode import find_mode_in_command
 from convrag.cli.secret_guard import guard_configurations
 from convrag.cli.signals import leave_if_told, note_kept, watch_signals
 from convrag.config.citing import cite_key
@@ -106,6 +107,7 @@ def extend_hydra() -> None:
     register_help()
     list_groups_late()
     hold_run_folders()
+    find_mode_in_command()
     guard_configurations(sys.argv[1:])
     register_folder_names()
     known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
