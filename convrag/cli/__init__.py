@@ -4,6 +4,7 @@
 * `arguments`: what is typed before Hydra reads it: flags stand first.
 * `signals`: how a signal ends the command.
 * `run_folder`: the folder of a run is held while it is written.
+* `run_mode`: whether the command is a run or a grid, without composing its configuration twice.
 * `secret_guard`: no password or key in what Hydra writes and prints.
 * `help`: the text of `--help`.
 * `bash_completion`: tab completion in bash: its script, and the answers to it.
