@@ -28,7 +28,7 @@ pytestmark = [
 
 thorough = pytest.mark.thorough
 joblib = pytest.mark.skipif(not find_spec("hydra_plugins.hydra_joblib_launcher"), reason="needs the joblib launcher")
-SECONDS = 10
+SECONDS = 20
 """What a stop may take on a machine that is busy with other tests; alone it is two at most."""
 
 RUN = ["rewriter=none", "generator=direct", "limit=1"]

@@ -369,7 +369,7 @@ BROKEN = {
     "misspelt": (
         "from convrag import hookimpl\n@hookimpl\ndef convrag_run_finnished(run, summary):\n    raise AssertionError\n"
     ),
-    "taker": REGISTER.format(name="mmr"),
+    "taker": REGISTER.format(name="threshold"),
     "lacking": "import a_library_that_is_not_there",
 }
 
@@ -415,7 +415,7 @@ def test_all_at_once_each_broken_one_costs_a_line_and_the_rest_works(crowd: Envi
     )
     assert done.returncode == 0, done.stderr
     lines = done.stderr.strip().splitlines()
-    parts = ["it fell at import", "Did you mean convrag_run_finished?", "rewriter=mmr is claimed", "No module named"]
+    parts = ["it fell at import", "Did you mean convrag_run_finished?", "rewriter=threshold is claimed", "No module named"]
     assert [sum(part in line for line in lines) for part in parts] == [1, 1, 1, 1]
     assert len(lines) == len(parts)
     assert "zoo_words" in done.stdout
@@ -438,7 +438,7 @@ def test_a_grid_of_theirs_and_ours(crowd: Environment) -> None:
 def test_what_is_needed_taken_or_broken_is_told_when_it_is_chosen(crowd: Environment) -> None:
     for chosen, message in (
         ("needy", "rewriter=needy needs a_library_that_is_not_there, which is not installed: pip install 'zoo[all]'"),
-        ("mmr", "rewriter=mmr is claimed by two distributions, convrag and taker-dist"),
+        ("threshold", "rewriter=threshold is claimed by two distributions, convrag and taker-dist"),
         ("zoo_strikt", "Did you mean 'zoo_strict'?"),
     ):
         done = crowd.convrag(f"rewriter={chosen}")
@@ -465,7 +465,7 @@ def test_task_plugins_tells_the_state_of_each(crowd: Environment) -> None:
     }
     assert options["rewriter", "needy"]["state"] == "needs"
     assert "zoo[all]" in options["rewriter", "needy"]["message"]
-    assert options["rewriter", "mmr"]["state"] == "claimed"
+    assert options["rewriter", "threshold"]["state"] == "claimed"
     assert {each["distribution"] for each in told["failures"]} == {
         "falls-dist",
         "misspelt-dist",
@@ -487,6 +487,6 @@ def test_the_doctor_warns_of_them_and_goes_on(crowd: Environment) -> None:
 
 def test_they_may_be_left_out(crowd: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONVRAG_DISABLE_PLUGINS", "falls,misspelt-dist,taker,lacking")
-    done = crowd.convrag("rewriter=mmr", "limit=1", "generator=none")
+    done = crowd.convrag("rewriter=threshold", "limit=1", "generator=none")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
