@@ -415,7 +415,12 @@ def test_all_at_once_each_broken_one_costs_a_line_and_the_rest_works(crowd: Envi
     )
     assert done.returncode == 0, done.stderr
     lines = done.stderr.strip().splitlines()
-    parts = ["it fell at import", "Did you mean convrag_run_finished?", "rewriter=threshold is claimed", "No module named"]
+    parts = [
+        "it fell at import",
+        "Did you mean convrag_run_finished?",
+        "rewriter=threshold is claimed",
+        "No module named",
+    ]
     assert [sum(part in line for line in lines) for part in parts] == [1, 1, 1, 1]
     assert len(lines) == len(parts)
     assert "zoo_words" in done.stdout

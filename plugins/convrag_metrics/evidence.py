@@ -11,7 +11,7 @@ from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_metrics.alpha_ndcg import compute_alpha_ndcg
 from convrag_metrics.record_texts import lacks_part
 from convrag_metrics.subtopics import Subtopics, find_documents, read_subtopics
-from convrag_metrics.trec_eval import BATCH, evaluate_rankings, rank_ids
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _TREC = {"nDCG": "evidence_nDCG", "SetP": "evidence_precision", "SetR": "evidence_recall"}
 _ALPHA = "evidence_alpha_nDCG"
@@ -100,9 +100,7 @@ class EvidenceMetrics(Metrics):
         self, batch: Mapping[str, list[str]], qrels: Mapping[str, Mapping[str, int]], subtopics: Subtopics
     ) -> dict[str, dict[str, float]]:
         """Turn -> measure -> value, for turns with qrels and the ids of their evidence."""
-        import ir_measures
-
-        measures = [ir_measures.parse_measure(name) for name in _TREC]
+        measures = [parse_measure(name) for name in _TREC]
         judged = {turn_id: dict(qrels[turn_id]) for turn_id in batch}
         run = {turn_id: rank_ids(ids) for turn_id, ids in batch.items()}
         values = {}

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Measurement, Metrics, Store, TurnRecord
 from convrag_metrics.judged_passages import report_absent_passages
 from convrag_metrics.record_texts import lacks_part
-from convrag_metrics.trec_eval import BATCH, evaluate_rankings, rank_ids
-
-if TYPE_CHECKING:
-    from ir_measures import Measure
+from convrag_metrics.trec_eval import BATCH, evaluate_rankings, parse_measure, rank_ids
 
 _MEASURES = ["R@1", "R@3", "R@5", "R@10", "nDCG@1", "nDCG@3", "nDCG@5", "nDCG@10"]
 _MAIN = "nDCG@5"
@@ -43,13 +39,13 @@ class RankingMetrics(Metrics):
         """Whether trec_eval has the measures."""
         for name in self.measures:
             try:
-                _parse_measure(name)
+                parse_measure(name)
             except ConfigError as error:
                 yield str(error)
 
     def list_measures(self) -> list[str]:
         """Those that were asked for, nDCG@5 first where it is among them."""
-        return sorted((str(_parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN)
+        return sorted((str(parse_measure(name)) for name in self.measures), key=lambda name: name != _MAIN)
 
     def explain_gap(self) -> str:
         """Whether there are qrels at all."""
@@ -59,7 +55,7 @@ class RankingMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """The values of each turn with qrels; the report on judgements that name no passage of the corpus."""
-        measures = [_parse_measure(name) for name in self.measures]
+        measures = [parse_measure(name) for name in self.measures]
         qrels = self.dataset.qrels()
         scored = (record for record in records if _is_measured(record, qrels))
         values: dict[str, dict[str, float]] = {}
@@ -73,25 +69,3 @@ class RankingMetrics(Metrics):
 
 def _is_measured(record: TurnRecord, qrels: Mapping[str, Mapping[str, int]]) -> bool:
     return bool(qrels.get(record.turn_id)) and not lacks_part(record, "ranking")
-
-
-def _parse_measure(name: str) -> Measure:
-    """A measure by its name. Raises ConfigError where there is no such measure, or it is no mean over turns."""
-    import ir_measures
-    from ir_measures.measures import MeanAgg
-
-    try:
-        measure = ir_measures.parse_measure(name)
-        known = ir_measures.pytrec_eval.supports(measure) and isinstance(measure.aggregator(), MeanAgg)
-    except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
-        raise _unknown_measure(name, str(error)) from error
-    if not known:
-        raise _unknown_measure(name, "trec_eval has no such mean per turn")
-    limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
-    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code would crash the process
-        raise _unknown_measure(name, "a cutoff or grade must be at least 1")
-    return measure
-
-
-def _unknown_measure(name: str, reason: str) -> ConfigError:
-    return ConfigError(f"{name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")

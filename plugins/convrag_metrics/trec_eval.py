@@ -3,13 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING
+
+from convrag import ConfigError
 
 if TYPE_CHECKING:
     from ir_measures import Measure
 
 BATCH = 1000
 """Turns per call of trec_eval: bounds the memory, and makes the cost of a call negligible."""
+
+_PARSER = Lock()
+"""Python 3.11 counts the depth of syntax trees for the whole process: two threads in `ast.parse` may both fail."""
+
+
+@lru_cache
+def parse_measure(name: str) -> Measure:
+    """A measure by its name, such as "nDCG@5".
+
+    Raises:
+        ConfigError: there is no such measure, or it is no mean over turns.
+    """
+    import ir_measures
+    from ir_measures.measures import MeanAgg
+
+    try:
+        with _PARSER:
+            measure = ir_measures.parse_measure(name)
+        known = ir_measures.pytrec_eval.supports(measure) and isinstance(measure.aggregator(), MeanAgg)
+    except (ValueError, TypeError, KeyError, NameError, AssertionError) as error:
+        raise _unknown_measure(name, str(error)) from error
+    if not known:
+        raise _unknown_measure(name, "trec_eval has no such mean per turn")
+    limits = [measure.params.get(limit, 1) for limit in ("cutoff", "rel")]
+    if any(type(limit) is not int or limit < 1 for limit in limits):  # trec_eval's C code would crash the process
+        raise _unknown_measure(name, "a cutoff or grade must be at least 1")
+    return measure
+
+
+def _unknown_measure(name: str, reason: str) -> ConfigError:
+    return ConfigError(f"{name!r} is no measure ({reason}). Write it as in nDCG@5, R@10 or RR.")
 
 
 def rank_ids(ids: Iterable[str]) -> dict[str, float]:

@@ -4,10 +4,13 @@ import math
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import ir_measures
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +23,7 @@ from convrag.store.store import Store
 from convrag.testing import MetricsContract, TinyDataset
 from convrag_datasets.jsonl import JsonlDataset
 from convrag_metrics.ranking import RankingMetrics
+from convrag_metrics.trec_eval import parse_measure
 
 _FOLDER = TemporaryDirectory()
 STORE = Store(Path(_FOLDER.name))
@@ -170,6 +174,25 @@ def test_check_accepts_known_measures() -> None:
     assert list(RankingMetrics(dataset=Judged({}), store=STORE).check()) == []
     good = ["AP", "RR", "P@5", "Success@1", "R(rel=2)@5", "Rprec", "IPrec@0.1"]
     assert list(RankingMetrics(dataset=Judged({}), store=STORE, measures=good).check()) == []
+
+
+def test_one_thread_at_a_time_parses_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11's `ast.parse` fails now and then with a SystemError where two threads are in it."""
+    inside, most = [], []
+    parse = ir_measures.parse_measure
+
+    def note(name: str) -> ir_measures.Measure:
+        inside.append(name)
+        time.sleep(0.01)
+        most.append(len(inside))
+        inside.remove(name)
+        return parse(name)
+
+    monkeypatch.setattr(ir_measures, "parse_measure", note)
+    names = [f"nDCG@{k}" for k in range(101, 109)]
+    with ThreadPoolExecutor(len(names)) as threads:
+        assert [str(each) for each in threads.map(parse_measure, names)] == names
+    assert max(most) == 1
 
 
 def test_instances_do_not_share_their_measures() -> None:
