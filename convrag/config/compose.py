@@ -185,7 +185,8 @@ def settings_of(config: DictConfig) -> Settings:
 
 def _root_schema() -> type:
     """The typed settings, and a place for each group."""
-    return make_dataclass("Config", [(group, Any, field(default=None)) for group in GROUPS], bases=(Settings,))
+    groups = [(group, Any, field(default=None)) for group in GROUPS]
+    return make_dataclass("Config", groups, bases=(Settings,), init=False, repr=False, eq=False)
 
 
 def _make_nodes(group: str, *, for_help: bool) -> Iterator[LazyNode]:

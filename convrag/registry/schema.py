@@ -45,7 +45,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
             members.append((parameter.name, wanted, _default_field(parameter.default, wanted)))
     if nested:
         members.append(("defaults", list[Any], field(default_factory=lambda: ["_self_", *nested])))
-    return make_dataclass(title, members)
+    return make_dataclass(title, members, init=False, repr=False, eq=False)  # three methods that cost most of the time
 
 
 def _omega_type(annotation: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal, cast
 
 from convrag import ConfigError, Dataset, Metrics, TurnRecord
+from convrag_metrics.bleu import CORPUS_BLEU, COUNTS, Tokenize, corpus_bleu, make_bleu, sentence_bleu
 from convrag_metrics.record_texts import evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.references import References
 from convrag_metrics.token_overlap import (
@@ -51,7 +52,7 @@ class AnswerMetrics(Metrics):
         dataset: Dataset,
         max_words: int | None = None,
         stem: bool = False,
-        bleu_tokenize: Literal["13a", "intl", "zh", "char", "none"] = "13a",
+        bleu_tokenize: Tokenize = "13a",
         citations: Literal["remove", "keep"] = "remove",
         min_nuggets: int = 0,
     ) -> None:
@@ -63,14 +64,12 @@ class AnswerMetrics(Metrics):
         self.references = References(dataset)
         self.max_words = max_words
         self.stem = stem
-        self.bleu_tokenize: Literal["13a", "intl", "zh", "char", "none"] = bleu_tokenize
+        self.bleu_tokenize: Tokenize = bleu_tokenize
         self.citations: Literal["remove", "keep"] = citations
         self.min_nuggets = min_nuggets
 
     def list_measures(self) -> list[str]:
         """ROUGE-L stands for them: MTRAG and RAD-Bench report it of answers that have a reference."""
-        from convrag_metrics.bleu import CORPUS_BLEU
-
         measures = ["ROUGE-L", "token_precision", "token_recall", "token_F1", CORPUS_BLEU, "sentence_BLEU"]
         measures += ["K-precision", "words", *(["scored_words"] if self.max_words else [])]
         return measures + (["few_nuggets"] if self.min_nuggets else [])
@@ -93,8 +92,6 @@ class AnswerMetrics(Metrics):
 
     def conclude(self, means: Mapping[str, float]) -> Mapping[str, float]:
         """BLEU of all answers in place of the counts that it is computed from."""
-        from convrag_metrics.bleu import CORPUS_BLEU, COUNTS, corpus_bleu
-
         if COUNTS[0] not in means:
             return means
         return {CORPUS_BLEU: corpus_bleu(means)} | {name: mean for name, mean in means.items() if name not in COUNTS}
@@ -104,8 +101,6 @@ class AnswerMetrics(Metrics):
         return nuggets is not None and len(nuggets) < self.min_nuggets
 
     def _make_scorer(self) -> AnswerScorer:
-        from convrag_metrics.bleu import make_bleu, sentence_bleu
-
         tokenize, bleu = _make_rouge_tokenizer(stem=self.stem), make_bleu(self.bleu_tokenize)
 
         def score_answer(answer: str, reference: str) -> dict[str, float]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import exp, log
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from sacrebleu.metrics import BLEU
+if TYPE_CHECKING:
+    from sacrebleu.metrics import BLEU
 
 Tokenize = Literal["13a", "intl", "zh", "char", "none"]
 
@@ -27,6 +28,8 @@ def sentence_bleu(bleu: BLEU, answer: str, reference: str) -> dict[str, float]:
 
 def make_bleu(tokenize: Tokenize) -> BLEU:
     """The BLEU of `sacrebleu --sentence-level`: exponential smoothing, effective order."""
+    from sacrebleu.metrics import BLEU
+
     return BLEU(tokenize=tokenize, effective_order=True)
 
 

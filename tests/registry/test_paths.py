@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from omegaconf import OmegaConf
 
 import toys
 from convrag.api.errors import MissingExtra, PluginError
@@ -131,7 +132,7 @@ def test_a_variant_has_defaults_of_its_own(stages: str, by_path: bool) -> None:
     assert option.values({}, "reranker") == {"model": "large", "n": 3}
     assert option.values({"model": "tiny"}, "reranker")["model"] == "tiny"
     assert option.parameters["embedder"].default == Use(("minilm",))
-    schema = option.schema()
+    schema = OmegaConf.structured(option.schema)
     assert (schema.model, schema.defaults) == ("large", ["_self_", {"/embedder@embedder": "minilm"}])
 
 
