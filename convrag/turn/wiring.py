@@ -131,17 +131,21 @@ class Wiring:
         except Exception as error:
             return [f"check failed: {explain_error(error, stage)}"]
 
-    def prepare(self, watch: Callable[[str], AbstractContextManager[None]] | None = None) -> None:
+    def prepare(
+        self, watch: Callable[[str], AbstractContextManager[None]] | None = None, *, for_new_questions: bool = False
+    ) -> None:
         """Prepare every built stage: load models, build indexes.
 
-        Where the store is empty, so that the first turn calls everything, libraries are imported at the same time.
+        Where the first turn will call everything, libraries are imported at the same time: the store is empty, or new
+        questions are expected.
 
         Args:
             watch: a context that is entered while a stage is prepared, with what is done: "Preparing embedder=lsa".
+            for_new_questions: as a server is asked, that should not keep the first one waiting.
         """
         stages = self._list_distinct()
-        is_new = self.store.get_last_row() == 0
-        imports = start_imports(stage for _, stage in stages if is_new and not isinstance(stage, Metrics))
+        early = for_new_questions or self.store.get_last_row() == 0
+        imports = start_imports(stage for _, stage in stages if early and not isinstance(stage, Metrics))
         for place, stage in stages:
             with watch(f"Preparing {self.describe_choice(place)}") if watch else nullcontext():
                 pool.prepare(stage)

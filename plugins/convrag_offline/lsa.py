@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Embedder, Store
@@ -12,6 +13,8 @@ from convrag.store.source import hash_package
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -54,8 +57,12 @@ class LsaEmbedder(Embedder):
             yield _NO_CORPUS
 
     def prepare(self) -> None:
-        """Learn the model from the corpus, or load it from the store."""
-        self._load_model()
+        """Learn the model from the corpus, unless the store has it. It is loaded by the first call that computes."""
+        self._find_model()
+
+    def load_libraries(self) -> None:
+        """Import scikit-learn, which takes longer than all else that a run imports."""
+        import_module("convrag_offline.lsa_model")
 
     def embed(self, texts: Sequence[str], *, query: bool = False) -> NDArray[np.float32]:
         """Unit or zero rows, (n, d) float32; d is `dimensions`, or what the corpus allows."""
@@ -64,15 +71,22 @@ class LsaEmbedder(Embedder):
     def _load_model(self) -> LsaModel:
         with self._lock:
             if self._model is None:
-                from convrag_offline.lsa_model import LsaModel, learn
+                from convrag_offline.lsa_model import LsaModel
 
-                if not (corpora := open_corpora(self.dataset, self.store)):
-                    raise ConfigError(_NO_CORPUS)
-                sources = [corpus.fingerprint for corpus in corpora]
-                code = [hash_package(__name__), *map(find_version, self.libraries)]
-                key = digest(["lsa", sources, self.dimensions, self.passages, code])
-                folder = self.store.folder(
-                    "embedders", key, lambda path: learn(corpora, self.dimensions, self.passages).save(path)
-                )
-                self._model = LsaModel.load(folder)
+                self._model = LsaModel.load(self._find_model())
             return self._model
+
+    def _find_model(self) -> Path:
+        """The folder of the model in the store, where it is learnt if need be."""
+        if not (corpora := open_corpora(self.dataset, self.store)):
+            raise ConfigError(_NO_CORPUS)
+        sources = [corpus.fingerprint for corpus in corpora]
+        code = [hash_package(__name__), *map(find_version, self.libraries)]
+        key = digest(["lsa", sources, self.dimensions, self.passages, code])
+
+        def learn_into(folder: Path) -> None:
+            from convrag_offline.lsa_model import learn
+
+            learn(corpora, self.dimensions, self.passages).save(folder)
+
+        return self.store.folder("embedders", key, learn_into)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import time
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -391,6 +392,18 @@ def test_it_learns_from_all_domains_once(store: Store, monkeypatch: pytest.Monke
     LsaEmbedder(dataset=Corpora(moon=MOON[1:], tea=TEXTS), store=store).prepare()
     assert len(learnt) == 3  # another parameter, another corpus
     assert not [path for path in (store.path / "embedders").rglob("*") if path.suffix in {".pkl", ".joblib"}]
+
+
+def test_a_model_that_the_store_has_is_loaded_when_it_is_needed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To import scikit-learn takes longer than a run whose vectors are remembered."""
+    LsaEmbedder(dataset=Corpora(moon=MOON), store=store).prepare()
+    monkeypatch.setitem(sys.modules, "convrag_offline.lsa_model", None)  # its import fails
+    again = LsaEmbedder(dataset=Corpora(moon=MOON), store=store)
+    again.prepare()
+    with pytest.raises(ImportError):
+        again.load_libraries()
+    with pytest.raises(ImportError):
+        again.embed(["Moon"])
 
 
 def test_the_same_corpus_gives_the_same_vectors_in_another_store(tmp_path: Path) -> None:

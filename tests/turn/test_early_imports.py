@@ -42,3 +42,5 @@ def test_a_wiring_loads_them_where_the_store_is_empty(tmp_path: Path, monkeypatc
     get_store(tmp_path).put("LiteLLM.complete", {"a": b"b"})
     wiring.prepare()
     assert loaded == [llm]
+    wiring.prepare(for_new_questions=True)
+    assert loaded == [llm, llm]

@@ -45,7 +45,7 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
         models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
         with bind_socket(task.host, task.port) as bound:
             for wiring in wirings:
-                wiring.prepare()
+                wiring.prepare(for_new_questions=True)
             app = make_app(
                 models,
                 conversations,
