@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
+from convrag.sdk.bm25s_stop_words import bm25s_stop_words
 from convrag.sdk.stemming import stem_words
 
 _WORD = re.compile(r"[^\W_]+(?:(?:[-'’.]|(?<=\d),(?=\d))[^\W_]+)*")
@@ -51,6 +52,4 @@ def _is_negation(word: str) -> bool:
 
 @cache
 def _stop_words() -> frozenset[str]:
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
-    return frozenset(STOPWORDS_EN_PLUS) | frozenset(_QUESTION_WORDS.split())
+    return bm25s_stop_words() | frozenset(_QUESTION_WORDS.split())

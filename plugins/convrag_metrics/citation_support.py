@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from pydantic import BaseModel
 
 from convrag import LLM, LLMError, PromptTemplate
+from convrag.sdk.bm25s_stop_words import bm25s_stop_words
 from convrag.sdk.stemming import stem_words
 from convrag.sdk.structured_output import ask_json
 
@@ -59,7 +60,7 @@ def _split_words(text: str) -> list[str]:
 
 
 def _content_words(text: str) -> list[str]:
-    return [word.removesuffix("'s") for word in _split_words(text) if word not in _stop_words()]
+    return [word.removesuffix("'s") for word in _split_words(text) if word not in bm25s_stop_words()]
 
 
 @lru_cache(maxsize=4096)
@@ -70,10 +71,3 @@ def _find_words(text: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _find_stems(text: str) -> frozenset[str]:
     return frozenset(stem_words(_content_words(text)))
-
-
-@cache
-def _stop_words() -> frozenset[str]:
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
-    return frozenset(STOPWORDS_EN_PLUS)
