@@ -27,7 +27,7 @@ class Cancelled(BaseException):
 class Cancellation:
     """Cancels the calls of the threads to which it applies.
 
-    One that is made where another applies is cancelled with that one, while `follow` lasts.
+    Where another one applies, `with when_cancelled(cancellation.cancel)` cancels this one with it.
     """
 
     def __init__(self) -> None:
