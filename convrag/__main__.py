@@ -1,5 +1,6 @@
 """`python -m convrag`, and the command `convrag`: see convrag.cli.main."""
 
+import gc
 import signal
 import sys
 
@@ -13,8 +14,11 @@ def main() -> None:
         if is_for_bash(sys.argv[1:]):  # asked at each Tab, and done before Hydra would be imported
             answer_bash(sys.argv[1:])
             return
+        gc.disable()  # modules stay until the end: to look for garbage among them takes a sixth of --help
         from convrag.cli.main import main as run
 
+        gc.freeze()
+        gc.enable()
         run()
     except KeyboardInterrupt:  # before it watches signals: importing its libraries takes most of a start
         sys.stderr.write("convrag: interrupted.\n")
