@@ -140,6 +140,7 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a forked process takes it, and this one ends with the tests
     if (command := serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # `nohup pytest` ignores it
         become(command)
         try:
             if command["code"]:
