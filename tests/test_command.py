@@ -168,7 +168,8 @@ def test_an_interrupted_run_leaves_nothing_half_written(sent: signal.Signals, tm
     (tmp_path / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
     files = ["dataset=jsonl", "dataset.corpus=c.jsonl", "dataset.conversations=t.jsonl"]
     nothing = subprocess.DEVNULL
-    process = StartedCommand([*files, "tracker=none"], tmp_path, stdout=nothing, stderr=subprocess.PIPE, text=True)
+    stages = ["rewriter=none", "generator=none", "tracker=none"]
+    process = StartedCommand([*files, *stages], tmp_path, stdout=nothing, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 120
     while not list(tmp_path.glob("outputs/2*/*/.unfinished/run.trec")):
         assert process.poll() is None
