@@ -17,7 +17,6 @@
 * `class_source`: a class found and read without importing its module.
 * `signature_source`: the parameters of such a class.
 * `module_source`: where a module lies, and its text.
-* `extras`: which libraries are installed.
 * `renaming`: old names of parameters.
 * `made_for`: which versions of convrag a plugin was made for.
 """

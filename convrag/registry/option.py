@@ -11,12 +11,12 @@ from typing import Any
 
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
+from convrag.api.extras import missing_extra
 from convrag.api.groups import OPTION_KEY
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.registry.class_checks import explain_refusal, is_imported
 from convrag.registry.class_source import ClassSource, find_class
-from convrag.registry.extras import missing_extra
 from convrag.registry.module_source import WrongPath
 from convrag.registry.parameters import Parameter, Use, read_parameters
 from convrag.registry.renaming import explain_old_names, rename_values

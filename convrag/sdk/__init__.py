@@ -1,5 +1,17 @@
-"""Functions and classes that many plugins need.
+"""Functions and classes that many plugins need. With `convrag` and `convrag.testing` it is all that a plugin imports.
 
+* `tasks`: the door to the rooms above, for tasks, trackers and reports.
+* `identity`: what makes the key of a result.
+* `groups`: the groups of stages that a configuration chooses from.
+* `libraries`: which libraries are installed.
+* `files`: files that are written whole or not at all.
+* `storage`: the store of results, its locks, and what calls cost.
+* `cancelling`: long work that can be cancelled.
+* `streaming`: the pieces of a model's reply.
+* `strict_json`: JSON without NaN and infinities.
+* `rows`: rows of JSON files, checked as they are read.
+* `secrets`: passwords and keys in messages.
+* `printable`: text for terminals and logs.
 * `prompts`: prompt templates in Jinja.
 * `profiles`: personal statements of the user in a prompt.
 * `llm_rewriter`: the base of rewriters that ask an LLM once.

@@ -10,6 +10,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
+from convrag.api.extras import missing_extra
 from convrag.api.groups import OPTION_KEY
 from convrag.api.records import Report, TurnRecord
 from convrag.api.stage import Stage
@@ -21,7 +22,6 @@ from convrag.config.references import keep_references
 from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
-from convrag.registry.extras import missing_extra
 from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from convrag import LLM, Question, Rewrite, Rewriter
-from convrag.registry.parameters import use
+from convrag import LLM, Question, Rewrite, Rewriter, use
 
 
 class AutoRewriter(Rewriter):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from math import nan
 from statistics import fmean
 
-from convrag.score.bootstrap import TOO_FEW
+from convrag.sdk.tasks.scores import TOO_FEW
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.movements import Pair, pair_runs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from convrag import ConfigError
-from convrag.sweep.cells import OPERATIONAL
+from convrag.sdk.tasks.grids import OPERATIONAL
 from convrag_compare.run_result import PARTIAL, RunResult, parse_overrides
 
 UNSET = "-"

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError
-from convrag.api.groups import OPTION_KEY
-from convrag.run.hydra_files import read_choices, read_hydra_config, read_overrides
-from convrag.run.manifest import MANIFEST
-from convrag.sweep.sweep_file import CELL_FILE, read_json, read_sweep
+from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
+from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides
 from convrag_compare.factors import find_factors, get_levels
 from convrag_compare.run_result import RunResult, parse_overrides, read_run_result
 

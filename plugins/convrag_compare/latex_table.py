@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from convrag.api.printable import make_printable
+from convrag.sdk.printable import make_printable
 from convrag_compare.factors import format_run, get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import PARTIAL

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from convrag.api.printable import make_printable
-from convrag.score.bootstrap import RESAMPLES, TOO_FEW
-from convrag.score.endings import describe_gaps
+from convrag.sdk.printable import make_printable
+from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
 from convrag_compare.factors import format_run, get_levels
 from convrag_compare.leaderboard import Leaderboard, Row, Score
 from convrag_compare.movements import describe_unmoved

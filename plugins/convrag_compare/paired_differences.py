@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from convrag.score.bootstrap import LEAST, bootstrap_intervals
+from convrag.sdk.tasks.scores import LEAST, bootstrap_intervals
 from convrag_compare.run_result import Scores
 from convrag_compare.significance import compute_sign_flip_p, is_exact
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from convrag.store.atomic import open_atomically
+from convrag.sdk.files import open_atomically
 from convrag_compare.heat_map_cells import list_combinations
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.turn_curves import make_curves

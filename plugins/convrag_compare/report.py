@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import Report
-from convrag.run.observers import Observers
+from convrag.sdk.tasks.runs import Observers
 from convrag_compare.costs import describe_calls, format_costs_files
 from convrag_compare.effects import format_effects_file
 from convrag_compare.factors import find_factors, format_run

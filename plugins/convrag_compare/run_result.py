@@ -10,9 +10,8 @@ from pathlib import Path
 from sys import intern
 
 from convrag import RunSummary, Usage
-from convrag.score.endings import describe_gaps, label_state
-from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
+from convrag.sdk.tasks.scores import describe_gaps, label_state, read_summary
 
 OK, PARTIAL, FAILED, NOT_RUN = "ok", "partial", "failed", "not run"
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from omegaconf import OmegaConf
 
 from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
-from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.config.settings import read_metric_names
-from convrag.store.store import get_store
+from convrag.sdk.groups import GROUPS, OPTION_KEY
+from convrag.sdk.storage import get_store
+from convrag.sdk.tasks.configuration import read_metric_names
 from convrag_compare.factors import find_baseline, settle_baseline
 from convrag_compare.report import TITLE, announce_comparison, compare_runs
 from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result

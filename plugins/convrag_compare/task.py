@@ -8,8 +8,8 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from convrag import ConfigError, Task
-from convrag.config.settings import read_metric_names
-from convrag.store.atomic import write_atomically
+from convrag.sdk.files import write_atomically
+from convrag.sdk.tasks.configuration import read_metric_names
 
 
 class CompareTask(Task):

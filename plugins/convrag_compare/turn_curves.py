@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from convrag.score.bootstrap import LEAST, bootstrap_intervals
+from convrag.sdk.tasks.scores import LEAST, bootstrap_intervals
 from convrag_compare.equal_runs import join_equal_rows
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import Scores

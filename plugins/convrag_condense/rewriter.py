@@ -6,8 +6,7 @@ import logging
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter
-from convrag.registry.parameters import operational
+from convrag import LLM, ConfigError, Embedder, PromptTemplate, Question, Retriever, Rewrite, Rewriter, operational
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag_condense.drift_check import replace_drifted_rewrite
 from convrag_condense.gate import find_reasons

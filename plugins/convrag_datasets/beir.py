@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import Conversation, DataError, Dataset, Passage, UnknownName
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
 from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from convrag import DataError, Passage
 from convrag.sdk import jsonl as user_files
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import check_is_file
-from convrag.store.fingerprint import digest, file_hash
 from convrag_datasets import json_rows, json_stream, row_files, tables
 from convrag_datasets.json_rows import JsonRow, UniqueIds
 from convrag_datasets.row_files import Columns, read_rows

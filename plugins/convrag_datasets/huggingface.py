@@ -9,8 +9,8 @@ from itertools import zip_longest
 from typing import Any
 
 from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import make_conversations
 from convrag_datasets.corpus import hash_content, make_passages
 from convrag_datasets.hub_rows import HubTable

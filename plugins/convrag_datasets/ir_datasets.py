@@ -8,8 +8,8 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from convrag import ConfigError, Conversation, Dataset, Passage, Turn, UnknownName
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
 
 _LONGEST_REASON = 200  # characters
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from convrag import DataError
 from convrag.sdk.jsonl import UNREADABLE, check_is_file, open_unpacked
-from convrag.store.strict_json import make_decoder
+from convrag.sdk.strict_json import make_decoder
 
 Keys = tuple[str | int, ...]
 """How to get to a value: the key in each object, the position (from 0) in each list."""

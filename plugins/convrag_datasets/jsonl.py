@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from convrag import ConfigError, Conversation, Dataset, Passage, UnknownName
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import check_first_passage, fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.qrels import Qrels

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from convrag import Conversation, ConvragError, DataError, Dataset, Passage, UnknownName
+from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
-from convrag.store.source import hash_modules
 from convrag_datasets.corpus import fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.qrels import Qrels
 

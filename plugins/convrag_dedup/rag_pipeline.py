@@ -10,8 +10,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from convrag import ConfigError, Conversations, ConvragError, Pipeline
-from convrag.turn.conversations import MAX_CONVERSATIONS
-from convrag.turn.turn import TurnOptions
+from convrag.sdk.tasks.turns import MAX_CONVERSATIONS, TurnOptions
 from convrag_dedup.inference_config import InferenceConfig, quote_override
 from convrag_dedup.stats import ConversationStats, pooled_stats
 from convrag_dedup.turn_fields import describe_answer, describe_turn, read_query

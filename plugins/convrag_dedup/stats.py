@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convrag.store.file_names import encode_name
+from convrag.sdk.files import encode_name
 from convrag_dedup.deduplication import DeduplicatedTurn
 
 if TYPE_CHECKING:
-    from convrag.turn.session import Session
+    from convrag.sdk.tasks.turns import Session
 
 DOCUMENT_COUNTS = ("num_retrieved", "num_novel", "num_deduplicated")
 TOKEN_COUNTS = ("tokens_saved", "tokens_sent_again")

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
-from convrag import DataError, Document
+from convrag import DataError, Document, Store
 from convrag.sdk.progress import track
-from convrag.store.store import Store
 from convrag_documents.document_store import DocumentStore, Outcome
 from convrag_documents.file_content import describe_os_error, read_bytes
 from convrag_documents.file_times import FileTimes, load_times, note_times, save_times

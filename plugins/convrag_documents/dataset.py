@@ -20,12 +20,12 @@ from convrag import (
     Dataset,
     Document,
     Passage,
+    Store,
     UnknownName,
 )
-from convrag.api.printable import make_printable
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import digest
-from convrag.store.store import Store
+from convrag.sdk.printable import make_printable
 from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
 from convrag_documents.find_files import FoundFiles, Selection, find_files
 from convrag_documents.unreadable import describe_unread

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from convrag import Document, Heading
-from convrag.store.fingerprint import digest
-from convrag.store.store import BATCH, Store
+from convrag import Document, Heading, Store
+from convrag.sdk.identity import digest
+from convrag.sdk.storage import BATCH
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _AT_ONCE = 4_000_000  # bytes that are written in one transaction

@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from convrag.store.store import Store
+from convrag import Store
 
 _TICK = 2_000_000_000
 """Nanoseconds of the coarsest clock of a file system: FAT's."""

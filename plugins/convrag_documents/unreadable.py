@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from convrag.api.printable import make_printable
+from convrag.sdk.printable import make_printable
 
 _NAMED = 20
 _LONGEST_REASON = 200

@@ -7,7 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Task
-from convrag.store.atomic import write_atomically
+from convrag.sdk.files import write_atomically
 
 _LEAST = 2  # turns of either kind
 
@@ -36,8 +36,8 @@ class CalibrateAnswerabilityTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read the runs, write the calibration, and print how good it is."""
-        from convrag.run.records import read_records
         from convrag.sdk.console import make_console
+        from convrag.sdk.tasks.runs import read_records
         from convrag_drafts.calibration import decide_other_half, fit, measure, read_turns
         from convrag_drafts.calibration_file import format_calibration
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import DataError
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 from convrag_drafts.answerability import COVERAGE, PASSAGES, SCORE, VERDICT, Calibration, Weight
 
 FEATURES = (VERDICT, COVERAGE, PASSAGES, SCORE)

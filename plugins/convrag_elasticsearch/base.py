@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from convrag import DataError, Dataset, Hit, NotReady, Passage, Query, Retriever, RunStopped, Store
+from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy
-from convrag.store.fingerprint import digest
 from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index
 from convrag_elasticsearch.connection import ENVIRONMENT_VARIABLES, Connection
 from convrag_elasticsearch.documents import VECTOR_FIELDS, base_mapping_properties

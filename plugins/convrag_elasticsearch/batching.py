@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
-from convrag.store.compute_slots import waiting
+from convrag.sdk.cancelling import waiting
 
 A = TypeVar("A")
 R = TypeVar("R")

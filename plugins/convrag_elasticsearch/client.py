@@ -12,8 +12,8 @@ from elastic_transport import ConnectionTimeout, Transport, TransportError
 from elasticsearch import ApiError, Elasticsearch
 from elasticsearch import helpers as _helpers
 
+from convrag.sdk.cancelling import waiting
 from convrag.sdk.library_logs import limit_logs
-from convrag.store.compute_slots import waiting
 from convrag_elasticsearch.connection import Connection
 from convrag_elasticsearch.errors import TRANSIENT_STATUSES
 from convrag_elasticsearch.retries import RetryPolicy, call_with_retries

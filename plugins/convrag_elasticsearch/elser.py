@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from convrag import ConfigError, Dataset, Store
-from convrag.registry.parameters import operational
+from convrag import ConfigError, Dataset, Store, operational
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint
 from convrag_elasticsearch.settings import FusionSettings, OnFailure, OperationSettings

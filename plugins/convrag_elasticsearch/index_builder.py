@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag import Passage
+from convrag.sdk.cancelling import when_cancelled
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import track
-from convrag.store.cancellation import when_cancelled
 from convrag_elasticsearch.aliases import META, CompleteIndex, build_index_name, find_index, parse_generation
 from convrag_elasticsearch.bulk import BulkActions, FieldBuilder
 from convrag_elasticsearch.cluster import Cluster

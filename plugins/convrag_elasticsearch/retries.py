@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from convrag.sdk.cancelling import sleep
 from convrag.sdk.retry_after import parse_retry_after
-from convrag.store.cancellation import sleep
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

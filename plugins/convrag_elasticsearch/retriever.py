@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag import ConfigError, Dataset, Embedder, Store
-from convrag.registry.parameters import operational
+from convrag import ConfigError, Dataset, Embedder, Store, operational
 from convrag_elasticsearch.base import ClusterRetriever
 from convrag_elasticsearch.dense import DenseSubquery, VectorIndexType
 from convrag_elasticsearch.inference_endpoint import InferenceEndpoint

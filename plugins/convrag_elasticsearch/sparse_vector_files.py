@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConvragError, DataError, Passage, Query, Store
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.progress import track
-from convrag.store.fingerprint import digest, file_hash
-from convrag.store.store import BATCH
+from convrag.sdk.storage import BATCH
 
 _EXAMPLE = '{"id": "p1", "vector": {"moon": 1.5, "tide": 0.7}}'
 

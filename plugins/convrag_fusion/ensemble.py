@@ -9,7 +9,7 @@ from typing import Any
 
 from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, UnknownName, use
 from convrag.sdk.parallel import call_in_threads
-from convrag.store.usage import UsageMeter, current_meter
+from convrag.sdk.storage import UsageMeter, current_meter
 
 
 class EnsembleRewriter(Rewriter):

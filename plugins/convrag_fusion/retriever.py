@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from convrag import ConfigError, Hit, Query, Retriever
-from convrag.registry.parameters import use
+from convrag import ConfigError, Hit, Query, Retriever, use
 from convrag.sdk.fusion import (
     ScoresPassages,
     add_scores,

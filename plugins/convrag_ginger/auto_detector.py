@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from convrag import LLM, Detector, Nugget, Passage
-from convrag.registry.parameters import use
+from convrag import LLM, Detector, Nugget, Passage, use
 
 
 class AutoDetector(Detector):

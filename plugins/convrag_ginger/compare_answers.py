@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from convrag import ConfigError, DataError, Metrics, Task, TurnRecord
-from convrag.store.atomic import open_atomically
+from convrag.sdk.files import open_atomically
 from convrag_ginger.length_limit import count_words, cut_to_words
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class CompareAnswersTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Measure each pair of runs and print the table; 1 where a metric failed."""
         from convrag.sdk.console import make_console
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.turns import Wiring
 
         wiring = Wiring(config)
         metrics = wiring.get_all("metrics")
@@ -110,7 +110,7 @@ def compare_pair(
     Returns:
         The means of each measure that differs in a turn; and which metric failed, if one did.
     """
-    from convrag.score.measuring import measure
+    from convrag.sdk.tasks.scores import measure
 
     shared = [turn for turn in ours if turn in theirs]
     if not shared:
@@ -143,7 +143,7 @@ def _average(
     """The means of a measure; None where it is the same in all turns."""
     import numpy as np
 
-    from convrag.score.bootstrap import bootstrap_intervals
+    from convrag.sdk.tasks.scores import bootstrap_intervals
 
     measured = [record for record in records if all((name, record.turn_id) in each for each in values)]
     rows = np.array([[each[name, record.turn_id] for each in values] for record in measured]).reshape(-1, 2)
@@ -166,7 +166,7 @@ def _average(
 
 def _read_run(folder: Path) -> dict[str, TurnRecord]:
     """Turn id -> record of a finished run. Raises DataError where the folder holds none."""
-    from convrag.run.records import read_records
+    from convrag.sdk.tasks.runs import read_records
 
     records = {record.turn_id: record for record in read_records(folder / "intermediate")}
     if not records:

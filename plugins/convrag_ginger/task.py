@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from omegaconf import DictConfig
 
 from convrag import DataError, Passage, Task
+from convrag.sdk.files import open_atomically
 from convrag.sdk.jsonl import Line, read_lines_in
 from convrag.sdk.parallel import map_parallel
-from convrag.store.atomic import open_atomically
 
 _FIELD_NAMES = {
     "id": ("turn_id", "query_id", "_id", "id"),
@@ -48,9 +48,9 @@ class DetectNuggetsTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Detect the nuggets of `workers` queries at a time; the file appears when it is complete."""
-        from convrag.config.compose import settings_of
         from convrag.sdk.console import make_console
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.configuration import settings_of
+        from convrag.sdk.tasks.turns import Wiring
 
         settings = settings_of(config)
         wiring = Wiring(config)

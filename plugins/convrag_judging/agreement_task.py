@@ -8,8 +8,8 @@ from typing import Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, UnknownName
-from convrag.store.atomic import write_atomically
-from convrag.store.strict_json import format_json
+from convrag.sdk.files import write_atomically
+from convrag.sdk.strict_json import format_json
 
 
 class AgreementTask(Task):

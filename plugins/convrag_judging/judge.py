@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import LLM, ConfigError, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord
-from convrag.registry.parameters import operational
+from convrag import LLM, ConfigError, Dataset, Measurement, Metrics, PromptTemplate, TurnRecord, operational
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.parallel import map_parallel
-from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.answers import has_answer, shown_passages
 from convrag_judging.assessors import check_tasks, name_llms
 from convrag_judging.references import References

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from convrag import Report
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 from convrag_judging.nugget_judgements import (
     FEW,
     NO_NUGGETS,

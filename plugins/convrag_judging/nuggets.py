@@ -8,11 +8,21 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
-from convrag import LLM, ConfigError, ConvragError, Dataset, Measurement, Metrics, PromptTemplate, Store, TurnRecord
-from convrag.registry.parameters import operational
+from convrag import (
+    LLM,
+    ConfigError,
+    ConvragError,
+    Dataset,
+    Measurement,
+    Metrics,
+    PromptTemplate,
+    Store,
+    TurnRecord,
+    operational,
+)
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
-from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.answers import has_answer, rests_on_few_nuggets, shown_passages, split_words, truncate_answer
 from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
 from convrag_judging.nugget_files import NuggetLabels, NuggetSet, read_nugget_labels, read_nuggets

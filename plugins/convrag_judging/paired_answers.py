@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from convrag import DataError, TurnRecord
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
-from convrag.store.fingerprint import digest, file_hash
 from convrag_judging.answers import split_words
 
 
@@ -49,7 +49,7 @@ class PairedAnswers:
 
 def read_answer_lengths(folder: Path) -> Mapping[str, int]:
     """Turn id -> words of the answer in a finished run. Raises DataError where the folder holds none."""
-    from convrag.run.records import read_records
+    from convrag.sdk.tasks.runs import read_records
 
     lengths = {record.turn_id: len(split_words(record.answer.text)) for record in read_records(folder / "intermediate")}
     if not lengths:

@@ -32,9 +32,9 @@ class ScoreNuggetsTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Score the judgements, write the files of a run and print the summary."""
         from convrag import TurnRecord
-        from convrag.api.groups import OPTION_KEY
-        from convrag.run.runner import evaluate_records
-        from convrag.score.summary_page import print_summary
+        from convrag.sdk.groups import OPTION_KEY
+        from convrag.sdk.tasks.runs import evaluate_records
+        from convrag.sdk.tasks.scores import print_summary
         from convrag_judging.nugget_files import read_nugget_labels
 
         turns = read_nugget_labels(self.judgements)

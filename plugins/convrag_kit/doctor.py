@@ -9,8 +9,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import Task
-from convrag.api.groups import GROUPS
-from convrag.registry import plugins
+from convrag.sdk.groups import GROUPS
+from convrag.sdk.tasks.options import plugins
 from convrag_kit.doctor_findings import Finding, print_findings
 
 
@@ -30,7 +30,7 @@ class DoctorTask(Task):
 
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """The title and the findings of each part of the report."""
-    from convrag.turn.wiring import Wiring
+    from convrag.sdk.tasks.turns import Wiring
     from convrag_kit import doctor_resources, doctor_storage, doctor_versions
     from convrag_kit.doctor_stages import ConfiguredStages
 

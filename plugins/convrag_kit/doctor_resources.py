@@ -11,10 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from convrag import ConvragError
-from convrag.api.groups import GROUPS
-from convrag.config.variants import variants_of
-from convrag.registry import plugins
-from convrag.registry.extras import is_installed
+from convrag.sdk.groups import GROUPS
+from convrag.sdk.libraries import is_installed
+from convrag.sdk.tasks.options import plugins, variants_of
 from convrag_kit.doctor_findings import Finding
 from convrag_kit.doctor_stages import ConfiguredStages
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from convrag import ConvragError
-from convrag.api.groups import SEVERAL
-from convrag.turn.turn import Stages
-from convrag.turn.wiring import Wiring
+from convrag.sdk.groups import SEVERAL
+from convrag.sdk.tasks.turns import Stages, Wiring
 from convrag_kit.doctor_findings import Finding
 
 _GROUPS = ("dataset", *Stages._fields, "tracker")

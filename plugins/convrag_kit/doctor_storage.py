@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from convrag import ConvragError
-from convrag.store.store import FILE
+from convrag.sdk.storage import FILE
 from convrag_kit.doctor_findings import Finding
 from convrag_kit.doctor_stages import ConfiguredStages
 

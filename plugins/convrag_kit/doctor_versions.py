@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import metadata
 
 from convrag import __version__
-from convrag.registry import plugins
+from convrag.sdk.tasks.options import plugins
 from convrag_kit.doctor_findings import Finding
 
 

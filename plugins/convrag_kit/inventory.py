@@ -8,11 +8,8 @@ from importlib import metadata
 from typing import Any, Literal
 
 from convrag import ConvragError, PluginError, __version__
-from convrag.api.groups import GROUPS, options_group
-from convrag.config.variants import Variant, variants_of
-from convrag.registry import plugins
-from convrag.registry.description import describe_option
-from convrag.registry.option import Option
+from convrag.sdk.groups import GROUPS, options_group
+from convrag.sdk.tasks.options import Option, Variant, describe_option, plugins, variants_of
 from convrag_kit.unregistered import find_unregistered
 from convrag_kit.variant_check import explain_mistake
 

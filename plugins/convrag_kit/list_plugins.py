@@ -9,7 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import Task, UnknownName
-from convrag.api.groups import GROUPS
+from convrag.sdk.groups import GROUPS
 
 
 class ListPluginsTask(Task):

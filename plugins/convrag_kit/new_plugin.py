@@ -11,7 +11,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, __version__
-from convrag.api.groups import GROUPS
+from convrag.sdk.groups import GROUPS
 from convrag_kit.plugin_names import check_option, check_package, make_class_name, make_distribution_name
 from convrag_kit.stage_templates import StageTemplate, choose_template
 

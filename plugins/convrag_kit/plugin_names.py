@@ -9,9 +9,8 @@ from importlib import metadata
 from importlib.util import find_spec
 
 from convrag import ConfigError
-from convrag.api.groups import GROUPS
-from convrag.config.compose import variants
-from convrag.registry import plugins
+from convrag.sdk.groups import GROUPS
+from convrag.sdk.tasks.options import plugins, variants
 
 _OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 

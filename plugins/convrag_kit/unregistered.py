@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import metadata
 
 from convrag import PluginError
-from convrag.registry.plugins import FIRST_PARTY, GROUP
+from convrag.sdk.tasks.options import FIRST_PARTY, GROUP
 
 _LIKENESS = 0.75
 """How like "convrag" the name of an entry-point group must be to be taken for a slip of the pen."""

@@ -10,10 +10,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from convrag import ConfigError
-from convrag.api.groups import OPTION_KEY
-from convrag.config.variants import Variant
-from convrag.registry.option import Option
-from convrag.registry.values import check_value
+from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.tasks.options import Option, Variant, check_value
 
 
 def explain_mistake(variant: Variant, option: Option | None) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from convrag import Message
-from convrag.store.cancellation import Cancelled
-from convrag.store.streaming import current_listener
+from convrag.sdk.cancelling import Cancelled
+from convrag.sdk.streaming import current_listener
 from convrag_llms.budget import Budget
 from convrag_llms.deadline import deadline
 from convrag_llms.prices import ModelPrices

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from convrag.store.cancellation import check_cancelled, when_cancelled
+from convrag.sdk.cancelling import check_cancelled, when_cancelled
 
 _thread = threading.local()
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from convrag import ConfigError, LLMError
-from convrag.api.secrets import is_public_address, redact_address
+from convrag.sdk.secrets import is_public_address, redact_address
 from convrag_llms import providers
 from convrag_llms.validation import check_variable_name
 

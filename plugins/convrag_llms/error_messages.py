@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from convrag import LLMError
-from convrag.api.secrets import redact
+from convrag.sdk.secrets import redact
 from convrag_llms.call import Call
 from convrag_llms.context_window import exceeds_context_window, parse_token_counts
 from convrag_llms.error_text import shorten_error

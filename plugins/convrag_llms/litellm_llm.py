@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
-from convrag import Completion, ConfigError, Prompt
-from convrag.registry.parameters import operational
+from convrag import Completion, ConfigError, Prompt, operational
 from convrag_llms import providers
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.litellm_client import LiteLLMClient, LitellmEndpoint

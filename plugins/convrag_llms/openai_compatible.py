@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from convrag.registry.parameters import operational
+from convrag import operational
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.http_llm import HttpLLM
 from convrag_llms.openai_client import PREFIX, OpenAIClient

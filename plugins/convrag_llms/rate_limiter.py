@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 
-from convrag.store.cancellation import check_cancelled, sleep
+from convrag.sdk.cancelling import check_cancelled, sleep
 
 WINDOW_SECONDS = 60.0
 """The length of the sliding window in which requests are counted."""

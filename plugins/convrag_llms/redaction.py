@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from convrag.api.secrets import is_secret_name, redact
+from convrag.sdk.secrets import is_secret_name, redact
 
 
 def find_secret_values(parameters: Mapping[str, Any]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from convrag.store.cancellation import sleep
+from convrag.sdk.cancelling import sleep
 from convrag_llms.context_window import exceeds_context_window
 from convrag_llms.http_errors import may_pass, read_retry_after
 from convrag_llms.reply import EmptyReply

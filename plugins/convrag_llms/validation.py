@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from convrag import ConfigError
-from convrag.api.secrets import is_secret_name
+from convrag.sdk.secrets import is_secret_name
 
 _NOT_EXTRA = {
     **{name: f"set llm.{name}" for name in ("model", "temperature", "top_p", "max_tokens", "seed", "stop", "timeout")},

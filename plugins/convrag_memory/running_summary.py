@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from convrag import LLM, LLMError, PromptTemplate, Turn
 from convrag.sdk.llm_rewriter import format_exchanges
-from convrag.store.attempts import answer_again
+from convrag.sdk.storage import answer_again
 from convrag_memory.extracts import Extract, extract_sentences, keep_best
 from convrag_memory.facts import Facts, list_missing
 

@@ -8,12 +8,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, NamedTuple
 
-from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord
-from convrag.registry.extras import missing_extra
-from convrag.registry.parameters import operational
+from convrag import ConfigError, ConvragError, DataError, Dataset, Metrics, TurnRecord, operational
+from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.progress import track
-from convrag.store.fingerprint import digest, file_hash
 from convrag_metrics.pretrained import EXTRAS, find_model
 from convrag_metrics.record_texts import Citations, evidence_texts, lacks_part, prepare_answer
 from convrag_metrics.references import References

@@ -7,9 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-from convrag import LLM, ConfigError, Metrics, PromptTemplate, TurnRecord
-from convrag.registry.extras import missing_extra
-from convrag.registry.parameters import operational
+from convrag import LLM, ConfigError, Metrics, PromptTemplate, TurnRecord, operational
+from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import identify_model
 from convrag.sdk.parallel import map_parallel
 from convrag.sdk.sentences import find_sentence_spans

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConvragError
-from convrag.registry.extras import is_installed
+from convrag.sdk.libraries import is_installed
 from convrag.sdk.progress import hide_transformers_bars
 
 EXTRAS: Mapping[str, str] = {"torch": "convrag[neural]", "transformers": "convrag[neural]"}

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from convrag import DataError, Embedder, Metrics, TurnRecord
+from convrag.sdk.identity import file_hash
 from convrag.sdk.jsonl import read_lines_in
 from convrag.sdk.utterances import get_last_utterance
-from convrag.store.fingerprint import file_hash
 from convrag_metrics.token_overlap import measure_rouge_l, measure_token_f1
 
 _CHAIN_BEGINS = "chain_begins"

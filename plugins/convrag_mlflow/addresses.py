@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from convrag import ConfigError
-from convrag.api.secrets import redact, redact_address
-from convrag.registry.extras import is_installed
+from convrag.sdk.libraries import is_installed
+from convrag.sdk.secrets import redact, redact_address
 from convrag_mlflow.installation import find_version
 
 SQLITE = "sqlite:///"

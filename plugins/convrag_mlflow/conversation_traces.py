@@ -10,8 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from convrag import ConversationLog, Question, TurnLog, TurnRecord
-from convrag.api.groups import OPTION_KEY
-from convrag.turn.turn import Stages
+from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.tasks.turns import Stages
 from convrag_mlflow.background_writer import BackgroundWriter
 from convrag_mlflow.connection import Connection
 from convrag_mlflow.turn_notes import Row, make_row, note_stage

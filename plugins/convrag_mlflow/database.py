@@ -12,8 +12,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from convrag import Store
-from convrag.store.fingerprint import digest
-from convrag.store.locks import get_locks
+from convrag.sdk.identity import digest
+from convrag.sdk.storage import get_locks
 from convrag_mlflow.addresses import SQLITE
 
 _LOCK = 0x636F6E7672616702  # of PostgreSQL: held while MLflow makes its tables

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from convrag.score.summary import read_summary
-from convrag.sweep.sweep_file import METRICS_FILE
+from convrag.sdk.tasks.grids import METRICS_FILE
+from convrag.sdk.tasks.scores import read_summary
 from convrag_mlflow.experiment import Experiment
 from convrag_mlflow.journal import Entry, Journal
 from convrag_mlflow.killed_runs import close_dead_runs, close_killed_run

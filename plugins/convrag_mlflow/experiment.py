@@ -14,9 +14,9 @@ from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
 
 from convrag import ConfigError, Run, RunSummary, Store
-from convrag.run.manifest import list_run_files
-from convrag.score.endings import describe_gaps
 from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.tasks.runs import list_run_files
+from convrag.sdk.tasks.scores import describe_gaps
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
 from convrag_mlflow.explaining import explain_error

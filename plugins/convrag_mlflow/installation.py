@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import metadata
 
-from convrag.registry.extras import is_installed
+from convrag.sdk.libraries import is_installed
 
 MODULES = {"mlflow": "mlflow-skinny", "sqlalchemy": "sqlalchemy", "alembic": "alembic"}
 """What logging imports -> the distribution that has it."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from convrag.store.atomic import write_atomically
-from convrag.store.locks import get_locks
+from convrag.sdk.files import write_atomically
+from convrag.sdk.storage import get_locks
 from convrag_mlflow.processes import is_gone, mark_process
 
 

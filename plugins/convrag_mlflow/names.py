@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from convrag.api.groups import GROUPS, OPTION_KEY
-from convrag.api.secrets import redact
-from convrag.sweep.sweep_file import METRICS_FILE, find_cell_name, read_json
+from convrag.sdk.groups import GROUPS, OPTION_KEY
+from convrag.sdk.secrets import redact
+from convrag.sdk.tasks.grids import METRICS_FILE, find_cell_name, read_json
 
 _UNTOLD = ("task", "dataset", "plugins")
 """Beginnings of overrides that a name leaves out, besides those of operation; the data set stands before them."""
@@ -60,8 +60,7 @@ def describe_dataset(config: Mapping[str, Any], fingerprint: str, counts: Mappin
 
 def read_dataset(folder: Path) -> dict[str, str]:
     """The data set of a finished run, from its files, as `describe_dataset` gives it; empty where they do not say."""
-    from convrag.run.hydra_files import read_hydra_config
-    from convrag.run.manifest import MANIFEST
+    from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config
 
     fingerprints = read_json(folder / MANIFEST).get("fingerprints", {})
     turns = read_json(folder / METRICS_FILE).get("turns", 0)
@@ -81,7 +80,7 @@ def _get_option(config: Mapping[str, Any], group: str) -> str:
 
 
 def _read_telling_overrides(folder: Path) -> list[str]:
-    from convrag.run.hydra_files import read_overrides
-    from convrag.sweep.cells import OPERATIONAL
+    from convrag.sdk.tasks.grids import OPERATIONAL
+    from convrag.sdk.tasks.runs import read_overrides
 
     return [each for each in read_overrides(folder) if not each.lstrip("+~").startswith((*OPERATIONAL, *_UNTOLD))]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag import Run, RunSummary, Sweep, Usage
-from convrag.api.printable import make_printable
+from convrag.sdk.printable import make_printable
 from convrag_mlflow.names import describe_dataset, name_run
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")

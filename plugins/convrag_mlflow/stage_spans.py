@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from convrag.api.groups import OPTION_KEY
+from convrag.sdk.groups import OPTION_KEY
 from convrag_mlflow.call_spans import describe_cost, describe_tokens, make_call_spans
 from convrag_mlflow.span_data import Passages, SpanData
 from convrag_mlflow.turn_notes import Row

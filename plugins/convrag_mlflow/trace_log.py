@@ -17,10 +17,10 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
-from convrag.api.printable import make_printable
-from convrag.api.secrets import redact
-from convrag.store.fingerprint import digest
-from convrag.store.surrogates import mend_surrogates
+from convrag.sdk.identity import digest
+from convrag.sdk.printable import make_printable
+from convrag.sdk.secrets import redact
+from convrag.sdk.streaming import mend_surrogates
 from convrag_mlflow.run_data import clip_text
 from convrag_mlflow.span_data import SpanData
 from convrag_mlflow.turn_spans import TurnData

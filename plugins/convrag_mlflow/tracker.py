@@ -18,7 +18,7 @@ from convrag import (
     TurnRecord,
     hookimpl,
 )
-from convrag.store.disk import writing
+from convrag.sdk.files import writing
 from convrag_mlflow.addresses import check_database, redact_uri, resolve_uri
 from convrag_mlflow.connection import Connection
 from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter

@@ -14,8 +14,8 @@ from tempfile import TemporaryFile
 from typing import Any, BinaryIO
 
 from convrag import Completion, Prompt, TurnRecord
-from convrag.api.plain_data import make_plain
-from convrag.store.strict_json import parse_json
+from convrag.sdk.rows import make_plain
+from convrag.sdk.strict_json import parse_json
 
 Row = dict[str, Any]
 """A turn: "record" (as `TurnRecord.to_dict` gives it), "stages" (each that ended well: its "name", its "end" in

@@ -19,8 +19,8 @@ from convrag import (
     Question,
     Rewrite,
     Rewriter,
+    use,
 )
-from convrag.registry.parameters import use
 from convrag.sdk.llm_rewriter import LLMRewriter
 from convrag_mmr.caching_embedder import CachingEmbedder
 from convrag_mmr.history import Sentence, extract_sentences, group_by_turn, list_utterances

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import ConfigError, MissingExtra
-from convrag.registry.extras import is_installed, missing_extra
+from convrag.sdk.identity import digest, find_version, hash_modules
+from convrag.sdk.libraries import is_installed, missing_extra
 from convrag.sdk.model_files import find_local_folder
-from convrag.store.fingerprint import digest, find_version
-from convrag.store.source import hash_modules
 
 Backend = Literal["auto", "torch", "openvino", "openvino_bf16", "onnx"]
 Computing = Literal["torch", "openvino", "openvino_bf16", "onnx"]

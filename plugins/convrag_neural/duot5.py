@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from convrag import ConfigError, Ranker, remembered
-from convrag.registry.parameters import operational, use
+from convrag import ConfigError, Ranker, operational, remembered, use
 from convrag_neural.t5_ranker import T5Ranker
 
 if TYPE_CHECKING:

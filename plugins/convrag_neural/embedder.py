@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import Embedder, Store
-from convrag.registry.parameters import operational
+from convrag import Embedder, Store, operational
 from convrag_neural.backends import Backend
 from convrag_neural.batching import compute_in_batches
 from convrag_neural.local_model import BackendStage, check_sizes

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from convrag import ConvragError, Store
+from convrag.sdk.identity import digest
 from convrag.sdk.progress import show_step
-from convrag.store.fingerprint import digest
 from convrag_neural.backends import Computing, Library, identify_export, name_library
 from convrag_neural.compiled import CompiledNetwork, import_openvino, name_file
 

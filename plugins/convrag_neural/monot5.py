@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from convrag import ConfigError
-from convrag.registry.parameters import operational
+from convrag import ConfigError, operational
 from convrag_neural.local_model import score_distinct
 from convrag_neural.t5_ranker import T5Ranker
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from convrag import Ranker
-from convrag.registry.extras import missing_extra
+from convrag.sdk.libraries import missing_extra
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag_neural.devices import find_device
 from convrag_neural.local_model import LocalModelStage

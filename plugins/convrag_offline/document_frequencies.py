@@ -11,8 +11,7 @@ from pathlib import Path
 
 from convrag import Dataset, Store
 from convrag.sdk.corpus import Corpus
-from convrag.store.fingerprint import digest
-from convrag.store.source import hash_modules, hash_package
+from convrag.sdk.identity import digest, hash_modules, hash_package
 from convrag_offline.tokens import find_content_words
 
 _FILE = "frequencies.json"

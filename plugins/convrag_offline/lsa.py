@@ -8,8 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from convrag import ConfigError, Dataset, Embedder, Store
-from convrag.store.fingerprint import digest, find_version
-from convrag.store.source import hash_package
+from convrag.sdk.identity import digest, find_version, hash_package
 from convrag_offline.document_frequencies import has_passages, open_corpora
 
 if TYPE_CHECKING:

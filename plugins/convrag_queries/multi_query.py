@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from convrag import LLM, ConfigError, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter
-from convrag.registry.parameters import use
+from convrag import LLM, ConfigError, LLMError, PromptTemplate, Query, Question, Rewrite, Rewriter, use
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.profiles import add_profile
 from convrag_queries.ambiguity import Finding, find_readings

@@ -9,8 +9,7 @@ from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag import Clusterer, ConfigError, Embedder, Query, Question, Rewrite, Rewriter, RunStopped
-from convrag.registry.parameters import use
+from convrag import Clusterer, ConfigError, Embedder, Query, Question, Rewrite, Rewriter, RunStopped, use
 from convrag.sdk.queries import choose_queries
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from convrag import ConfigError
+from convrag.sdk.files import open_atomically
+from convrag.sdk.identity import file_hash, hash_text
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
-from convrag.store.atomic import open_atomically
-from convrag.store.fingerprint import file_hash, hash_text
 from convrag_questions.conversation import WrittenConversation
 
 _TEXTS = (CONVERSATIONS, QRELS, REWRITES)

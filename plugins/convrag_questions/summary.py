@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from convrag import Usage
-from convrag.config.command import place_of
-from convrag.score.endings import count
+from convrag.sdk.tasks.configuration import place_of
+from convrag.sdk.tasks.scores import count
 from convrag_questions.conversation import WrittenConversation
 from convrag_questions.plan import name_document
 from convrag_questions.question import Counts, Kind

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from convrag import ConfigError, PromptTemplate, RunStopped, Task, Usage
-from convrag.score.endings import count
+from convrag.sdk.tasks.scores import count
 
 if TYPE_CHECKING:
-    from convrag.turn.wiring import Wiring
+    from convrag.sdk.tasks.turns import Wiring
     from convrag_questions.conversation import ConversationWriter, WrittenConversation
     from convrag_questions.plan import Outline
     from convrag_questions.question import Counts, Prompts
@@ -82,11 +82,11 @@ class QuestionsTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Write the files and say what is in them; 3 where there are fewer conversations than wanted, 1 without any."""
-        from convrag.config.compose import settings_of
         from convrag.sdk.console import make_console
         from convrag.sdk.progress import show_preparation
-        from convrag.store.usage import UsageMeter
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.storage import UsageMeter
+        from convrag.sdk.tasks.configuration import settings_of
+        from convrag.sdk.tasks.turns import Wiring
         from convrag_questions.files import check_folder, write_files
         from convrag_questions.question import Counts
         from convrag_questions.summary import RULES, format_command, list_example, list_results

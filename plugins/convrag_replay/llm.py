@@ -9,8 +9,8 @@ from pathlib import Path
 
 from convrag import LLM, Completion, LLMError, Prompt
 from convrag.sdk import recording
+from convrag.sdk.identity import file_hash
 from convrag.sdk.lazy import Lazy, collect_problems
-from convrag.store.fingerprint import file_hash
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 

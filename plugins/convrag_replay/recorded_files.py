@@ -8,9 +8,9 @@ from reprlib import repr as brief
 from typing import Any
 
 from convrag import DataError, Passage, Query
+from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.jsonl import Line, data_suffix, list_files, read_lines, read_lines_in
 from convrag.sdk.utterances import get_last_utterance
-from convrag.store.fingerprint import digest, file_hash
 
 RANKING_SUFFIXES = (".jsonl", ".trec")
 REWRITE_SUFFIX = ".jsonl"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import ConvragError, MissingExtra
-from convrag.store.fingerprint import digest, file_hash
+from convrag.sdk.identity import digest, file_hash
 from convrag_resolve.noun_phrases import find_noun_phrases
 from convrag_resolve.reading import Reading, read_text
 from convrag_resolve.tags import OPEN, Tag, Token

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from convrag import ConfigError, Dataset, Hit, Query, Retriever, Store
+from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.queries import choose_queries
-from convrag.store.fingerprint import digest, find_version
-from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from convrag import ConfigError, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
-from convrag.store.store import BATCH
+from convrag.sdk.storage import BATCH
 from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
 from convrag_retrieval.bm25_weights import weigh_words
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier

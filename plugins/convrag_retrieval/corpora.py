@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from convrag import DataError, Dataset
 from convrag.sdk.corpus import Corpus
-from convrag.store.fingerprint import digest
-from convrag.store.store import BATCH
+from convrag.sdk.identity import digest
+from convrag.sdk.storage import BATCH
 
 if TYPE_CHECKING:
     from convrag_retrieval.known_texts import BuildCounts

@@ -8,11 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store
-from convrag.registry.parameters import operational
+from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store, operational
+from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries
-from convrag.store.fingerprint import digest
-from convrag.store.source import hash_modules
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from convrag import ConfigError, Hit, Query, Retriever
-from convrag.registry.parameters import use
+from convrag import ConfigError, Hit, Query, Retriever, use
 from convrag.sdk.fusion import (
     ScoresPassages,
     add_scores,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from convrag import Store
+from convrag.sdk.files import open_atomically
 from convrag.sdk.progress import count_parts
-from convrag.store.atomic import open_atomically
 from convrag_retrieval.known_texts import TEXTS, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.leader_lists import LeaderLists
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from convrag.store.atomic import open_atomically
+from convrag.sdk.files import open_atomically
 from convrag_retrieval.token_lists import TokenLists
 
 if TYPE_CHECKING:

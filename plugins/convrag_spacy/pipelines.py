@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convrag.store.fingerprint import digest, file_hash
+from convrag.sdk.identity import digest, file_hash
 
 _META_FILE = "meta.json"
 

@@ -54,10 +54,10 @@ class EvaluateTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Score them and print the summary; 3 where a metric or turns of the finished run failed, 1 where all did."""
-        from convrag.config.compose import settings_of
-        from convrag.run.runner import evaluate_records
-        from convrag.score.summary_page import print_summary
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.configuration import settings_of
+        from convrag.sdk.tasks.runs import evaluate_records
+        from convrag.sdk.tasks.scores import print_summary
+        from convrag.sdk.tasks.turns import Wiring
         from convrag_tasks.run_records import find_reason_of_stop
 
         if self.run is None and self.answers is None and self.records is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task
-from convrag.store.atomic import open_atomically
+from convrag.sdk.files import open_atomically
 
 if TYPE_CHECKING:
     from convrag_tasks.export_inputs import ExportInputs
@@ -143,7 +143,7 @@ class ExportTask(Task):
 
     def _format_lines(self, inputs: ExportInputs) -> Iterable[str]:
         if self.format == "trec":
-            from convrag.run.writers import format_trec_lines
+            from convrag.sdk.tasks.runs import format_trec_lines
 
             return [line for record in inputs.records for line in format_trec_lines(record, self.tag)]
         if self.format == "csv":

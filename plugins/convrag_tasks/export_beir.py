@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from convrag import DataError
-from convrag.store.file_names import encode_name
-from convrag.store.strict_json import format_json
+from convrag.sdk.files import encode_name
+from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_folder import write_folder, write_lines
 from convrag_tasks.export_inputs import ExportInputs
 from convrag_tasks.export_samples import Queries, choose_query

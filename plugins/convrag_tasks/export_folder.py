@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from convrag import ConfigError
-from convrag.store.abandonment import if_abandoned
+from convrag.sdk.cancelling import if_abandoned
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import MissingExtra, TurnRecord
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_folder import write_folder, write_lines
 
 _BATCH = 1000  # rows in memory

@@ -55,7 +55,7 @@ class ExportInputs:
     @cached_property
     def dataset(self) -> Dataset:
         """The data set that the command names."""
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.turns import Wiring
 
         dataset: Dataset = Wiring(self._config).get("dataset")
         return dataset

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from convrag import DataError, Passage, TurnRecord, UnknownName
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export_mtrag import LABELS, list_messages, rename_labels
 from convrag_tasks.run_records import read_run_records, read_run_scores

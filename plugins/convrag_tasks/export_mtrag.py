@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from convrag import Hit, TurnRecord
-from convrag.run.writers import break_ties
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
+from convrag.sdk.tasks.runs import break_ties
 from convrag_tasks.dataset_turns import DatasetTurn
 
 LIMIT = 10

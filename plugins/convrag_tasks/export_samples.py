@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from convrag import Passage, Turn, TurnRecord
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 
 Queries = Literal["rewritten", "asked"]
 Contexts = Literal["evidence", "hits"]

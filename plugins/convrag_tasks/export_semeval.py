@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from convrag import DataError, Hit, TurnRecord
 from convrag.sdk.jsonl import read_lines
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 from convrag_tasks.dataset_turns import DatasetTurn
 from convrag_tasks.export_mtrag import COLLECTIONS, LIMIT, format_contexts, list_messages, shown_hits
 

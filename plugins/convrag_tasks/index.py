@@ -21,7 +21,7 @@ class IndexTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Build the index and print what was done."""
         from convrag.sdk.console import make_console
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.turns import Wiring
 
         wiring = Wiring(config)
         wiring.get("retriever")

@@ -10,8 +10,8 @@ from typing import IO
 from omegaconf import DictConfig
 
 from convrag import Completion, ConfigError, Prompt, Run, RunSummary, Task, TurnRecord, hookimpl
+from convrag.sdk.files import open_atomically
 from convrag.sdk.recording import compute_prompt_key, format_reply
-from convrag.store.atomic import open_atomically
 
 
 class RecordTask(Task):
@@ -28,9 +28,9 @@ class RecordTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Run it and print the summary; 3 if it is partial (some turns failed, say), 1 if all turns failed."""
-        from convrag.run.runner import run_experiment
-        from convrag.score.summary_page import ADVICE, print_summary
-        from convrag.sweep.sweep_file import find_sweep_id
+        from convrag.sdk.tasks.grids import find_sweep_id
+        from convrag.sdk.tasks.runs import run_experiment
+        from convrag.sdk.tasks.scores import ADVICE, print_summary
 
         if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")

@@ -35,11 +35,11 @@ class RunTask(Task):
 
         Where nothing was chosen (`python -m convrag`), one conversation is printed too, and what to try next.
         """
-        from convrag.config.command import Command
-        from convrag.run.runner import run_experiment
-        from convrag.score.summary_page import ADVICE, print_summary
         from convrag.sdk.console import make_console
-        from convrag.sweep.sweep_file import find_sweep_id
+        from convrag.sdk.tasks.configuration import Command
+        from convrag.sdk.tasks.grids import find_sweep_id
+        from convrag.sdk.tasks.runs import run_experiment
+        from convrag.sdk.tasks.scores import ADVICE, print_summary
         from convrag_tasks.first_run import FirstRunDisplay, is_first_run
         from convrag_tasks.turn_trace import TraceObserver
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from convrag import DataError, TurnRecord
-from convrag.run.records import read_records
-from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
+from convrag.sdk.tasks.runs import read_records
+from convrag.sdk.tasks.scores import read_summary
 
 
 def read_run_records(folder: Path) -> list[TurnRecord]:

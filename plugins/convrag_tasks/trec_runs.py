@@ -7,8 +7,8 @@ from pathlib import Path
 from reprlib import repr as brief
 
 from convrag import DataError, Hit, Passage
-from convrag.run.writers import round_to_single_precision
 from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.tasks.runs import round_to_single_precision
 
 
 def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:

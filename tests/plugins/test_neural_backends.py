@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag.api import extras
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra
 from convrag.config.compose import compose
-from convrag.registry import extras
 from convrag.store.store import Store
 from convrag.testing import EmbedderContract
 from convrag.turn.wiring import Wiring

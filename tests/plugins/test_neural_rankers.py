@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from convrag.api import extras as libraries
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.types import Hit, Passage
 from convrag.config.compose import compose
-from convrag.registry import extras as libraries
 from convrag.testing import RankerContract
 from convrag.turn.turn import rerank_hits
 from convrag.turn.wiring import Wiring

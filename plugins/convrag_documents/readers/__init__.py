@@ -23,7 +23,7 @@ from importlib import import_module
 from pathlib import Path, PurePosixPath
 
 from convrag import Document
-from convrag.store.fingerprint import digest, file_hash, find_version
+from convrag.sdk.identity import digest, file_hash, find_version
 from convrag_documents.find_files import FoundFile
 
 

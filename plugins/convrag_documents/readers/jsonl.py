@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from convrag import Document
-from convrag.store.strict_json import parse_json
+from convrag.sdk.strict_json import parse_json
 from convrag_documents.readers.text import decode
 from convrag_documents.unreadable import Unreadable
 

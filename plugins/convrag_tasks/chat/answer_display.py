@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.spinner import Spinner
 from rich.text import Text
 
-from convrag.api.printable import make_printable
+from convrag.sdk.printable import make_printable
 from convrag_tasks.chat.answer_markdown import render_block, split_finished_blocks
 from convrag_tasks.chat.live_region import LiveRegion
 from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines

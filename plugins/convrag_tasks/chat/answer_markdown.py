@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import Heading, Markdown, MarkdownElement
 
-from convrag.api.printable import make_printable
+from convrag.sdk.printable import make_printable
 from convrag_tasks.chat.terminal_lines import Line, print_lines, render_lines
 
 _PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"])

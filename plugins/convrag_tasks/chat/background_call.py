@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
-from convrag.store.cancellation import Cancellation, Cancelled
+from convrag.sdk.cancelling import Cancellation, Cancelled
 
 T = TypeVar("T")
 R = TypeVar("R")

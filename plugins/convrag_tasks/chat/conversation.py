@@ -9,9 +9,8 @@ from functools import partial
 from typing import Protocol
 
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
-from convrag.store.cancellation import check_cancelled
-from convrag.turn.session import Session
-from convrag.turn.turn import Stages
+from convrag.sdk.cancelling import check_cancelled
+from convrag.sdk.tasks.turns import Session, Stages
 from convrag_tasks.chat.answer_display import DOING, Display
 from convrag_tasks.chat.background_call import BackgroundCall
 from convrag_tasks.chat.background_display import carry_out

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from convrag.api.groups import OPTION_KEY
+from convrag.sdk.files import encode_name, write_atomically
+from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.sources import find_source, list_sources
 from convrag.sdk.transcript import format_transcript
-from convrag.store.atomic import write_atomically
-from convrag.store.file_names import encode_name
 from convrag_tasks.chat.cited_sentences import find_cited_spans
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation

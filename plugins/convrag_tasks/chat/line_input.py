@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from convrag.cli.signals import keep_watching, resume
+from convrag.sdk.tasks.signals import keep_watching, resume
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from convrag.turn import logs
+from convrag.sdk.tasks.turns import logs
 
 
 class _Lines:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from convrag import ConvragError, RunStopped
-from convrag.cli.signals import resume
+from convrag.sdk.tasks.signals import resume
 from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.commands import Command, Commands
 from convrag_tasks.chat.conversation import ChatConversation

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from convrag import OtherConfiguration
-from convrag.turn.configuration import check_configuration
+from convrag.sdk.tasks.configuration import check_configuration
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
 

@@ -65,10 +65,8 @@ class ChatTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
-        from convrag.config.compose import settings_of
-        from convrag.turn.configuration import check_configuration
-        from convrag.turn.logged_turns import find_log, flushing
-        from convrag.turn.wiring import Wiring
+        from convrag.sdk.tasks.configuration import check_configuration, settings_of
+        from convrag.sdk.tasks.turns import Wiring, find_log, flushing
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.follow_ups import FollowUpSuggester
         from convrag_tasks.chat.inspection import Inspection

@@ -12,10 +12,9 @@ from typing import Any
 from urllib.parse import quote
 
 from convrag import Report, RunSummary, TurnRecord
-from convrag.run.hydra_files import read_hydra_config
-from convrag.run.records import read_records
-from convrag.score.summary import read_summary
 from convrag.sdk.jsonl import read_lines
+from convrag.sdk.tasks.runs import read_hydra_config, read_records
+from convrag.sdk.tasks.scores import read_summary
 from convrag_web.report.page import REPORT, write_page
 from convrag_web.report.run_facts import describe_scores
 from convrag_web.report.run_report import ROOM, list_cuts

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
 
-from convrag.store.strict_json import format_json
+from convrag.sdk.strict_json import format_json
 
 CHUNK = 250
 """Records, or passages, that are packed together: a turn opens at once, and repeated words still cost little."""

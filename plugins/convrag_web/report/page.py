@@ -9,8 +9,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from convrag.store.atomic import open_atomically
-from convrag.store.strict_json import format_json
+from convrag.sdk.files import open_atomically
+from convrag.sdk.strict_json import format_json
 from convrag_web.report.bundle import bundle_modules, read_view_file
 
 REPORT = "report.html"

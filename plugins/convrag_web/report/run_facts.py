@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from convrag import Run, RunSummary
-from convrag.api.groups import OPTION_KEY
-from convrag.score.endings import describe_ending
-from convrag.score.summary_page import list_remarks, make_score_rows, make_usage_rows
-from convrag.sweep.sweep_file import find_cell_name
+from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.tasks.grids import find_cell_name
+from convrag.sdk.tasks.scores import describe_ending, list_remarks, make_score_rows, make_usage_rows
 
 
 def describe_run(run: Run, summary: RunSummary) -> dict[str, Any]:

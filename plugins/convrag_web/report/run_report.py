@@ -8,7 +8,7 @@ from math import inf
 from pathlib import Path
 
 from convrag import Run, RunSummary, TurnRecord
-from convrag.score.endings import count
+from convrag.sdk.tasks.scores import count
 from convrag_web.report.page import LIMIT, REPORT, write_page
 from convrag_web.report.run_facts import describe_run
 from convrag_web.report.turn_blocks import Need, RunTurns, TurnBlocks, pack_turns

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from fastapi import Path, Query
 from pydantic import BaseModel, Field
 
-from convrag.api.record_rows import RecordRow
+from convrag.sdk.rows import RecordRow
 from convrag_web.server.openai_requests import FilledText
 
 ConversationId = Annotated[str, Path(description="the conversation's id")]

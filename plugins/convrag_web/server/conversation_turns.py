@@ -10,10 +10,9 @@ from weakref import WeakValueDictionary
 from anyio import CapacityLimiter, to_thread
 
 from convrag import ConversationInfo, Conversations, OtherConfiguration, TurnRecord
-from convrag.store.cancellation import Cancellation
-from convrag.turn.configuration import find_differences
-from convrag.turn.session import Session
-from convrag.turn.turn import Stages
+from convrag.sdk.cancelling import Cancellation
+from convrag.sdk.tasks.configuration import find_differences
+from convrag.sdk.tasks.turns import Session, Stages
 from convrag_web.server.errors import RequestError
 from convrag_web.server.running_turn import Emit, RunningTurn, StageFinished
 from convrag_web.server.served_models import ServedModel, ServedModels

@@ -11,7 +11,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
 from convrag import ConversationInfo, TurnRecord
-from convrag.api.record_rows import RecordRow
+from convrag.sdk.rows import RecordRow
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns

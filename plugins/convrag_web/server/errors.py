@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.routing import Match
 
 from convrag import ConfigError, ConversationChanged, ConvragError, OtherConfiguration, RunStopped
-from convrag.api.secrets import redact
+from convrag.sdk.secrets import redact
 from convrag_web.server.json_reply import JsonReply
 
 log = logging.getLogger("convrag.serve")

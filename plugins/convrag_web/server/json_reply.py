@@ -11,8 +11,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from convrag.store.strict_json import format_json, parse_json
-from convrag.store.surrogates import mend_surrogates
+from convrag.sdk.streaming import mend_surrogates
+from convrag.sdk.strict_json import format_json, parse_json
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Objects are left to `format_json`, which writes them in the same way everywhere."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from hydra.core.hydra_config import HydraConfig
 
 from convrag import ConfigError
-from convrag.config.variants import variants
+from convrag.sdk.tasks.options import variants
 
 
 def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:

@@ -18,8 +18,7 @@ from math import floor
 from typing import NamedTuple
 
 from convrag import OtherConfiguration, RunStopped, TurnRecord
-from convrag.store.cancellation import Cancellation, Cancelled
-from convrag.store.compute_slots import ComputeSlots
+from convrag.sdk.cancelling import Cancellation, Cancelled, ComputeSlots
 from convrag_web.server.errors import RequestError
 from convrag_web.server.server_metrics import Outcome
 from convrag_web.server.turn_threads import TurnThreads

@@ -21,12 +21,10 @@ from convrag import (
     Question,
     TurnRecord,
 )
-from convrag.api.secrets import redact
-from convrag.config.compose import compose_with, settings_of
 from convrag.sdk.follow_ups import suggest_follow_ups
-from convrag.turn.logged_turns import find_log
-from convrag.turn.turn import TurnOptions
-from convrag.turn.wiring import Wiring
+from convrag.sdk.secrets import redact
+from convrag.sdk.tasks.configuration import compose_with, settings_of
+from convrag.sdk.tasks.turns import TurnOptions, Wiring, find_log
 from convrag_web.server.errors import RequestError
 from convrag_web.server.model_overrides import read_model_overrides
 from convrag_web.server.running_turn import Emit

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from convrag import Conversations
 from convrag.sdk.console import make_console
-from convrag.turn.logged_turns import flushing
+from convrag.sdk.tasks.turns import flushing
 from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
 from convrag_web.server.served_models import ModelOptions, build_models

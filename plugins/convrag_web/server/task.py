@@ -88,7 +88,7 @@ class ServeTask(Task):
 
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
-        from convrag.registry.extras import missing_extra
+        from convrag.sdk.libraries import missing_extra
         from convrag_web.server.addresses import is_loopback
 
         token = os.environ.get("CONVRAG_TOKEN", "").strip()

@@ -18,7 +18,7 @@ from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 
-from convrag.api.errors import ConvragError, JobLost, MissingExtra
+from convrag import ConvragError, JobLost, MissingExtra
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # else Ray reports on its use to its makers

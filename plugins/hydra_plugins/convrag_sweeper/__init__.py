@@ -31,7 +31,7 @@ class ConvragSweeper(Sweeper):
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Keep what Hydra knows of the command, and make the launcher. Called by Hydra."""
-        from convrag.sweep.composed_cells import ComposedCells
+        from convrag.sdk.tasks.grids import ComposedCells
 
         self.composed = ComposedCells(hydra_context.config_loader)
         self.hydra_context = replace(hydra_context, config_loader=self.composed)
@@ -46,8 +46,7 @@ class ConvragSweeper(Sweeper):
         Returns:
             The values of `sweep.metric`; see `convrag.sweep.sweeper.run_grid`, also for errors.
         """
-        from convrag.sweep.plan import Grid
-        from convrag.sweep.sweeper import run_grid
+        from convrag.sdk.tasks.grids import Grid, run_grid
 
         assert self.config is not None
         assert self.launcher is not None

@@ -1,0 +1,18 @@
+"""Long work that can be cancelled, and lets others compute while it waits."""
+
+from __future__ import annotations
+
+from convrag.store.abandonment import if_abandoned
+from convrag.store.cancellation import Cancellation, Cancelled, check_cancelled, sleep, when_cancelled
+from convrag.store.compute_slots import ComputeSlots, waiting
+
+__all__ = [
+    "Cancellation",
+    "Cancelled",
+    "ComputeSlots",
+    "check_cancelled",
+    "if_abandoned",
+    "sleep",
+    "waiting",
+    "when_cancelled",
+]

@@ -1,0 +1,7 @@
+"""Which libraries are installed, and what to install where one is missing."""
+
+from __future__ import annotations
+
+from convrag.api.extras import is_installed, missing_extra
+
+__all__ = ["is_installed", "missing_extra"]

@@ -1,0 +1,18 @@
+"""The configuration of a command, and of a conversation."""
+
+from __future__ import annotations
+
+from convrag.config.command import Command, place_of
+from convrag.config.compose import compose_with, settings_of
+from convrag.config.settings import read_metric_names
+from convrag.turn.configuration import check_configuration, find_differences
+
+__all__ = [
+    "Command",
+    "check_configuration",
+    "compose_with",
+    "find_differences",
+    "place_of",
+    "read_metric_names",
+    "settings_of",
+]

@@ -1,0 +1,22 @@
+"""The installed plugins and their options."""
+
+from __future__ import annotations
+
+from convrag.config.variants import Variant, variants, variants_of
+from convrag.registry import plugins
+from convrag.registry.description import describe_option
+from convrag.registry.option import Option
+from convrag.registry.plugins import FIRST_PARTY, GROUP
+from convrag.registry.values import check_value
+
+__all__ = [
+    "FIRST_PARTY",
+    "GROUP",
+    "Option",
+    "Variant",
+    "check_value",
+    "describe_option",
+    "plugins",
+    "variants",
+    "variants_of",
+]

@@ -1,0 +1,35 @@
+"""The scores of a run, and how they are told."""
+
+from __future__ import annotations
+
+from convrag.score.bootstrap import LEAST, RESAMPLES, TOO_FEW, bootstrap_intervals
+from convrag.score.endings import count, describe_ending, describe_gaps, label_state
+from convrag.score.measuring import measure
+from convrag.score.summary import read_summary
+from convrag.score.summary_page import (
+    ADVICE,
+    list_cut_replies,
+    list_remarks,
+    make_score_rows,
+    make_usage_rows,
+    print_summary,
+)
+
+__all__ = [
+    "ADVICE",
+    "LEAST",
+    "RESAMPLES",
+    "TOO_FEW",
+    "bootstrap_intervals",
+    "count",
+    "describe_ending",
+    "describe_gaps",
+    "label_state",
+    "list_cut_replies",
+    "list_remarks",
+    "make_score_rows",
+    "make_usage_rows",
+    "measure",
+    "print_summary",
+    "read_summary",
+]
