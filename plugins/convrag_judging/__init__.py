@@ -20,7 +20,7 @@ def convrag_register(register: Register) -> None:
     """Register this package's options."""
     register("metrics", "nuggets", "convrag_judging.nuggets:NuggetMetrics")
     register("metrics", "judge", "convrag_judging.judge:JudgeMetrics")
-    register("task", "agreement", "convrag_judging.agreement_task:AgreementTask")
+    register("task", "agreement", "convrag_judging.agreement:AgreementTask")
     register("task", "score_nuggets", "convrag_judging.score_task:ScoreNuggetsTask")
 
 

@@ -1,10 +1,15 @@
-"""The answers that are assessed: whether a turn has one, what it rests on, and its length in words."""
+"""The answers that are assessed: their words and passages, and pairs of them at equal length."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
 
-from convrag import Passage, TurnRecord
+from convrag import DataError, Passage, TurnRecord
+from convrag.sdk.identity import digest, file_hash
+from convrag.sdk.lazy import Lazy
 
 _CITATIONS = re.compile(r"\s*\[\s*\d+(?:\s*[,;]\s*\d+)*\s*\](?=(\w?))")
 
@@ -35,3 +40,52 @@ def truncate_answer(answer: str, max_words: int | None) -> str:
     """The first `max_words` words of an answer, without citations; an answer that is no longer stays as it is."""
     words = split_words(answer)
     return answer if max_words is None or len(words) <= max_words else " ".join(words[:max_words])
+
+
+class PairedAnswers:
+    """The lengths of the answers of a finished run, with which those of another run are paired.
+
+    Args:
+        folder: of the finished run.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lengths = Lazy(partial(read_answer_lengths, folder))
+
+    def find_problems(self) -> Iterator[str]:
+        """Say what keeps the run from being read."""
+        try:
+            self._lengths()
+        except DataError as error:
+            yield str(error)
+
+    def has_pair(self, record: TurnRecord) -> bool:
+        """Whether the run has an answer to the same turn, be it an empty one."""
+        return record.turn_id in self._lengths()
+
+    def limit_words(self, record: TurnRecord, max_words: int | None) -> int:
+        """The most words of the answer to a turn that has a pair: those of the paired answer, and `max_words` at most.
+
+        The paired answer is limited in the same way when its run is measured with this one.
+        """
+        length = self._lengths()[record.turn_id]
+        return length if max_words is None else min(length, max_words)
+
+    def content_hash(self) -> str:
+        """A hash of the run's records."""
+        return digest([file_hash(path) for path in _list_files(self.folder)])
+
+
+def read_answer_lengths(folder: Path) -> Mapping[str, int]:
+    """Turn id -> words of the answer in a finished run. Raises DataError where the folder holds none."""
+    from convrag.sdk.tasks.runs import read_records
+
+    lengths = {record.turn_id: len(split_words(record.answer.text)) for record in read_records(folder / "intermediate")}
+    if not lengths:
+        raise DataError("this is no folder of a finished run: there is no turn in its intermediate/", path=folder)
+    return lengths
+
+
+def _list_files(folder: Path) -> list[Path]:
+    return sorted((folder / "intermediate").glob("*.jsonl"))

@@ -18,8 +18,8 @@ from convrag_judging.assessors import check_tasks, name_llms
 from convrag_judging.references import References
 
 if TYPE_CHECKING:
+    from convrag_judging.judgement_files import Rating
     from convrag_judging.rating_aggregate import TurnRatings
-    from convrag_judging.ratings import Rating
     from convrag_judging.rubric import Rubric
 
 log = logging.getLogger(__name__)
@@ -70,9 +70,8 @@ class JudgeMetrics(Metrics):
         temperature: float | None = 0.0,
         workers: Annotated[int, operational] = 4,
     ) -> None:
-        from convrag_judging.ratings import read_ratings
-        from convrag_judging.rubric import read_rubric, rubric_path
-        from convrag_judging.rubric_judge import RubricJudge
+        from convrag_judging.judgement_files import read_ratings
+        from convrag_judging.rubric import RubricJudge, read_rubric, rubric_path
 
         if workers < 1:
             raise ConfigError(f"metrics.judge.workers={workers}: at least 1")
@@ -136,8 +135,8 @@ class JudgeMetrics(Metrics):
 
     def _judge(self, record: TurnRecord, rubric: Rubric) -> TurnRatings:
         """The ratings of a turn by all judges; an empty answer gets the lowest score, and no call is made for it."""
+        from convrag_judging.judgement_files import Rating
         from convrag_judging.rating_aggregate import TurnRatings
-        from convrag_judging.ratings import Rating
 
         answer = record.answer.text
         if not answer.strip():

@@ -23,11 +23,17 @@ from convrag import (
 from convrag.sdk.identity import digest, file_hash
 from convrag.sdk.lazy import Lazy
 from convrag.sdk.parallel import map_parallel
-from convrag_judging.answers import has_answer, rests_on_few_nuggets, shown_passages, split_words, truncate_answer
+from convrag_judging.answers import (
+    PairedAnswers,
+    has_answer,
+    rests_on_few_nuggets,
+    shown_passages,
+    split_words,
+    truncate_answer,
+)
 from convrag_judging.assessors import check_tasks, find_rule_based, name_llms
-from convrag_judging.nugget_files import NuggetLabels, NuggetSet, read_nugget_labels, read_nuggets
+from convrag_judging.judgement_files import NuggetLabels, NuggetSet, read_nugget_labels, read_nuggets
 from convrag_judging.nugget_judgements import FEW, NO_NUGGETS, NO_PAIR, NO_PASSAGES, TurnJudgement
-from convrag_judging.paired_answers import PairedAnswers
 from convrag_judging.references import References, ReferenceTurn
 
 log = logging.getLogger(__name__)
@@ -177,7 +183,7 @@ class NuggetMetrics(Metrics):
 
     def measure(self, records: Iterable[TurnRecord]) -> Measurement:
         """Scores, nuggets and words of each turn that can be judged; the report. Raises RunStopped at a cost limit."""
-        from convrag_judging.nugget_aggregate import NuggetAggregate
+        from convrag_judging.nugget_judgements import NuggetAggregate
 
         if self._labels:
             labels = self._labels()

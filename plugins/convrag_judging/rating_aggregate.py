@@ -10,7 +10,7 @@ from typing import Any
 from convrag import Report
 from convrag.sdk.strict_json import format_json
 from convrag_judging.agreement import Agreement, format_figure, krippendorff_alpha, measure_agreements
-from convrag_judging.ratings import Rating, group_ratings
+from convrag_judging.judgement_files import Rating, group_ratings
 from convrag_judging.rubric import Rubric
 
 TITLE = "judge"

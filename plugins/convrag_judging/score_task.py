@@ -35,7 +35,7 @@ class ScoreNuggetsTask(Task):
         from convrag.sdk.groups import OPTION_KEY
         from convrag.sdk.tasks.runs import evaluate_records
         from convrag.sdk.tasks.scores import print_summary
-        from convrag_judging.nugget_files import read_nugget_labels
+        from convrag_judging.judgement_files import read_nugget_labels
 
         turns = read_nugget_labels(self.judgements)
         chosen = {OPTION_KEY: "nuggets", "judgements": [str(path) for path in self.judgements]}

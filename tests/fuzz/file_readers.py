@@ -26,8 +26,7 @@ from convrag_datasets.huggingface import HuggingfaceDataset
 from convrag_datasets.mtrag_reference import read_reference
 from convrag_datasets.qrels import Qrels
 from convrag_datasets.queries import read_queries
-from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
-from convrag_judging.ratings import read_ratings
+from convrag_judging.judgement_files import read_nugget_labels, read_nuggets, read_ratings
 from convrag_judging.rubric import read_rubric
 from convrag_metrics.bert_encoder import read_baseline
 from convrag_metrics.rewrites import read_reference_rewrites

@@ -17,7 +17,7 @@ from commands import run_convrag
 from convrag.api.errors import ConfigError, DataError
 from convrag.testing import TaskContract
 from convrag_judging import scores
-from convrag_judging.nugget_files import read_nugget_labels, read_nuggets
+from convrag_judging.judgement_files import read_nugget_labels, read_nuggets
 from convrag_judging.nugget_scores import LabelPairs, parse_assignment, parse_importance
 from convrag_judging.score_task import ScoreNuggetsTask
 
