@@ -1,10 +1,12 @@
 """RAGBoost's context deduplication: passages that the conversation has already shown become hints.
 
-The options: context (`context=dedup`), metrics (`metrics=dedup`, the run's report), prefix_reuse
-(`metrics=prefix_reuse`). RAGBoost's API over the same code: multi_turn (`MultiTurnManager`), conversation_state,
-conversation_tracker (with request_chains, persistent_map), rag_pipeline (with turn_fields), inference_config. What both
-use: deduplication (novel, hinted, missing), stats, shown_passages, near_duplicates, lookup (of a text in the messages),
-radix_tree.
+* `context`: `context=dedup`, and where a passage stands in the messages.
+* `deduplication`: the core: which documents of a turn are novel, hinted at or missing.
+* `shown_passages`: which passages a conversation has shown, and their near-duplicates.
+* `stats`: statistics of turns, conversations and runs.
+* `metrics`: `metrics=dedup`.
+* `prefix_reuse`: `metrics=prefix_reuse`, by a radix tree of tokens.
+* `multi_turn`, `conversation_tracker`, `rag_pipeline`: RAGBoost's API over the same code.
 """
 
 from __future__ import annotations
@@ -15,18 +17,16 @@ from typing import TYPE_CHECKING, Any
 from convrag import Register, hookimpl
 
 if TYPE_CHECKING:
-    from convrag_dedup.conversation_state import ConversationState
     from convrag_dedup.conversation_tracker import ConversationTracker, DeduplicationResult
-    from convrag_dedup.inference_config import InferenceConfig
-    from convrag_dedup.multi_turn import MultiTurnManager
-    from convrag_dedup.rag_pipeline import RAGPipeline
+    from convrag_dedup.multi_turn import ConversationState, MultiTurnManager
+    from convrag_dedup.rag_pipeline import InferenceConfig, RAGPipeline
 
 # RAGBoost's classes, which no option needs, are imported on first access.
 _RAGBOOST_API = {
-    "ConversationState": "conversation_state",
+    "ConversationState": "multi_turn",
     "ConversationTracker": "conversation_tracker",
     "DeduplicationResult": "conversation_tracker",
-    "InferenceConfig": "inference_config",
+    "InferenceConfig": "rag_pipeline",
     "MultiTurnManager": "multi_turn",
     "RAGPipeline": "rag_pipeline",
 }

@@ -7,7 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_hint, format_label
-from convrag_dedup.request_chains import RequestChains
 
 DEFAULT_LIMIT = 10_000
 """How many requests a tracker keeps by default: 500 conversations of 20 take some 20 MB, a single one some 80."""
@@ -35,8 +34,7 @@ class DeduplicationResult:
 class ConversationTracker:
     """Keeps the documents that each request has shown, and finds those that a request's ancestors have shown.
 
-    The time of a request grows with its documents and with the logarithm of its conversation's length, except after a
-    request with others behind it was replaced: those find their ancestors anew. Thread-safe.
+    The time of a request grows with its documents and with the length of its conversation. Thread-safe.
 
     Args:
         hint: makes a location hint from a normalised id; RAGBoost's sentence by default.
@@ -47,7 +45,8 @@ class ConversationTracker:
     def __init__(self, *, hint: Callable[[str], str] = format_hint, limit: int | None = DEFAULT_LIMIT) -> None:
         self._format_hint = hint
         self._limit = limit
-        self._requests = RequestChains()
+        self._requests: dict[str, tuple[str | None, frozenset[str]]] = {}
+        """Request id, oldest first -> the id of the request before it, and what it was the first to show."""
         self._lock = threading.Lock()
 
     def deduplicate(
@@ -62,16 +61,18 @@ class ConversationTracker:
         """
         given = first_by_id((doc_id, doc_id) for doc_id in doc_ids)
         with self._lock:
-            parent = parent_request_id if parent_request_id in self._requests else None
-            shown = self._requests.find_shown(given, parent, request_id)
+            chain = self._list_chain(parent_request_id)
+            earlier = [self._requests[name][1] for name in chain if name != request_id]
+            shown = {key for key in given if any(key in documents for documents in earlier)}
             # a server knows no texts: a label stands for each, and the hints are formatted without the lock
             turn = deduplicate(given, lambda key: key if key in shown else None, format_label)
-            self._requests.add(request_id, parent, tuple(turn.novel))
+            self._requests.pop(request_id, None)
+            self._requests[request_id] = (parent_request_id if chain else None, frozenset(turn.novel))
             while self._limit is not None and len(self._requests) > self._limit:
-                self._requests.drop_oldest()
+                del self._requests[next(iter(self._requests))]
         return DeduplicationResult(
             request_id=request_id,
-            is_new_conversation=parent is None,
+            is_new_conversation=not chain,
             new_docs=[given[key] for key in turn.novel],
             overlapping_docs=[given[key] for key in turn.hinted],
             reference_hints=[self._format_hint(key) for key in turn.hinted],
@@ -80,17 +81,25 @@ class ConversationTracker:
     def get_conversation_chain(self, request_id: str) -> list[str]:
         """The ids of a request and its ancestors, oldest first; empty for an unknown one."""
         with self._lock:
-            return self._requests.list_chain(request_id)[::-1]
+            return self._list_chain(request_id)[::-1]
 
     def clear_conversation(self, request_id: str) -> int:
         """Forget a request and its ancestors; gives how many requests that were."""
         with self._lock:
-            chain = self._requests.list_chain(request_id)
-            for name in reversed(chain):
-                self._requests.drop(name)
+            chain = self._list_chain(request_id)
+            for name in chain:
+                del self._requests[name]
             return len(chain)
 
     def reset(self) -> None:
         """Forget all requests."""
         with self._lock:
-            self._requests = RequestChains()
+            self._requests.clear()
+
+    def _list_chain(self, name: str | None) -> list[str]:
+        """A request and its ancestors, newest first. Requests that are each other's ancestors end the chain."""
+        chain: dict[str, None] = {}
+        while name is not None and name in self._requests and name not in chain:
+            chain[name] = None
+            name = self._requests[name][0]
+        return list(chain)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from convrag import Measurement, Metrics, TurnRecord
-from convrag_dedup.report import report_deduplication
-from convrag_dedup.stats import TOKEN_COUNTS, deduplication_rate
+from convrag_dedup.stats import TOKEN_COUNTS, deduplication_rate, report_deduplication
 
 
 class DedupMetrics(Metrics):

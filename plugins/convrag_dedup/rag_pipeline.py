@@ -5,15 +5,62 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from convrag import ConfigError, Conversations, ConvragError, Pipeline
+from convrag import ConfigError, Conversations, ConvragError, Pipeline, TurnRecord, UnknownName, Usage
 from convrag.sdk.tasks.turns import MAX_CONVERSATIONS, TurnOptions
-from convrag_dedup.inference_config import InferenceConfig, quote_override
+from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 from convrag_dedup.stats import ConversationStats, pooled_stats
-from convrag_dedup.turn_fields import describe_answer, describe_turn, read_query
+
+_SERVERS = ("sglang", "vllm", "openai")
+
+
+@dataclass(frozen=True)
+class InferenceConfig:
+    """Which model answers, and where.
+
+    Args:
+        model_name: as the server names it; with backend "litellm", as litellm does.
+        backend: "sglang", "vllm" or "openai" (any server of the OpenAI protocol), or "litellm" (any provider).
+        base_url: the server's address, with or without /v1; None takes the provider's own.
+        max_tokens: the longest answer, in tokens.
+        temperature: 0 gives the likeliest answer; None leaves it to the llm.
+    """
+
+    model_name: str
+    backend: str = "sglang"
+    base_url: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+
+    def overrides(self) -> list[str]:
+        """The overrides that choose this model. Raises UnknownName for an unknown backend."""
+        if self.backend not in (*_SERVERS, "litellm"):
+            raise UnknownName("InferenceConfig: backend", self.backend, (*_SERVERS, "litellm"))
+        model = self.model_name if self.backend == "litellm" else f"openai/{self.model_name}"
+        chosen = ["llm=litellm", f"llm.model={quote_override(model)}"]
+        if self.base_url is not None:
+            chosen.append(f"llm.api_base={quote_override(self._api_base(self.base_url))}")
+        if self.max_tokens is not None:
+            chosen.append(f"llm.max_tokens={self.max_tokens}")
+        if self.temperature is not None:
+            chosen.append(f"llm.temperature={self.temperature}")
+        return chosen
+
+    def _api_base(self, base_url: str) -> str:
+        """The address with /v1, which servers of the OpenAI protocol need."""
+        url = base_url.rstrip("/")
+        return url if self.backend == "litellm" or url.endswith("/v1") else f"{url}/v1"
+
+
+def quote_override(value: object) -> str:
+    """A value as Hydra reads it back unchanged, whatever characters it holds."""
+    escaped = str(value).replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\$")
+    return f"'{escaped}'"
+
 
 MAX_PIPELINES = 16
 """How many combinations of a turn's options keep their pipeline; the least recently used is composed again."""
@@ -164,3 +211,48 @@ class RAGPipeline:
             if len(self._pipelines) > MAX_PIPELINES:  # a caller may give each turn another max_tokens
                 self._pipelines.popitem(last=False)
             return self._pipelines[key]
+
+
+_QUERY_KEYS = ("text", "query", "question")
+_NO_STATISTICS = ("missing", "hints", "repeated")  # entries of a trace of context=dedup
+
+
+def read_query(query: str | Mapping[str, Any]) -> str:
+    """The text of a query, which is a text or a mapping that has one. Raises ConfigError."""
+    if isinstance(query, str):
+        return query
+    for key in _QUERY_KEYS:
+        if isinstance(query.get(key), str):
+            return str(query[key])
+    raise ConfigError(f"a query is a text, or a mapping with one under {', '.join(_QUERY_KEYS)}, not {sorted(query)}")
+
+
+def describe_turn(record: TurnRecord) -> dict[str, Any]:
+    """The fields of a result that each turn has.
+
+    The context is in RAGBoost's format, whatever labels the generator's own messages have.
+    """
+    items, trace = record.evidence.items, record.evidence.trace
+    hints = {key: format_hint(target) for key, target in trace["hints"].items()}
+    shown = [(key := normalise_id(item.passage.id), hints.get(key, item.text)) for item in items]
+    return {
+        "query": record.original_query,
+        "search_query": record.rewritten_query,
+        "retrieved_docs": [hit.passage.id for hit in record.hits],
+        "novel_docs": [item.passage.id for item in items if not item.hint],
+        "deduplicated_docs": [item.passage.id for item in items if item.hint],
+        "missing_docs": list(trace["missing"]),
+        "context": format_context(shown, hints),
+        "deduplication_stats": {name: value for name, value in trace.items() if name not in _NO_STATISTICS},
+    }
+
+
+def describe_answer(record: TurnRecord) -> dict[str, Any]:
+    """The fields of a result that a turn with an answer has, too."""
+    metadata = {
+        "latency": record.timings["generator"],
+        "model": record.answer.trace.get("model", ""),
+        "citations": list(record.answer.citations),
+        **asdict(record.usage.get("generator", Usage())),
+    }
+    return {"response": record.answer.text, "generation_metadata": metadata}

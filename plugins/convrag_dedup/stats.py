@@ -1,17 +1,20 @@
-"""Statistics of deduplication: of a turn, of a conversation, and of several conversations together."""
+"""Statistics of deduplication: of a turn, of conversations, and of a run."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from convrag import Report, TurnRecord
 from convrag.sdk.files import encode_name
 from convrag_dedup.deduplication import DeduplicatedTurn
 
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Session
+
 
 DOCUMENT_COUNTS = ("num_retrieved", "num_novel", "num_deduplicated")
 TOKEN_COUNTS = ("tokens_saved", "tokens_sent_again")
@@ -128,3 +131,43 @@ class ConversationStats:
     def _path(self, conversation_id: str) -> Path:
         assert self._folder is not None
         return self._folder / f"{encode_name(conversation_id)}.jsonl"
+
+
+TITLE = "deduplication"
+"""Of this report, and of what metrics=prefix_reuse adds to it."""
+
+_REPORTED = (*DOCUMENT_COUNTS, "num_sent_again", *TOKEN_COUNTS)
+
+
+def report_deduplication(records: Iterable[TurnRecord]) -> Report | None:
+    """What context=dedup came to in a run: totals, and totals by the position of turns; None for another context."""
+    by_turn: dict[int, Counter[str]] = {}
+    for record in records:
+        trace = record.trace.get("context", {})
+        if "num_deduplicated" in trace:
+            counter = by_turn.setdefault(record.number, Counter())
+            counter.update({name: trace[name] for name in _REPORTED})
+            counter.update(turns=1, missing=len(trace["missing"]))
+    if not by_turn:
+        return None
+    sums: Counter[str] = Counter()
+    for counter in by_turn.values():
+        sums.update(counter)
+    overall = _add_rate(sums)
+    turns = {str(number): _add_rate(by_turn[number]) for number in sorted(by_turn)}
+    return Report(TITLE, _report_lines(overall), {"overall": overall, "by_turn": turns})
+
+
+def _add_rate(counts: Mapping[str, int]) -> dict[str, Any]:
+    named = {name: counts.get(name, 0) for name in ("turns", *_REPORTED, "missing")}
+    return named | {"deduplication_rate": deduplication_rate(named["num_deduplicated"], named["num_retrieved"])}
+
+
+def _report_lines(overall: Mapping[str, Any]) -> tuple[str, ...]:
+    line = (
+        f"Deduplication: {overall['num_deduplicated']} of {overall['num_retrieved']} passages "
+        f"({overall['deduplication_rate']:.1%}) were shown as hints, {overall['num_sent_again']} earlier ones in full "
+        f"again; {overall['tokens_saved']:,} tokens saved, {overall['tokens_sent_again']:,} sent again."
+    )
+    missing = overall["missing"]
+    return (line, f"{missing} retrieved passages have no text, and were not shown.") if missing else (line,)

@@ -109,7 +109,7 @@ class NuggetAssessor:
         return labels
 
     def _ask_for_nuggets(self, prompt: Prompt, problems: list[str]) -> list[str]:
-        from convrag_judging.assessors import NuggetList, nuggets_form
+        from convrag_judging.reply_forms import NuggetList, nuggets_form
 
         most, longest = self.limits.nuggets, self.limits.words
         reply = ask_for_form(self.llm, prompt, nuggets_form(most, longest), NuggetList, "nuggetise", problems)
@@ -120,7 +120,7 @@ class NuggetAssessor:
         self, prompt: Prompt, count: int, parse: LabelParser, choices: str, problems: list[str]
     ) -> list[str]:
         """`count` labels; an empty string for each that the reply lacks, or that is none of the choices."""
-        from convrag_judging.assessors import LabelList, labels_form
+        from convrag_judging.reply_forms import LabelList, labels_form
 
         form = labels_form(count, parse, choices)
         reply = ask_for_form(self.llm, prompt, form, LabelList, prompt.task, problems)

@@ -112,7 +112,7 @@ class RubricJudge:
 
         `problems` gets a message where the call failed, or a score was missing or off the scale, also when asked again.
         """
-        from convrag_judging.assessors import ScoreReply, parse_score, scores_form
+        from convrag_judging.reply_forms import ScoreReply, parse_score, scores_form
 
         inputs = {"passages": [passage_inputs(passage) for passage in passages], "reference": turn.answer}
         inputs = {**turn.prompt_inputs(), **inputs, "answer": answer, **rubric.prompt_inputs()}

@@ -14,7 +14,7 @@ from typing import Any
 import toys
 from convrag.api.types import Hit, Message, Passage, Question, Turn
 from convrag.turn.session import Session
-from convrag_dedup import ConversationTracker, MultiTurnManager
+from convrag_dedup import MultiTurnManager
 from convrag_dedup.context import DedupContext
 
 TEXT = "word " * 200
@@ -132,36 +132,6 @@ def test_a_turn_of_the_context() -> None:
         print(f"context {options}: {1e3 * short:.3f} ms after 1,000 documents, {1e3 * long:.3f} ms after {LONG:,}")
         assert long < 1e-3
         assert long < 4 * short
-
-
-def test_a_request_of_the_tracker() -> None:
-    """A chain of requests, half of whose documents were seen before, to 100,000 ids; then one that drops requests."""
-    for limit in (None, LONG // SHOWN // 2):
-        tracker, times = ConversationTracker(limit=limit), []
-        for number in range(LONG // SHOWN):
-            found, start = ids(number, max(number * SHOWN, 1)), time.thread_time()
-            tracker.deduplicate(str(number), found, str(number - 1))
-            times.append(time.thread_time() - start)
-        early, late = statistics.median(times[90:110]), statistics.median(times[-1000:])
-        print(f"tracker, limit {limit}: {1e6 * early:.0f} us after 1,000 ids, {1e6 * late:.0f} us after {LONG:,}")
-        assert late < 5 * early  # a hundred times the ids
-        assert (
-            statistics.mean(times[-1000:]) < 1e-3
-        )  # with what is done now and then, such as removing dropped requests
-
-
-def test_a_branch_of_the_tracker() -> None:
-    """Each answer is asked for twice, and the second one is gone on with; then from far back."""
-    tracker, times = ConversationTracker(limit=None), []
-    for number in range(LONG // SHOWN // 2):
-        found = ids(number, max(number * SHOWN, 1))
-        tracker.deduplicate(f"{number} at first", found, str(number - 1))
-        start = time.thread_time()
-        tracker.deduplicate(str(number), found, str(number - 1))
-        times.append(time.thread_time() - start)
-    early, late = statistics.median(times[90:110]), statistics.median(times[-1000:])
-    print(f"tracker, second children: {1e6 * early:.0f} us after 1,000 ids, {1e6 * late:.0f} us after {LONG // 2:,}")
-    assert late < 5 * early
 
 
 LOAD = """

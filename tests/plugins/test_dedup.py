@@ -23,8 +23,7 @@ from convrag.turn.turn import TurnOptions
 from convrag_basics.full_context import FullContext
 from convrag_dedup.context import DedupContext
 from convrag_dedup.deduplication import deduplicate, first_by_id, format_block, format_hint
-from convrag_dedup.near_duplicates import NearDuplicates
-from convrag_dedup.shown_passages import ShownVersions
+from convrag_dedup.shown_passages import NearDuplicates, ShownVersions
 from convrag_dedup.stats import turn_stats
 
 

@@ -15,9 +15,8 @@ from convrag.api.records import TurnRecord
 from convrag.api.types import Completion, Evidence, EvidenceItem, Message, Passage, Prompt
 from convrag.testing import MetricsContract
 from convrag_dedup.metrics import DedupMetrics
-from convrag_dedup.prefix_reuse import PrefixReuse
-from convrag_dedup.radix_tree import RadixTree
-from convrag_dedup.report import report_deduplication
+from convrag_dedup.prefix_reuse import PrefixReuse, RadixTree
+from convrag_dedup.stats import report_deduplication
 
 
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=6), max_size=12))

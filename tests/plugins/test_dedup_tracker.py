@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from convrag_dedup import ConversationTracker
 from convrag_dedup.deduplication import normalise_id
-from convrag_dedup.persistent_map import PersistentMap
-from convrag_dedup.request_chains import RequestChains
 
 
 class WalkingTracker:
@@ -103,51 +101,9 @@ def test_a_document_that_two_ancestors_have_shown_is_known_as_long_as_one_is() -
     assert tracker.deduplicate("d", [1], "c").overlapping_docs == [1]
 
 
-def test_what_dropped_requests_have_shown_is_not_kept_for_ever() -> None:
-    """A conversation without an end, of which the newest requests are kept."""
-    tracker = ConversationTracker(limit=20)
-    for number in range(1000):
-        tracker.deduplicate(str(number), range(5 * number, 5 * number + 5), str(number - 1))
-    seen = tracker._requests._read_seen("999")
-    assert len(seen) <= 2 * 20 * 5 + 5
-    assert tracker.deduplicate("next", [5 * 900, 5 * 990], "999").overlapping_docs == [5 * 990]
-
-
 def test_it_has_a_bound_by_default() -> None:
     tracker = ConversationTracker()
     for number in range(10_050):
         tracker.deduplicate(str(number), [number])
     assert len(tracker._requests) == 10_000
     assert tracker.get_conversation_chain("49") == []
-
-
-def test_nothing_is_left_of_forgotten_requests() -> None:
-    chains = RequestChains()
-    for number in range(50):
-        chains.add(str(number), str(number - 1) if number else None, ("x",))
-    for number in reversed(range(50)):
-        chains.drop(str(number))
-    assert (chains._requests, chains._children) == ({}, {})
-
-
-class Clashing(str):
-    """A text whose hash is that of many others."""
-
-    __slots__ = ()
-
-    def __hash__(self) -> int:
-        return len(self) % 3
-
-
-@pytest.mark.parametrize("key", [str, Clashing])
-def test_a_map_keeps_its_versions_apart(key: Any) -> None:
-    maps: list[tuple[PersistentMap[str, int], dict[str, int]]] = [(PersistentMap(), {})]
-    for number in range(60):
-        known, plain = maps[number // 2]
-        new = {key(str((number * 7 + each) % 97)): number for each in range(number % 9)}
-        maps.append((known.add(new), {**plain, **new}))
-    for known, plain in maps:
-        assert len(known) == len(plain)
-        assert all(known.get(key(str(each))) == plain.get(key(str(each))) for each in range(97))
-        even = known.filter(lambda value: value % 2 == 0)
-        assert len(even) == sum(value % 2 == 0 for value in plain.values())

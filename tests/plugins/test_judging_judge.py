@@ -21,9 +21,9 @@ from convrag.api.stages import Dataset
 from convrag.api.types import Answer, Completion, Conversation, Evidence, EvidenceItem, Passage, Prompt, Turn
 from convrag.testing import MetricsContract, TaskContract
 from convrag_judging.agreement import AgreementTask, kendall_tau_b, krippendorff_alpha, measure_agreement
-from convrag_judging.assessors import parse_score
 from convrag_judging.judge import JudgeMetrics
 from convrag_judging.judgement_files import group_ratings, read_ratings
+from convrag_judging.reply_forms import parse_score
 from convrag_judging.rubric import read_rubric, rubric_path
 
 NA = None

@@ -1,0 +1,109 @@
+"""The forms of replies: strict ones that are asked for, and lenient ones for reading a reply that breaks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, field_validator, model_validator
+
+from convrag_judging.nugget_scores import LabelParser
+
+
+class LabelList(BaseModel):
+    """{"labels": [...]}, or the list alone; an item may be an object that holds its label as its last value."""
+
+    labels: list[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _wrap_list(cls, value: Any) -> Any:
+        labels = value.get("labels") if isinstance(value, dict) else value
+        if not isinstance(labels, list):
+            return value
+        return {"labels": [[*item.values()][-1] if isinstance(item, dict) and item else item for item in labels]}
+
+
+def labels_form(count: int, parse: LabelParser, choices: str) -> type[LabelList]:
+    """The strict form of `count` labels, each of which `parse` knows."""
+
+    class Exact(LabelList):
+        @field_validator("labels")
+        @classmethod
+        def _check_labels(cls, labels: list[str]) -> list[str]:
+            if len(labels) != count:
+                raise ValueError(f"there must be {count} labels, not {len(labels)}")
+            if unknown := [label for label in labels if parse(label) is None]:
+                raise ValueError(f"{unknown[0]!r} is none of {choices}")
+            return labels
+
+    return Exact
+
+
+class NuggetList(BaseModel):
+    """{"nuggets": [...]}, or the list alone."""
+
+    nuggets: list[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _wrap_list(cls, value: Any) -> Any:
+        return {"nuggets": value} if isinstance(value, list) else value
+
+
+def nuggets_form(most: int, words: int) -> type[NuggetList]:
+    """The strict form of at most `most` nuggets, of 1 to `words` words each."""
+
+    class Short(NuggetList):
+        @field_validator("nuggets")
+        @classmethod
+        def _check_nuggets(cls, nuggets: list[str]) -> list[str]:
+            if len(nuggets) > most:
+                raise ValueError(f"there must be at most {most} nuggets, not {len(nuggets)}")
+            if long := [nugget for nugget in nuggets if not 1 <= len(nugget.split()) <= words]:
+                raise ValueError(f"a nugget has 1 to {words} words, and this one {len(long[0].split())}: {long[0]!r}")
+            return nuggets
+
+    return Short
+
+
+class ScoreReply(BaseModel):
+    """{"reason": "...", "scores": {...}}; the scores may stand beside the reason."""
+
+    reason: str = ""
+    scores: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _wrap_scores(cls, value: Any) -> Any:
+        if isinstance(value, dict) and "scores" not in value:
+            return {"reason": str(value.get("reason", "")), "scores": {k: v for k, v in value.items() if k != "reason"}}
+        return value
+
+
+def scores_form(criteria: tuple[str, ...], lowest: int, highest: int) -> type[ScoreReply]:
+    """The strict form of a score for each criterion: a whole number from `lowest` to `highest`."""
+
+    class OnScale(ScoreReply):
+        @field_validator("scores")
+        @classmethod
+        def _check_scores(cls, scores: dict[str, Any]) -> dict[str, Any]:
+            for name in criteria:
+                if name not in scores:
+                    raise ValueError(f"there is no score for {name!r}")
+                if parse_score(scores[name], lowest, highest) is None:
+                    raise ValueError(f"{name} must be a whole number from {lowest} to {highest}: {scores[name]!r}")
+            return scores
+
+    return OnScale
+
+
+def parse_score(value: Any, lowest: int, highest: int) -> int | None:
+    """A score as a number: from 4, 4.0, "4" or {"score": 4}; None for anything that is not on the scale."""
+    if isinstance(value, dict):
+        value = value.get("score")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    whole = not isinstance(value, bool) and number.is_integer() and lowest <= number <= highest
+    return int(number) if whole else None
