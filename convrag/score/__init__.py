@@ -2,7 +2,6 @@
 
 * `scoring`: scores of sets of turns: all, by domain, by turn position, by label.
 * `measuring`: the metrics measure the turns.
-* `measured_values`: what a metric returned, checked.
 * `reports`: the reports on a run, checked and joined.
 * `bootstrap`: confidence intervals.
 * `endings`: how a run ended, in words: what a partial one lacks.

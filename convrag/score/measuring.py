@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Real
+from reprlib import repr as brief
 
 from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.locations import describe_fault
@@ -12,11 +15,13 @@ from convrag.api.records import Measurement, Report, TurnRecord, Usage
 from convrag.api.secrets import redact
 from convrag.api.stages import Metrics
 from convrag.api.types import Completion, Prompt
-from convrag.score.measured_values import Values, check_values
 from convrag.score.reports import check_report
 from convrag.store.usage import UsageMeter
 
 log = logging.getLogger(__name__)
+
+Values = Mapping[str, Mapping[str, float]]
+"""Turn id -> measure -> value."""
 
 GROUP = "metrics"
 _NEEDED = {"ranking": "a ranking and qrels", "answer": "an answer and what it is compared with, such as a reference"}
@@ -75,7 +80,7 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
         try:
             with meter.measure_stage(place):
                 given = metric.measure(records)
-            values, problems = check_values(given, turn_ids, owners, name)
+            values, problems = _check_values(given, turn_ids, owners, name)
             results.values[name] = values
             usage = meter.usage.get(place, Usage())
             if usage.failed:
@@ -96,6 +101,41 @@ def measure(metrics: Mapping[str, Metrics], records: Iterable[TurnRecord], *, st
         results.reports += silent
     results.usage, results.replies = meter.usage, meter.replies
     return results
+
+
+def _check_values(given: object, turn_ids: Set[str], owners: dict[str, str], name: str) -> tuple[Values, list[str]]:
+    """Check what a metric returned.
+
+    Args:
+        given: what it returned.
+        turn_ids: the turns of the run.
+        owners: measure -> the metric that has it already; gets the measures of this one.
+        name: the metric's name.
+
+    Returns:
+        The values that can be used, and a message about the others.
+
+    Raises:
+        ConvragError: it is no mapping.
+    """
+    if not isinstance(given, Mapping):
+        raise ConvragError(f"it gave {brief(given)}, and no mapping of turns to measures")
+    values: dict[str, dict[str, float]] = {}
+    unusable: dict[str, None] = {}
+    for turn_id, measures in given.items():
+        if turn_id not in turn_ids or not isinstance(measures, Mapping):
+            unusable[f"{brief(turn_id)}: {brief(measures)}"] = None
+            continue
+        values[turn_id] = {}
+        for measure, value in measures.items():
+            if not isinstance(measure, str) or not isinstance(value, Real) or not isfinite(value):
+                unusable[f"{measure} of {turn_id}: {brief(value)}"] = None
+            elif (owner := owners.setdefault(measure, name)) != name:
+                unusable[f"{measure}, which metrics.{owner} has, too"] = None
+            else:
+                values[turn_id][measure] = float(value)
+    reason = f"{len(unusable)} of its values are no numbers of turns of this run, and left out"
+    return values, [f"{reason} ({'; '.join([*unusable][:3])})"] if unusable else []
 
 
 def _is_compared(metric: Metrics, values: Values) -> bool:

@@ -30,18 +30,12 @@ def check_report(report: object) -> Report:
     if not isinstance(report, Report):
         raise ConvragError(f"its report is {brief(report)}, and no convrag.Report")
     title = f"its report {brief(report.title)}"
-    if not isinstance(report.title, str):
-        raise ConvragError(f"the title of {title} is no text")
-    if not isinstance(report.lines, list | tuple) or not all(isinstance(line, str) for line in report.lines):
-        raise ConvragError(f"the lines of {title} must be a tuple of texts, not {brief(report.lines)}")
-    if not isinstance(report.numbers, Mapping) or (odd := _find_odd(report.numbers, "numbers")):
-        what = odd if isinstance(report.numbers, Mapping) else brief(report.numbers)
-        raise ConvragError(f"the numbers of {title} must be plain data by name, not {what}")
-    if not isinstance(report.files, Mapping):
-        raise ConvragError(f"the files of {title} must be texts by name, not {brief(report.files)}")
-    for name, text in report.files.items():
-        if not isinstance(name, str) or not isinstance(text, str):
-            raise ConvragError(f"the files of {title} must be texts by name, not {brief(name)}: {brief(text)}")
+    texts = [report.title, *report.lines, *report.files, *dict(report.files).values()]
+    if isinstance(report.lines, str) or not all(isinstance(text, str) for text in texts):
+        raise ConvragError(f"{title}: title, lines and files must be texts, and lines a tuple of them")
+    if not isinstance(report.numbers, Mapping):
+        raise ConvragError(f"the numbers of {title} must be plain data by name, not {brief(report.numbers)}")
+    for name in report.files:
         _check_file_name(name, title)
     return report
 
@@ -79,19 +73,3 @@ def _check_file_name(name: str, title: str) -> None:
         raise ConvragError(f"{title} writes {name!r}, which is no place in the run's folder: 'analysis/mine.jsonl' is")
     if parts[0] in _TAKEN:
         raise ConvragError(f"{title} writes {name!r}, which the run writes itself: 'analysis/{path.name}' is free")
-
-
-def _find_odd(value: object, place: str, depth: int = 50) -> str:
-    """Describe the first value that is no plain data: "numbers.scores: {1, 2}"; empty where all is plain."""
-    if isinstance(value, Mapping) and depth:
-        pairs = [(f"{place}.{key}", item) for key, item in value.items()]
-        odd_key = next((key for key in value if not isinstance(key, str | int | float)), None)
-        return f"the key {brief(odd_key)} in {place}" if odd_key is not None else _find_first_odd(pairs, depth)
-    if isinstance(value, list | tuple) and depth:
-        return _find_first_odd([(f"{place}[{index}]", item) for index, item in enumerate(value)], depth)
-    plain = value is None or isinstance(value, str | int | float) or hasattr(value, "tolist")
-    return "" if plain else f"{place}: {brief(value)}"
-
-
-def _find_first_odd(pairs: Iterable[tuple[str, object]], depth: int) -> str:
-    return next((odd for place, item in pairs if (odd := _find_odd(item, place, depth - 1))), "")

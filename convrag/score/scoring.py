@@ -13,7 +13,7 @@ from convrag.api.locations import describe_fault
 from convrag.api.records import Slice, TurnRecord
 from convrag.api.stages import Metrics
 from convrag.score.bootstrap import bootstrap_intervals
-from convrag.score.measured_values import Values
+from convrag.score.measuring import Values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
