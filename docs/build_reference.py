@@ -15,7 +15,7 @@ from convrag.api import hookspecs
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
 from convrag.config.settings import PRESETS, Settings
-from convrag.config.variants import variants_of
+from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
 from convrag.registry.description import describe_option, parse_argument_texts
 from convrag.registry.option import Option
@@ -29,6 +29,8 @@ def reference() -> str:
         "# Reference",
         "Made from the code by `python docs/build_reference.py`. A parameter is set with `<group>.<parameter>=value`; "
         "a stage that another one needs is the run's own, or is chosen at its place: `rewriter.embedder=minilm`.",
+        "## All options",
+        *_overview(),
         "## Settings",
         *_settings(),
         "## Stages and their options",
@@ -41,6 +43,18 @@ def reference() -> str:
         *_hooks(),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _overview() -> Iterator[str]:
+    """A row for each group, with the names of its options."""
+    rows = []
+    for group in GROUPS:
+        if group == options_group(group):
+            options = plugins.load().registry.options(group).items()
+            ours = [name for name, option in options if option.distribution == plugins.FIRST_PARTY]
+            names = ", ".join(f"`{name}`" for name in sorted([*ours, *variants(group)]))
+            rows.append([f"[`{group}`](#{group})", names])
+    yield make_table(["group", "options"], rows)
 
 
 def _settings() -> Iterator[str]:

@@ -68,20 +68,6 @@ def test_the_plugin_guide_quotes_the_example() -> None:
         assert block in example
 
 
-def test_the_table_of_the_readme_is_what_is_installed() -> None:
-    from convrag.api.groups import GROUPS, options_group
-    from convrag.config.compose import variants
-    from convrag.registry import plugins
-
-    for group in GROUPS:
-        if group == options_group(group):
-            own = [name for name, o in plugins.load().registry.options(group).items() if o.distribution == "convrag"]
-            rows = [line for line in README.splitlines() if line.startswith("| ")]
-            row = next((line for line in rows if f"`{group}`" in line.split("|")[1]), "")
-            for name in [*own, *variants(group)]:
-                assert f"`{name}`" in row, f"README's table lacks {group}={name}"
-
-
 SYSTEMS = (ROOT / "docs/systems.md").read_text(encoding="utf-8")
 
 
