@@ -125,10 +125,9 @@ class RAGPipeline:
         self.use_ragboost = use_ragboost
         self.top_k = top_k
         self._max_tokens = inference.max_tokens if inference else None
-        kept_in = None if folder is None else Path(folder)
-        database = None if kept_in is None else kept_in / "conversations.db"
+        database = None if folder is None else Path(folder) / "conversations.db"
         self.conversations = Conversations(database, limit=max_conversations, ttl=ttl)
-        self._stats = ConversationStats(kept_in)
+        self._stats = ConversationStats(self.conversations)
         self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._locks_guard = threading.Lock()
         self._pipelines_guard = threading.Lock()
@@ -186,7 +185,6 @@ class RAGPipeline:
         """Forget a conversation; an unknown one changes nothing."""
         with self._lock(conversation_id):
             self.conversations.delete(conversation_id)
-            self._stats.reset(conversation_id)
 
     def reset_all_conversations(self) -> None:
         """Forget all conversations."""

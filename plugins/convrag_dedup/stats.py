@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from convrag import Report, TurnRecord
-from convrag.sdk.files import encode_name
 from convrag_dedup.deduplication import DeduplicatedTurn
 
 if TYPE_CHECKING:
+    from convrag import Conversations
     from convrag.sdk.tasks.turns import Session
 
 
@@ -70,30 +68,21 @@ def pooled_stats(conversations: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 class ConversationStats:
-    """Keeps each conversation's statistics in its memory and, if conversations have a folder, on disk.
+    """The statistics of conversations. Call the methods with the conversation's lock held.
 
-    A turn's line is written before the conversation is saved. So a process that is killed in between leaves a line for
-    a turn that the conversation does not have: lines after the conversation's last turn are not read, and of two lines
-    for one turn the later one counts. Call the methods with the conversation's lock held.
+    The sums are kept with the conversation, and read from the records of its turns where another process added some.
 
     Args:
-        folder: that of the conversations; None keeps the statistics in memory alone.
+        conversations: where the records are.
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = None if folder is None else folder / "deduplication"
+    def __init__(self, conversations: Conversations) -> None:
+        self._conversations = conversations
 
     def add_turn(self, conversation: Session, stats: Mapping[str, Any]) -> dict[str, Any]:
         """Count a turn that is about to be added to the conversation; gives the statistics including it."""
-        counts = {name: stats[name] for name in _COUNTS}
-        sums = self._sums(conversation)
-        turn = len(conversation.history) + 1
-        if self._folder is not None:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            with self._path(conversation.id).open("a", encoding="utf-8") as file:
-                # the leading line end closes a line that a killed process left unfinished
-                file.write(f"\n{json.dumps({'turn': turn} | counts)}\n")
-        sums = {name: sums[name] + counts[name] for name in _COUNTS}
+        before, turn = self._sums(conversation), len(conversation.history) + 1
+        sums = {name: before[name] + stats[name] for name in _COUNTS}
         conversation.stage_state[self] = {"turns": turn, "sums": sums}
         return conversation_stats(conversation.id, turn, sums)
 
@@ -101,36 +90,13 @@ class ConversationStats:
         """The statistics of a conversation."""
         return conversation_stats(conversation.id, len(conversation.history), self._sums(conversation))
 
-    def reset(self, conversation_id: str) -> None:
-        """Forget a conversation."""
-        if self._folder is not None:
-            self._path(conversation_id).unlink(missing_ok=True)
-
     def _sums(self, conversation: Session) -> Mapping[str, int]:
-        turns = len(conversation.history)
         kept = conversation.stage_state.get(self)
-        if kept is None or kept["turns"] != turns:
-            lines = self._read_lines(conversation.id, turns)
-            return {name: sum(line[name] for line in lines) for name in _COUNTS}
+        if kept is None or kept["turns"] != len(conversation.history):
+            records = self._conversations.records(conversation.id) if conversation.history else []
+            kept = {"sums": {name: sum(record.trace["context"][name] for record in records) for name in _COUNTS}}
         sums: Mapping[str, int] = kept["sums"]
         return sums
-
-    def _read_lines(self, conversation_id: str, turns: int) -> list[dict[str, Any]]:
-        if self._folder is None or not self._path(conversation_id).is_file():
-            return []
-        found: dict[int, dict[str, Any]] = {}
-        for text in self._path(conversation_id).read_text(encoding="utf-8").splitlines():
-            try:
-                line = json.loads(text)
-            except ValueError:  # an unfinished line of a process that was killed: its turn was not saved
-                continue
-            if line["turn"] <= turns:
-                found[line["turn"]] = line
-        return list(found.values())
-
-    def _path(self, conversation_id: str) -> Path:
-        assert self._folder is not None
-        return self._folder / f"{encode_name(conversation_id)}.jsonl"
 
 
 TITLE = "deduplication"

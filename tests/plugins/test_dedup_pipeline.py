@@ -194,17 +194,8 @@ def killed_in(function):
         return function(*args, **kwargs)
     return wrapper
 
-if moment == "before the line":
+if moment == "before it is counted":
     pipeline._stats.add_turn = killed_in(pipeline._stats.add_turn)
-elif moment == "in the line":
-    def half(conversation, stats):
-        if turns == 3:
-            with open("kept/deduplication/c.jsonl", "a") as file:
-                file.write('\\n{"turn": 3, "num_retr')
-            os._exit(9)
-        return add(conversation, stats)
-    add = pipeline._stats.add_turn
-    pipeline._stats.add_turn = half
 elif moment == "before the transaction":
     pipeline.conversations.append = killed_in(pipeline.conversations.append)
 else:
@@ -214,7 +205,7 @@ for turns in (1, 2, 3):
 """
 
 
-@pytest.mark.parametrize("moment", ["before the line", "in the line", "before the transaction", "in the transaction"])
+@pytest.mark.parametrize("moment", ["before it is counted", "before the transaction", "in the transaction"])
 def test_a_kill_in_the_middle_of_a_turn(corpus: Path, moment: str) -> None:
     (corpus.parent / "killed.py").write_text(KILLED, encoding="utf-8")
     done = subprocess.run([sys.executable, "killed.py", moment], cwd=corpus.parent, capture_output=True, check=False)
