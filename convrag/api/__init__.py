@@ -13,7 +13,6 @@
 * `stage_html`: a rewrite and evidence as a notebook shows them.
 * `html`: HTML for notebooks, in which each text is shown as it is.
 * `plain_data`: what JSON can hold.
-* `turn_logs`: what a tracker is told of the turns of conversations.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.

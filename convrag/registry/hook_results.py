@@ -9,7 +9,7 @@ from typing import Any
 from convrag.api.records import Report
 from convrag.registry.module_source import find_module
 
-LINES = frozenset({"convrag_run_finished", "convrag_sweep_finished"})
+LINES = frozenset({"convrag_run_finished", "convrag_sweep_finished", "convrag_conversations_ended"})
 """The observing hooks that return a line for the terminal."""
 
 CHECKED = LINES | {"convrag_report", "convrag_sweep_report", "convrag_sweep_check"}

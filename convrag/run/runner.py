@@ -24,7 +24,6 @@ from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
-from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.truths import PassageLookup, add_truths
 from convrag.run.workers import ConversationWorkers
@@ -38,9 +37,10 @@ from convrag.sdk.progress import show_preparation
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
-from convrag.turn.early_imports import start_imports
+from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.wiring import Wiring
+from convrag.turn.turn import Watch
+from convrag.turn.wiring import Wiring, start_imports
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +92,7 @@ def run_experiment(
     qrels = dataset.qrels()
     wiring.prepare(show_preparation)
     start_imports(metrics.values())  # while the first turns wait for a language model
-    watch = wiring.get("tracker").watch_turns(run)
-    source = ConversationWorkers(pipeline, conversations, settings, qrels, watch=watch)
+    source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 
@@ -155,7 +154,7 @@ class _RecordSource(Protocol):
 
     stopped: str
 
-    def records(self) -> Generator[TurnRecord]: ...
+    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]: ...
 
 
 class _FinishedRecords:
@@ -165,7 +164,7 @@ class _FinishedRecords:
         self._records = records
         self.stopped = stopped
 
-    def records(self) -> Generator[TurnRecord]:
+    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]:
         yield from self._records
 
 
@@ -206,7 +205,7 @@ def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        with closing(source.records()) as finished:
+        with closing(source.records(Watch(observers, run.config))) as finished:
             for record in finished:
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -28,7 +29,6 @@ from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
 from convrag.turn.configuration import StageDescriptions
 from convrag.turn.defects import check_items, check_type, explain_error, note_origin
-from convrag.turn.early_imports import start_imports
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -264,3 +264,23 @@ class Wiring:
             return self._build(option_node(group, given), group, place)
         choices = ", ".join(self.registry.options(group))
         raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
+
+
+def start_imports(stages: Iterable[Stage]) -> threading.Thread:
+    """Start a thread that calls `load_libraries` of each stage that has one. An import that fails is left to the calls.
+
+    Returns:
+        The thread, to be joined where nothing should go on before all is imported. It is a daemon.
+    """
+    loading = [stage for stage in stages if type(stage).load_libraries is not Stage.load_libraries]
+
+    def load() -> None:
+        for stage in loading:
+            try:
+                stage.load_libraries()
+            except Exception:
+                log.info("%s: its libraries were not imported early", type(stage).__name__, exc_info=True)
+
+    thread = threading.Thread(target=load, name="imports", daemon=True)
+    thread.start()
+    return thread

@@ -6,9 +6,7 @@
 * `app`: the application: its routes, and what stands before them.
 * `served_models`: named configurations, whose stages are shared.
 * `model_overrides`: the overrides of the models that `task.models` names.
-* `turn_runner`: turns, so many at once.
-* `running_turn`: a turn in its thread, and its events.
-* `turn_threads`: threads, each of which takes one turn after another.
+* `turn_runner`: turns, so many at once, each in a thread, and their events.
 * `completions`: OpenAI's protocol: chat completions, and models.
 * `openai_requests`: its requests.
 * `openai_replies`: its replies and chunks.

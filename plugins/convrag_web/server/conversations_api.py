@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from convrag import ConversationInfo, TurnRecord
 from convrag.sdk.rows import RecordRow
+from convrag.sdk.tasks.turns import Stages
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
@@ -21,8 +22,8 @@ from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_eve
 from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
 from convrag_web.server.message_history import check_length
 from convrag_web.server.openai_requests import narrow_choices
-from convrag_web.server.running_turn import RunningTurn
 from convrag_web.server.served_models import ServedModels
+from convrag_web.server.turn_runner import RunningTurn
 
 
 class ConversationIdConvertor(StringConvertor):
@@ -33,6 +34,7 @@ class ConversationIdConvertor(StringConvertor):
 
 register_url_convertor("conversation", ConversationIdConvertor())
 _ONE = "/{conversation_id:conversation}"
+_LAST_STAGE = Stages._fields[-1]
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
@@ -163,7 +165,7 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
                 formatted.append(format_event({"text": event}, "piece"))
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
-            else:
+            elif event.stage != _LAST_STAGE:  # of which the record follows
                 fields = event.record.to_dict()
                 changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
                 formatted.append(format_event({"stage": event.stage, "record": changed}, "stage"))

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from convrag_web.server.errors import describe_failure
 from convrag_web.server.json_reply import encode_json
-from convrag_web.server.running_turn import RunningTurn
+from convrag_web.server.turn_runner import RunningTurn
 
 PING = b": ping\n\n"
 """A comment, which clients skip and which keeps a silent connection open."""

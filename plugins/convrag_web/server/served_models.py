@@ -18,16 +18,14 @@ from convrag import (
     Document,
     Pipeline,
     PromptTemplate,
-    Question,
     TurnRecord,
 )
 from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.configuration import compose_with, settings_of
-from convrag.sdk.tasks.turns import TurnOptions, Wiring, find_log
+from convrag.sdk.tasks.turns import Wiring
 from convrag_web.server.errors import RequestError
 from convrag_web.server.model_overrides import read_model_overrides
-from convrag_web.server.running_turn import Emit
 
 log = logging.getLogger("convrag.serve")
 
@@ -121,10 +119,6 @@ class ServedModel:
             log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
             return []
 
-    def answer(self, question: Question, emit: Emit | None) -> TurnRecord:
-        """Answer a question with the history that it has; the pieces of the answer are emitted. Raises RunStopped."""
-        return self.pipeline.answer(question, TurnOptions(listener=emit))
-
 
 class ServedModels(Mapping[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
@@ -171,8 +165,9 @@ def build_models(
     built, wirings = [], []
     for name, overrides in named.items():
         try:
-            wiring, pipeline = _build(overrides, conversations)
-            pipeline.log = find_log(wiring, name)
+            config, command = compose_with(*overrides)
+            wiring = Wiring(config, command)
+            pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations, name)
             built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:
@@ -181,9 +176,3 @@ def build_models(
             raise ConfigError(f"task.models: {name}: {error}") from error
         wirings.append(wiring)
     return ServedModels(built), wirings
-
-
-def _build(overrides: Sequence[str], conversations: Conversations) -> tuple[Wiring, Pipeline]:
-    config, command = compose_with(*overrides)
-    wiring = Wiring(config, command)
-    return wiring, Pipeline.from_wiring(wiring, settings_of(config), conversations)

@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from convrag import Conversations
 from convrag.sdk.console import make_console
-from convrag.sdk.tasks.turns import flushing
+from convrag.sdk.tasks.turns import ending_conversations
 from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
 from convrag_web.server.app import Access, Limits, make_app
 from convrag_web.server.served_models import ModelOptions, build_models
@@ -52,7 +52,7 @@ def serve(task: ServeTask, config: DictConfig, token: str) -> int:
                 Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters),
                 Access(token, list_hosts(task.host, task.hosts), task.cors),
             )
-            with flushing([model.pipeline.log for model in models.values()], _show):
+            with ending_conversations([model.pipeline.watch.observers for model in models.values()], _show):
                 _run(TurnServer(app, grace=task.grace), bound)
     return 0
 

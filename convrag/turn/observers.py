@@ -1,9 +1,11 @@
-"""Who watches a run: its own observers (files, tracker), and every plugin that implements an observing hook."""
+"""Who watches: a run's or a pipeline's own observers (files, tracker), and every plugin with an observing hook."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
@@ -14,11 +16,17 @@ from convrag.registry.tracing import argument_names, call_traced
 
 log = logging.getLogger(__name__)
 
+ENDING_SECONDS = 30.0
+"""How long the end of a chat or a server waits until its turns are logged."""
+
+INTERRUPTED_SECONDS = 1.5
+"""How long it waits where a signal ends it: the process ends soon, whatever a database does."""
+
 
 class Observers:
-    """Calls the observing hooks of one run.
+    """Calls the observing hooks of one run or pipeline.
 
-    The run's own observers come first and may stop it (a full disk must); a plugin that raises costs one warning.
+    Its own observers come first and may stop it (a full disk must); a plugin that raises costs one warning.
 
     Args:
         own: objects with methods that `@hookimpl` marks.
@@ -50,6 +58,28 @@ class Observers:
         own = self._methods.get(hook, [])[::-1]  # pluggy begins with the last
         found: list[Any] = getattr(self._manager.hook, hook).call_extra(own, arguments)
         return found
+
+    def listen_to(self, hook: str) -> bool:
+        """Whether anybody implements a hook."""
+        return bool(self._methods.get(hook) or getattr(self._manager.hook, hook).get_hookimpls())
+
+
+@contextmanager
+def ending_conversations(observers: Iterable[Observers], show: Callable[[str], object]) -> Iterator[None]:
+    """Tell observers that the conversations of the block have ended, and show each line that they return once."""
+    seconds = INTERRUPTED_SECONDS
+    try:
+        yield
+        seconds = ENDING_SECONDS
+    finally:
+        until = time.monotonic() + seconds
+        said = [
+            line
+            for each in observers
+            for line in each.collect("convrag_conversations_ended", seconds=max(0.0, until - time.monotonic()))
+        ]
+        for line in dict.fromkeys(said):
+            show(line)
 
 
 def _traced(hook: str, observer: object, method: Callable[..., Any]) -> Callable[..., Any]:
