@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from convrag.api.errors import ConvragError, StageFault
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
-from convrag.api.wrong_calls import find_wrong_call
 from convrag.registry.option import Option
 
 log = logging.getLogger(__name__)
@@ -32,23 +31,14 @@ def explain_error(error: BaseException, stage: Stage) -> str:
     if isinstance(error, ConvragError):
         return str(error)
     place = locate_error(error, {find_package(type(stage)), *list_stage_packages()})
-    said = str(error)
-    if wrong := find_wrong_call(error):
-        stage = wrong.caller if isinstance(wrong.caller, Stage) else stage
-        said = f"{_name_stage(stage)} called {wrong}"
-        if wrong.owner and wrong.promised:
-            stage, place = wrong.owner, locate_function(wrong.called)
-            said = f"{_name_stage(stage)} is called with {wrong.promised}, and has {wrong.written}"
-    return f"{type(error).__name__}: {said} ({describe_stage(stage)}{f': {place}' if place else ''})"
+    return f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
 
 
 def explain_build_error(error: BaseException, option: Option) -> str:
     """Describe an error of an option's constructor, which leaves no stage."""
     place = locate_error(error, {find_package(option.cls)})
     kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
-    wrong = find_wrong_call(error)
-    said = f"it called {wrong}" if wrong else error
-    return f"{kind}{said} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
+    return f"{kind}{error} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
 
 
 def describe_stage(stage: Stage) -> str:
@@ -57,12 +47,6 @@ def describe_stage(stage: Stage) -> str:
         return f"{type(stage).__module__}.{type(stage).__qualname__}"
     place, option = _origins[stage]
     return f"{place}={option.name}, plugin {option.plugin!r} of {option.distribution}"
-
-
-def _name_stage(stage: Stage) -> str:
-    """Name a stage by its place: "rewriter=mine"; one built by hand by its class."""
-    place, option = _origins.get(stage, ("", None))
-    return f"{place}={option.name}" if option else type(stage).__qualname__
 
 
 def make_error(stage: Stage, problem: str, method: str = "") -> StageFault:
