@@ -20,6 +20,5 @@
 * `deprecation`: old names of options and parameters, which are still understood.
 * `extras`: which libraries are installed.
 * `locations`: the file and the line of a plugin's mistake.
-* `wrong_calls`: a call whose arguments do not fit, in words.
 * `printable`: text for terminals and logs, without control characters.
 """

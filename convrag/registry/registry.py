@@ -78,10 +78,6 @@ class Registry:
         )
         return self._unusable[group, name]
 
-    def refuse(self, group: str, name: str, error: PluginError) -> None:
-        """Make choosing a name that nobody else has registered this error."""
-        self._unusable.setdefault((group, name), error)
-
     def remove(self, distribution: str) -> None:
         """Take back what a distribution has registered, and what was wrong with it."""
         self._options = {key: each for key, each in self._options.items() if each.distribution != distribution}

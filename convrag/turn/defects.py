@@ -5,7 +5,6 @@ What the stages of a turn return is checked where it arrives: else it would fail
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -27,10 +26,7 @@ from convrag.api.types import (
     Support,
     Turn,
 )
-from convrag.api.wrong_calls import find_wrong_call
 from convrag.registry.option import Option
-
-log = logging.getLogger(__name__)
 
 _origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
 """A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the option."""
@@ -49,23 +45,14 @@ def explain_error(error: BaseException, stage: Stage) -> str:
     if isinstance(error, ConvragError):
         return str(error)
     place = locate_error(error, {find_package(type(stage)), *list_stage_packages()})
-    said = str(error)
-    if wrong := find_wrong_call(error):
-        stage = wrong.caller if isinstance(wrong.caller, Stage) else stage
-        said = f"{_name_stage(stage)} called {wrong}"
-        if wrong.owner and wrong.promised:
-            stage, place = wrong.owner, locate_function(wrong.called)
-            said = f"{_name_stage(stage)} is called with {wrong.promised}, and has {wrong.written}"
-    return f"{type(error).__name__}: {said} ({describe_stage(stage)}{f': {place}' if place else ''})"
+    return f"{type(error).__name__}: {error} ({describe_stage(stage)}{f': {place}' if place else ''})"
 
 
 def explain_build_error(error: BaseException, option: Option) -> str:
     """Describe an error of an option's constructor, which leaves no stage."""
     place = locate_error(error, {find_package(option.cls)})
     kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
-    wrong = find_wrong_call(error)
-    said = f"it called {wrong}" if wrong else error
-    return f"{kind}{said} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
+    return f"{kind}{error} (plugin {option.plugin!r} of {option.distribution}{f': {place}' if place else ''})"
 
 
 def describe_stage(stage: Stage) -> str:
@@ -74,12 +61,6 @@ def describe_stage(stage: Stage) -> str:
         return f"{type(stage).__module__}.{type(stage).__qualname__}"
     place, option = _origins[stage]
     return f"{place}={option.name}, plugin {option.plugin!r} of {option.distribution}"
-
-
-def _name_stage(stage: Stage) -> str:
-    """Name a stage by its place: "rewriter=mine"; one built by hand by its class."""
-    place, option = _origins.get(stage, ("", None))
-    return f"{place}={option.name}" if option else type(stage).__qualname__
 
 
 def make_error(stage: Stage, problem: str, method: str = "") -> StageFault:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import wraps
 from typing import Any
 
-from convrag.api.errors import ConfigError
+from convrag.api.locations import locate_error
 from convrag.registry import plugins
-from convrag.registry.hook_results import NonsenseResult, check_result
-from convrag.registry.tracing import argument_names, call_traced
-
-log = logging.getLogger(__name__)
+from convrag.registry.hook_calls import make_manager, warn_of_hook
 
 ENDING_SECONDS = 30.0
 """How long the end of a chat or a server waits until its turns are logged."""
@@ -30,38 +25,32 @@ class Observers:
 
     Args:
         own: objects with methods that `@hookimpl` marks.
-
-    Raises:
-        ConfigError: one of them marks a wrapper, which only a plugin can be.
     """
 
     def __init__(self, *own: object) -> None:
-        self._manager = plugins.load().manager
-        self._methods: dict[str, list[Callable[..., Any]]] = {}
-        for observer in own:
-            for attribute in dir(observer):
-                marks = self._manager.parse_hookimpl_opts(observer, attribute)
-                if marks is None:
-                    continue
-                hook = marks.get("specname") or attribute
-                if marks.get("wrapper") or marks.get("hookwrapper"):
-                    name = type(observer).__name__
-                    raise ConfigError(f"{name}.{attribute} is a wrapper, and only the hooks of a plugin can be one")
-                self._methods.setdefault(hook, []).append(_traced(hook, observer, getattr(observer, attribute)))
+        self._plugins = plugins.load().manager
+        self._own = make_manager()
+        for observer in reversed(own):  # pluggy begins with the last
+            self._own.register(observer)
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Call a hook of every observer."""
         self.collect(hook, **arguments)
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
-        """Call a hook of every observer, and gather what they give that is not None."""
-        own = self._methods.get(hook, [])[::-1]  # pluggy begins with the last
-        found: list[Any] = getattr(self._manager.hook, hook).call_extra(own, arguments)
+        """Call a hook of every observer, and gather what they give that is not None; wrappers of plugins see it all."""
+        own: list[Any] = getattr(self._own.hook, hook)(**arguments)
+        given = [lambda result=result: result for result in reversed(own)]
+        try:
+            found: list[Any] = getattr(self._plugins.hook, hook).call_extra(given, arguments)
+        except Exception as error:
+            warn_of_hook("(a wrapper)", hook, error, locate_error(error, ()))
+            return own
         return found
 
     def listen_to(self, hook: str) -> bool:
         """Whether anybody implements a hook."""
-        return bool(self._methods.get(hook) or getattr(self._manager.hook, hook).get_hookimpls())
+        return any(getattr(manager.hook, hook).get_hookimpls() for manager in (self._own, self._plugins))
 
 
 @contextmanager
@@ -80,19 +69,3 @@ def ending_conversations(observers: Iterable[Observers], show: Callable[[str], o
         ]
         for line in dict.fromkeys(said):
             show(line)
-
-
-def _traced(hook: str, observer: object, method: Callable[..., Any]) -> Callable[..., Any]:
-    """One of the run's own methods: it is traced, and what it raises goes through."""
-    names, owner = argument_names(method), type(observer).__name__
-
-    @wraps(method)
-    def traced(*args: Any) -> Any:
-        result = call_traced(hook, owner, method, dict(zip(names, args, strict=True)))
-        try:
-            return check_result(hook, result)
-        except NonsenseResult as error:
-            log.warning("%s: %s returned %s", owner, hook, error)
-            return None
-
-    return traced
