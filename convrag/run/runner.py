@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
@@ -132,7 +132,7 @@ def evaluate_records(
         config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    source = _FinishedRecords(add_truths(records, dataset), stopped)
+    source = _FinishedTurns(add_truths(records, dataset), stopped)
     return run, _execute_run(run, wiring, source, show=show)
 
 
@@ -149,29 +149,23 @@ def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, swee
     )
 
 
-class _RecordSource(Protocol):
-    """Yields the records of a run; `stopped` says why it ended early, and is empty if it did not."""
+class _FinishedTurns(NamedTuple):
+    """The records of finished turns, and why the run that made them ended early."""
 
+    turns: Sequence[TurnRecord]
     stopped: str
 
-    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]: ...
+    def records(self, watch: Watch) -> Generator[TurnRecord]:
+        yield from self.turns
 
 
-class _FinishedRecords:
-    """A source of records of finished turns."""
-
-    def __init__(self, records: Sequence[TurnRecord], stopped: str) -> None:
-        self._records = records
-        self.stopped = stopped
-
-    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]:
-        yield from self._records
+_Source = ConversationWorkers | _FinishedTurns
 
 
 def _execute_run(
     run: Run,
     wiring: Wiring,
-    source: _RecordSource,
+    source: _Source,
     *own_observers: object,
     top_level: str = "",
     show: Show | None = None,
@@ -200,7 +194,7 @@ def _execute_run(
         return summary
 
 
-def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, observers: Observers) -> RunSummary:
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, observers: Observers) -> RunSummary:
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)

@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag import Conversations, LLMError, TurnRecord
-from convrag_web.server.conversation_export import make_file_name
+from convrag_web.server.conversations_api import make_file_name
 from served import RunningServer, serve
 
 pytestmark = pytest.mark.integration
@@ -247,10 +247,3 @@ def test_what_another_process_adds_is_seen(server: RunningServer, tmp_path: Path
     others.close()
     (*_, (_, record)) = ask(server, id, "And its far side?")
     assert record["turn"] == 3
-
-
-def test_a_method_that_is_not_allowed_learns_which_are(server: RunningServer) -> None:
-    reply = server.http.put("/api/conversations")
-    assert reply.status_code == 405
-    assert reply.headers["allow"] == "GET, POST"
-    assert server.http.put("/api/conversations/x").headers["allow"] == "DELETE, GET"

@@ -10,14 +10,14 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from convrag import Conversations, __version__
-from convrag_web.server import completions, conversations_api, docs_page, health, static_files
+from convrag_web.server import completions, conversations_api, pages
 from convrag_web.server.access import AccessCheck
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.errors import install_error_handlers
 from convrag_web.server.request_limits import RequestLimits
 from convrag_web.server.security_headers import SecureReplies
 from convrag_web.server.served_models import ServedModels
-from convrag_web.server.server_metrics import ServerMetrics
+from convrag_web.server.server_metrics import ServerMetrics, make_router
 from convrag_web.server.turn_runner import TurnRunner
 
 DESCRIPTION = (
@@ -60,17 +60,14 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         redirect_slashes=False,
     )
     turns = ConversationTurns(conversations, models, runner)
-    routers = [  # a request is compared with the routes in this order
+    for router in (  # a request is compared with the routes in this order
         conversations_api.make_router(models, turns, limits.max_characters),
         completions.make_router(models, runner, limits.max_messages, limits.max_characters),
-        conversations_api.make_models_router(models),
-        health.make_router(metrics),
-        docs_page.make_router(),
-        static_files.make_router(),
-    ]
-    for router in routers:
+        make_router(metrics),
+        pages.make_router(),
+    ):
         app.include_router(router)
-    install_error_handlers(app, routers)
+    install_error_handlers(app)
     return _guard(app, limits, access)
 
 

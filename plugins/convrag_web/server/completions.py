@@ -13,10 +13,9 @@ from convrag.sdk.tasks.turns import TurnOptions
 from convrag_web.server import openai_replies
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
-from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
-from convrag_web.server.message_history import check_lengths, make_question
+from convrag_web.server.json_reply import JsonReply
 from convrag_web.server.openai_replies import CompletionFormat
-from convrag_web.server.openai_requests import CompletionRequest, narrow_choices
+from convrag_web.server.openai_requests import CompletionRequest, check_lengths, make_question, narrow_choices
 from convrag_web.server.served_models import ServedModels
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
@@ -30,7 +29,7 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
         max_messages: that a request may have.
         max_characters: that a message may have.
     """
-    router = APIRouter(prefix="/v1", route_class=StrictJsonRoute, responses=ERRORS, tags=["OpenAI"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
     started = int(time.time())
     KnownRequest = narrow_choices(CompletionRequest, list(models), models.domains)
 

@@ -7,10 +7,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from anyio import CapacityLimiter, to_thread
-
 from convrag import ConversationInfo, Conversations, OtherConfiguration, TurnRecord
-from convrag.sdk.cancelling import Cancellation
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import find_differences
 from convrag.sdk.tasks.turns import Session
 from convrag_web.server.errors import RequestError
@@ -37,7 +35,7 @@ class ConversationTurns:
         self.conversations = conversations
         self._models = models
         self._runner = runner
-        self._suggesting = CapacityLimiter(SUGGESTIONS_AT_ONCE)
+        self._suggesting = asyncio.Semaphore(SUGGESTIONS_AT_ONCE)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def find(self, id: str) -> Session:
@@ -91,19 +89,17 @@ class ConversationTurns:
 
     async def suggest(self, id: str) -> list[str]:
         """Suggest questions to ask next, none before the first turn. The llm's call ends where the client leaves."""
-        cancellation = Cancellation()
 
-        def ask() -> list[str]:
-            with cancellation.apply():
-                model = self.find_model(self.find(id))
-                records = self.conversations.records(id)
-                return model.suggest(records[-1]) if records else []
+        def ask(_: object) -> list[str]:
+            model = self.find_model(self.find(id))
+            records = self.conversations.records(id)
+            return model.suggest(records[-1]) if records else []
 
-        try:
-            questions: list[str] = await to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._suggesting)
-            return questions
-        finally:
-            cancellation.cancel()
+        async with self._suggesting:
+            asking = Stream[None, list[str]](ask)
+            async for _ in asking:
+                pass
+        return asking.record
 
     @asynccontextmanager
     async def hold(self, id: str) -> AsyncIterator[None]:

@@ -40,9 +40,6 @@ class RequestLimits:
 
     async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None where the client has left. Raises RequestError."""
-        length = Headers(scope=scope).get("content-length", "0")
-        if not length.isascii() or not length.isdecimal() or int(length[:20]) > self._max_body:
-            raise self._make_too_large()
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -54,23 +51,17 @@ class RequestLimits:
                     body += message.get("body", b"")
                     more = message.get("more_body", False)
                     if len(body) > self._max_body:
-                        raise self._make_too_large()
+                        text = f"the body of the request has more than {self._max_body} bytes (task.max_body)"
+                        raise RequestError(413, text, code="body_too_large", headers={"Connection": "close"})
         except TimeoutError:
             text = "the body of the request came too slowly"
             raise RequestError(408, text, code="slow_request", headers={"Connection": "close"}) from None
         if body and scope["method"] == "POST":
-            _check_content_type(scope)
+            kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+            if kind != "application/json":
+                text = "the Content-Type of a request must be application/json"
+                raise RequestError(415, text, code="unsupported_media_type")
         return bytes(body)
-
-    def _make_too_large(self) -> RequestError:
-        text = f"the body of the request has more than {self._max_body} bytes (task.max_body)"
-        return RequestError(413, text, code="body_too_large", headers={"Connection": "close"})
-
-
-def _check_content_type(scope: Scope) -> None:
-    kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise RequestError(415, "the Content-Type of a request must be application/json", code="unsupported_media_type")
 
 
 async def _run_for_client(app: ASGIApp, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:

@@ -60,13 +60,12 @@ class SecureReplies:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
+        failure: RequestError | None = None
         try:
             await self._app(scope, receive, send_with_headers)
         except asyncio.CancelledError:
-            if not started:
-                reply = RequestError(503, "the server ends", code="stopping").to_reply()
-                await reply(scope, receive, send_with_headers)
-        except Exception as error:
-            failure = describe_failure(error)
-            if not started:
-                await failure.to_reply()(scope, receive, send_with_headers)
+            failure = RequestError(503, "the server ends", code="stopping")
+        except Exception as error:  # of the checks before the application, or one that it has answered
+            failure = None if started else describe_failure(error)
+        if failure and not started:
+            await failure.to_reply()(scope, receive, send_with_headers)

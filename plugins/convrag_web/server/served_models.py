@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from hydra.core.hydra_config import HydraConfig
 
 from convrag import (
     LLM,
@@ -23,9 +26,9 @@ from convrag import (
 from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.configuration import compose_with, settings_of
+from convrag.sdk.tasks.options import variants
 from convrag.sdk.tasks.turns import Wiring
 from convrag_web.server.errors import RequestError
-from convrag_web.server.model_overrides import read_model_overrides
 
 log = logging.getLogger("convrag.serve")
 
@@ -176,3 +179,40 @@ def build_models(
             raise ConfigError(f"task.models: {name}: {error}") from error
         wirings.append(wiring)
     return ServedModels(built), wirings
+
+
+def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:
+    """Return name -> overrides behind the command's own. Raises ConfigError for what names no model."""
+    return _read_folder(models) if isinstance(models, Path) else _read_mapping(models)
+
+
+def _read_mapping(models: Mapping[str, str | list[str]]) -> dict[str, list[str]]:
+    """Divide texts of overrides as a shell does."""
+    if not models:
+        raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
+    named = {}
+    for name, overrides in models.items():
+        if not name.strip() or not name.isprintable():
+            raise ConfigError(f"task.models: {name!r} is no name for a model")
+        try:
+            named[name] = shlex.split(overrides) if isinstance(overrides, str) else list(overrides)
+        except ValueError as error:
+            raise ConfigError(f"task.models: {name}: {overrides}: {error}") from error
+    return named
+
+
+def _read_folder(folder: Path) -> dict[str, list[str]]:
+    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it is searched."""
+    folder = folder.absolute()
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if not names:
+        raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
+    if not folder.name.isidentifier():
+        raise ConfigError(f"task.models={folder}: give the folder a name of letters, digits and underscores")
+    if taken := set(names) & set(variants(folder.name)):
+        raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
+    known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []
+    places = ", ".join(
+        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'" for place in [*known, f"file://{folder.parent}"]
+    )
+    return {name: [f"hydra.searchpath=[{places}]", f"+{folder.name}={name}"] for name in names}
