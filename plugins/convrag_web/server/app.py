@@ -60,14 +60,15 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
         redirect_slashes=False,
     )
     turns = ConversationTurns(conversations, models, runner)
-    for router in (  # a request is compared with the routes in this order
+    routers = [  # a request is compared with the routes in this order
         conversations_api.make_router(models, turns, limits.max_characters),
         completions.make_router(models, runner, limits.max_messages, limits.max_characters),
         make_router(metrics),
         pages.make_router(),
-    ):
+    ]
+    for router in routers:
         app.include_router(router)
-    install_error_handlers(app)
+    install_error_handlers(app, routers)
     return _guard(app, limits, access)
 
 

@@ -51,11 +51,6 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
     NewConversation = narrow_choices(schemas.NewConversation, list(models), models.domains)
     first_model = NewConversation()
 
-    @router.get("/models", response_model=schemas.ServedModelList)
-    def list_models() -> Response:
-        """List the models, each with what belongs to it; the first is the default."""
-        return JsonReply({"models": [model.describe() for model in models.values()]})
-
     @router.get("/conversations", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
         """List conversations, the one that was used last first."""
@@ -139,6 +134,11 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
             await asyncio.to_thread(turns.find, conversation_id)
             await asyncio.to_thread(conversations.delete, conversation_id)
         return Response(status_code=204)
+
+    @router.get("/models", response_model=schemas.ServedModelList)
+    def list_models() -> Response:
+        """List the models, each with what belongs to it; the first is the default."""
+        return JsonReply({"models": [model.describe() for model in models.values()]})
 
     return router
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Match
 
 from convrag import ConfigError, ConversationChanged, ConvragError, OtherConfiguration, RunStopped
 from convrag.sdk.secrets import redact
@@ -147,12 +148,20 @@ def _is_field(part: object) -> bool:
     return isinstance(part, int) or (str(part).isidentifier() and part not in _UNION_MEMBERS)
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Let every error of an application be OpenAI's object."""
+def _list_methods(routers: Sequence[APIRouter], request: Request) -> list[str]:
+    """The methods of a path, by all its routes. Starlette lists those of the first."""
+    scope = {**request.scope, "root_path": ""}
+    matching = [route for router in routers for route in router.routes if route.matches(scope)[0] is not Match.NONE]
+    return sorted({method for route in matching for method in route.methods})
+
+
+def install_error_handlers(app: FastAPI, routers: Sequence[APIRouter]) -> None:
+    """Let every error of an application be OpenAI's object; its routes are those of the routers."""
 
     async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)
-        return RequestError(error.status_code, str(error.detail), code=code, headers=error.headers).to_reply()
+        headers = {"Allow": ", ".join(_list_methods(routers, request))} if error.status_code == 405 else error.headers
+        return RequestError(error.status_code, str(error.detail), code=code, headers=headers).to_reply()
 
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> JsonReply:
         return describe_invalid_request(error).to_reply()
