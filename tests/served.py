@@ -18,7 +18,8 @@ import httpx
 
 from commands import LIBRARIES, StartedCommand
 from convrag import Conversations
-from convrag_web.server.app import Access, Limits, make_app
+from convrag_web.server.app import Limits, make_app
+from convrag_web.server.guard import Access
 from convrag_web.server.served_models import ModelOptions, ServedModels, build_models
 from convrag_web.server.serving import TurnServer, bind_socket
 

@@ -48,7 +48,7 @@ class TurnStream(StreamingResponse):
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events. `RequestLimits` watches whether the client leaves, and cancels this: once is enough."""
+        """Send the events. `Guard` watches whether the client leaves, and cancels this: once is enough."""
         try:
             await self.stream_response(send)
         finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -123,20 +123,8 @@ class ServedModel:
             return []
 
 
-class ServedModels(Mapping[str, ServedModel]):
+class ServedModels(dict[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
-
-    def __init__(self, models: Sequence[ServedModel]) -> None:
-        self._models = {model.name: model for model in models}
-
-    def __getitem__(self, name: str) -> ServedModel:
-        return self._models[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._models)
-
-    def __len__(self) -> int:
-        return len(self._models)
 
     @property
     def domains(self) -> list[str]:
@@ -145,10 +133,10 @@ class ServedModels(Mapping[str, ServedModel]):
 
     def find(self, name: str) -> ServedModel:
         """Return the model of a name. Raises RequestError."""
-        if name not in self._models:
+        if name not in self:
             message = f"there is no model {name!r}; GET /v1/models lists them"
             raise RequestError(404, message, param="model", code="model_not_found")
-        return self._models[name]
+        return self[name]
 
 
 def build_models(
@@ -178,7 +166,7 @@ def build_models(
                 raise
             raise ConfigError(f"task.models: {name}: {error}") from error
         wirings.append(wiring)
-    return ServedModels(built), wirings
+    return ServedModels((model.name, model) for model in built), wirings
 
 
 def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:
