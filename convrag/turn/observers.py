@@ -32,10 +32,13 @@ class Observers:
         self._own = make_manager()
         for observer in reversed(own):  # pluggy begins with the last
             self._own.register(observer)
+        hooks = [*vars(self._plugins.hook).items(), *vars(self._own.hook).items()]
+        self._heard = frozenset(name for name, hook in hooks if hook.get_hookimpls())
 
     def notify(self, hook: str, **arguments: Any) -> None:
-        """Call a hook of every observer."""
-        self.collect(hook, **arguments)
+        """Call a hook of every observer; where nobody implements it, nothing is called."""
+        if hook in self._heard:
+            self.collect(hook, **arguments)
 
     def collect(self, hook: str, **arguments: Any) -> list[Any]:
         """Call a hook of every observer, and gather what they give that is not None; wrappers of plugins see it all."""
@@ -50,7 +53,7 @@ class Observers:
 
     def listen_to(self, hook: str) -> bool:
         """Whether anybody implements a hook."""
-        return any(getattr(manager.hook, hook).get_hookimpls() for manager in (self._own, self._plugins))
+        return hook in self._heard
 
 
 @contextmanager
