@@ -9,7 +9,7 @@ from unittest import SkipTest
 from convrag.api.groups import GROUPS
 from convrag.registry.description import parse_argument_texts
 from convrag.testing.fingerprints import FingerprintContract
-from convrag.testing.imports import find_heavy_imports
+from convrag.testing.libraries import find_heavy_imports
 from convrag.testing.network import block_network
 
 
