@@ -132,9 +132,7 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
             continue
         if key not in option.configurable:
             raise explain_unknown_parameter(place, option, str(key), registry, choices.get(place, ""))
-        if parameters[key].several:
-            _check_several(f"{place}.{key}", parameters[key].group, value, registry, choices)
-        elif parameters[key].group:
+        if parameters[key].group:
             if isinstance(value, Mapping) and value and OPTION_KEY not in value:
                 raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))), registry)
             if isinstance(value, str):

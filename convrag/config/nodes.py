@@ -136,7 +136,7 @@ def _read_source(option: Option) -> dict[str, Any] | None:
         if parameter.group:
             plain[name] = None
             used = default.option if isinstance(default, Use) else parameter.used_option or None
-            nested += [] if parameter.several else [{f"/{parameter.group}@{name}": used}]
+            nested.append({f"/{parameter.group}@{name}": used})
         else:
             plain[name] = plain_value(default if name in option.defaults else parameter.read_default())
     return plain | ({"defaults": ["_self_", *nested]} if nested else {})

@@ -170,7 +170,7 @@ def test_the_source_says_what_the_signature_says(group: str) -> None:
 
 def unseen(option: Option) -> Option:
     """The option as if its class were not imported."""
-    from convrag.registry.class_source import find_class
+    from convrag.registry.source import find_class
 
     vars(option)["_source"] = find_class(str(option.target))
     return option
