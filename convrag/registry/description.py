@@ -67,7 +67,7 @@ def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
 
 def _type(parameter: Parameter) -> str:
     if parameter.group:
-        return f"{parameter.group} stages, each by its name" if parameter.several else f"{parameter.group} stage"
+        return f"{parameter.group} stage"
     if get_origin(parameter.type) is Literal:
         return " | ".join(str(choice) for choice in get_args(parameter.type))
     return " | ".join(_type_name(member) for member in union_members(parameter.type))
@@ -83,7 +83,7 @@ def _type_name(annotation: Any) -> str:
 
 def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, Use):
-        return ", ".join(parameter.default.options)
-    if parameter.group and not parameter.several:
+        return parameter.default.option
+    if parameter.group:
         return "none" if parameter.default is None else "the run's"
     return "required" if parameter.default is Parameter.default else str(parameter.default)

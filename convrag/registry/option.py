@@ -130,10 +130,6 @@ class Option:
         """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
         return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
 
-    def list_mappings(self) -> list[str]:
-        """The parameters that are mappings, of values or of stages by name, read like `injected_groups`."""
-        return [name for name, parameter in self._any_parameters().items() if parameter.is_mapping]
-
     def list_groups_of_run(self) -> list[str]:
         """The groups of which this option is given the run's stage, read like `injected_groups`."""
         return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]
@@ -141,12 +137,8 @@ class Option:
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
         parameters = self._any_parameters().items()
-        return [
-            (each.group, used)
-            for name, each in parameters
-            for used in _list_used(self.defaults.get(name)) or each.used_options
-            if each.group
-        ]
+        used = {name: _name_used(self.defaults.get(name)) or each.used_option for name, each in parameters}
+        return [(each.group, used[name]) for name, each in parameters if each.group and used[name]]
 
     def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
@@ -255,9 +247,9 @@ class Option:
         return value
 
 
-def _list_used(value: Any) -> tuple[str, ...]:
-    return value.options if isinstance(value, Use) else ()
+def _name_used(value: Any) -> str:
+    return value.option if isinstance(value, Use) else ""
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(_list_used(value)) or str(value)
+    return _name_used(value) or str(value)

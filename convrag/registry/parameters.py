@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 import types
 from collections.abc import Mapping
@@ -13,8 +12,6 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
-
-_MAPPINGS = (dict, collections.abc.Mapping)
 
 
 class Operational:
@@ -27,31 +24,22 @@ operational = Operational()
 
 @dataclass(frozen=True)
 class Use:
-    """The option that an injected stage has by default; several for a parameter that holds several stages."""
+    """The option that an injected stage has by default."""
 
-    options: tuple[str, ...]
-
-    @property
-    def option(self) -> str:
-        """The one option, or the first."""
-        return self.options[0]
+    option: str
 
 
-def use(option: str, *others: str) -> Any:
-    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`.
-
-    One that holds several stages has several: `of: Mapping[str, Rewriter] = use("mmr", "blend")`.
-    """
-    return Use((option, *others))
+def use(option: str) -> Any:
+    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
+    return Use(option)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of an option.
 
-    `type` is the annotation without its marks. `group` is that of an injected stage, and `several` says that there may
-    be more than one, each under a name (`Mapping[str, Rewriter]`); `injects_store` says that the parameter is given the
-    store. `deprecated` marks the old name of another parameter.
+    `type` is the annotation without its marks. `group` is that of an injected stage; `injects_store` says that the
+    parameter is given the store. `deprecated` marks the old name of another parameter.
     """
 
     name: str
@@ -59,7 +47,6 @@ class Parameter:
     default: Any = inspect.Parameter.empty
     operational: bool = False
     group: str = ""
-    several: bool = False
     injects_store: bool = False
     deprecated: Deprecated | None = None
 
@@ -69,24 +56,14 @@ class Parameter:
         return self.default is inspect.Parameter.empty and not self.group and not self.injects_store
 
     @property
-    def is_mapping(self) -> bool:
-        """Whether its value, or its stages, are given under names: `Mapping[str, float]`."""
-        return any(get_origin(member) in _MAPPINGS for member in union_members(self.type))
-
-    @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
-        return self.default.option if isinstance(self.default, Use) and not self.several else ""
-
-    @property
-    def used_options(self) -> tuple[str, ...]:
-        """The options that injected stages have by default."""
-        return self.default.options if isinstance(self.default, Use) else ()
+        return self.default.option if isinstance(self.default, Use) else ""
 
     @property
     def is_of_run(self) -> bool:
         """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.several and not self.used_option and self.default is not None
+        return bool(self.group) and not self.used_option and self.default is not None
 
     @property
     def optional(self) -> bool:
@@ -118,15 +95,10 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
     from convrag.store.store import Store  # here, since it takes long, and --help reads no parameter of a class
 
     annotation, marks = _without_marks(annotation)
-    several = next(filter(None, map(_find_named_stages, union_members(annotation))), None)
-    stage = several or next(filter(_is_stage, union_members(annotation)), None)
+    stage = next(filter(_is_stage, union_members(annotation)), None)
     deprecated = next((mark for mark in marks if isinstance(mark, Deprecated)), None)
     if deprecated and (stage or parameter.default is not None):
         raise ConfigError(f"{where}: {parameter.name} is deprecated, so it is no stage, and its default is None")
-    if several and not (parameter.default in (parameter.empty, None) or isinstance(parameter.default, Use)):
-        raise ConfigError(f'{where}: {parameter.name} holds several stages: its default is use("...", "...") or None')
-    if isinstance(parameter.default, Use) and len(parameter.default.options) > 1 and not several:
-        raise ConfigError(f"{where}: {parameter.name} holds one stage, and its default names several")
     if stage and isinstance(parameter.default, str):
         raise ConfigError(
             f"{where}: the default of {parameter.name} names an option, and is written "
@@ -138,7 +110,6 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
         default=parameter.default,
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
         group=_injected_group(stage, parameter.name) if stage else "",
-        several=several is not None,
         injects_store=Store in union_members(annotation),
         deprecated=deprecated,
     )
@@ -146,13 +117,6 @@ def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -
 
 def _is_stage(annotation: Any) -> bool:
     return inspect.isclass(annotation) and issubclass(annotation, Stage)
-
-
-def _find_named_stages(annotation: Any) -> type[Stage] | None:
-    """The class of the stages that a mapping holds by their names: Rewriter of `Mapping[str, Rewriter]`."""
-    items = get_args(annotation)
-    holds = get_origin(annotation) in _MAPPINGS and len(items) == 2 and items[0] is str
-    return items[1] if holds and _is_stage(items[1]) else None
 
 
 def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -54,30 +54,15 @@ class SourceParameter:
         return self.name if self.name in groups else options_group(groups[0]) if groups else ""
 
     @property
-    def is_mapping(self) -> bool:
-        """Whether its value, or its stages, are given under names: `Mapping[str, float]`."""
-        return bool(re.search(r"\b(?:Mapping|dict)\b", self.annotation))
-
-    @property
-    def several(self) -> bool:
-        """Whether it holds several stages, each under a name."""
-        return bool(self.group) and self.is_mapping
-
-    @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
-        return self.used_options[0] if self.used_options and not self.several else ""
-
-    @property
-    def used_options(self) -> tuple[str, ...]:
-        """The options that injected stages have by default."""
-        found = re.fullmatch(r"(?:\w+\.)?use\(((?:(['\"])[^'\"]+\2(?:, )?)+)\)", self.default or "")
-        return tuple(ast.literal_eval(f"[{found[1]}]")) if found else ()
+        found = re.fullmatch(r"(?:\w+\.)?use\((['\"])([^'\"]+)\1\)", self.default or "")
+        return found[2] if found else ""
 
     @property
     def is_of_run(self) -> bool:
         """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.several and not self.used_option and self.default != "None"
+        return bool(self.group) and not self.used_option and self.default != "None"
 
     def read_default(self) -> Any:
         """The default as a plain value; "???" where it has none. An expression stays the text that it is."""
