@@ -115,10 +115,6 @@ class Registry:
         offered = options_group(group)
         return {name: option for (of, name), option in sorted(self._options.items()) if of == offered}
 
-    def list_mappings(self, group: str) -> set[str]:
-        """No parameter holds several stages."""
-        return set()
-
     def injected_groups(self, group: str) -> Mapping[str, str]:
         """The parameters of a group's options that are stages: name -> the group of the stage."""
         found: dict[str, str] = {}

@@ -17,7 +17,7 @@ from convrag.api.stage import Stage
 from convrag.api.stages import Dataset, Metrics
 from convrag.config.command import Command
 from convrag.config.messages import explained
-from convrag.config.references import keep_references
+from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
