@@ -21,7 +21,6 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-import convrag
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS
@@ -44,7 +43,7 @@ _KNOWN: dict[str, Any] = (
     {cls.__name__: cls for cls in (bool, int, float, str, bytes, object, list, tuple, dict, set, frozenset, Path)}
     | {name: getattr(typing, name) for name in ("Any", "Literal", "Annotated", "Optional", "Union")}
     | {name: getattr(abc, name) for name in ("Sequence", "Iterable", "Collection", "Mapping")}
-    | {"convrag": convrag, "typing": typing, "operational": operational, "Deprecated": Deprecated}
+    | {"convrag": sys.modules["convrag"], "typing": typing, "operational": operational, "Deprecated": Deprecated}
     | {"Store": type("Store", (), {"__module__": "convrag.store.store"})}  # to import the store takes long
     | {**_STAGES}
 )
