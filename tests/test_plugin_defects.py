@@ -227,7 +227,7 @@ def test_a_default_of_the_wrong_type_is_listed_as_broken(environment: Environmen
     [
         (
             "# A variant.\ndefaults: [mine, _self_]\nlenght: 3\n",
-            "mine_x.yaml, line 3: rewriter=mine has no parameter len",
+            "mine_x.yaml, line 3: rewriter=mine: parameter 'lenght' does not exist",
         ),
         (
             "defaults: [mine, _self_]\nlength: three\n",
