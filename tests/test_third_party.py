@@ -421,7 +421,7 @@ def test_all_at_once_each_broken_one_costs_a_line_and_the_rest_works(crowd: Envi
     lines = done.stderr.strip().splitlines()
     parts = [
         "it fell at import",
-        "Did you mean convrag_run_finished?",
+        "Did you mean 'convrag_run_finished'?",
         "rewriter=threshold is claimed",
         "No module named",
     ]

@@ -6,12 +6,10 @@
 * `groups`: the groups of stages that a configuration chooses from.
 * `types`: the data that flows between the stages of a turn.
 * `documents`: a document that passages are cut from, and parts of a corpus.
-* `records`: turns, usage, reports and the summary of a run.
-* `record_fields`: a turn's record as plain data, and back.
-* `record_rows`: the fields of such data, which are checked.
-* `record_html`: a turn's record as a notebook shows it.
-* `stage_html`: a rewrite and evidence as a notebook shows them.
-* `html`: HTML for notebooks, in which each text is shown as it is.
+* `records`: turns, reports and the summary of a run.
+* `usage`: what the calls of models have taken.
+* `rows`: a turn's record as JSON, and back.
+* `html`: a rewrite, evidence and a turn's record as a notebook shows them.
 * `plain_data`: what JSON can hold.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.

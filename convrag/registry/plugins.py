@@ -20,12 +20,12 @@ from convrag.api.errors import ConvragError, PluginError, UnknownName
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
 from convrag.registry.hook_calls import make_manager, register_guarded
-from convrag.registry.module_source import find_module
 from convrag.registry.option import Option
 from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
 from convrag.registry.origin import Origin, find_unmet_requirement, read_origin, sort_first_party_first
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
+from convrag.registry.source import find_module
 
 GROUP = "convrag"
 

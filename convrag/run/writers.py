@@ -10,8 +10,8 @@ from math import inf
 from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.record_fields import format_query
 from convrag.api.records import Run, TurnRecord
+from convrag.api.rows import format_query
 from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER

@@ -13,11 +13,11 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, NotReady
 from convrag.api.sweeps import Sweep
+from convrag.config.choices import translate_overrides
 from convrag.config.command import Command
 from convrag.config.compose import check_config, settings_of
 from convrag.config.secret_checks import refuse_secrets
 from convrag.config.settings import read_metric_names
-from convrag.config.stage_choices import translate_overrides
 from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.runner import NO_CONVERSATIONS

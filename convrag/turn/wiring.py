@@ -18,8 +18,7 @@ from convrag.api.stage import Stage
 from convrag.api.stages import Dataset, Metrics
 from convrag.config.command import Command
 from convrag.config.messages import explained
-from convrag.config.named_stages import name_stages
-from convrag.config.references import keep_references
+from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
@@ -217,7 +216,7 @@ class Wiring:
         self._building.append(place)
         try:
             injected = {
-                parameter.name: self._inject(parameter, node.get(parameter.name), place, option)
+                parameter.name: self._inject(parameter, node, place)
                 for parameter in option.parameters.values()
                 if parameter.group
             }
@@ -236,16 +235,14 @@ class Wiring:
         typed = self.command.names.get(place, "")
         return typed if typed and typed not in self.registry.options(option.group) else option.name
 
-    def _inject(
-        self, parameter: Parameter, given: Any, place: str, option: Option
-    ) -> Stage | Mapping[str, Stage] | None:
+    def _inject(self, parameter: Parameter, node: Mapping[str, Any], place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's.
 
-        A parameter that holds several stages gets those of the configuration, by their names.
+        An optional one that the configuration sets to null is None, whatever its default.
         """
-        group, inner = parameter.group, f"{place}.{parameter.name}"
-        if parameter.several:
-            return self._inject_several(parameter, given, place, option)
+        group, inner, given = parameter.group, f"{place}.{parameter.name}", node.get(parameter.name)
+        if given is None and parameter.used_option and parameter.optional and parameter.name in node:
+            return None
         if given is None and not isinstance(parameter.default, Use):
             if parameter.default is None:
                 return None
@@ -254,18 +251,6 @@ class Wiring:
             return stage
         self._injected.setdefault(place, []).append(inner)
         return self._build_given({OPTION_KEY: parameter.default.option} if given is None else given, group, inner)
-
-    def _inject_several(
-        self, parameter: Parameter, given: Any, place: str, option: Option
-    ) -> Mapping[str, Stage] | None:
-        """Return the stages that a parameter holds, in the order of the configuration, by their names."""
-        group, inner = parameter.group, f"{place}.{parameter.name}"
-        chosen = name_stages(parameter.used_options or None if given is None else given, group, inner)
-        if not chosen and (given is not None or parameter.default is not None):
-            raise ConfigError(f"{place}={option.name} needs at least one {group}: {inner}=[NAME,NAME,...]")
-        for name in chosen:
-            self._injected.setdefault(place, []).append(f"{inner}.{name}")
-        return {name: self._build_given(node, group, f"{inner}.{name}") for name, node in chosen.items()} or None
 
     def _build_given(self, given: Any, group: str, place: str) -> Stage:
         """Build the stage that a configuration gives a parameter: by a node, or by the name of an option."""

@@ -9,8 +9,8 @@ import pytest
 from omegaconf import OmegaConf, open_dict
 
 from convrag.api.errors import ConfigError
+from convrag.config.choices import translate_overrides
 from convrag.config.compose import compose
-from convrag.config.stage_choices import translate_overrides
 from convrag.registry import plugins
 from convrag.turn.wiring import Wiring
 

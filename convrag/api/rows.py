@@ -1,15 +1,14 @@
-"""A turn's record as plain data, and back: the fields of a line of intermediate/."""
+"""A turn's record as JSON, a line of intermediate/, and back: its fields are checked, since people edit such files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from functools import cache
 from math import nan
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
-from convrag.api.plain_data import make_plain
-from convrag.api.record_rows import EvidenceRow, PassageRow, SupportRow, check_row
-from convrag.api.records import TurnRecord, Usage
+from convrag.api.plain_data import describe_first_problem, make_plain
 from convrag.api.types import (
     Answer,
     Completion,
@@ -24,9 +23,132 @@ from convrag.api.types import (
     Role,
     Support,
 )
+from convrag.api.usage import Usage
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 
-def format_record(record: TurnRecord, *, replies: bool = False) -> dict[str, Any]:
+@dataclass(frozen=True)
+class PassageRow:
+    """A retrieved passage with its score; None is a score that was no number."""
+
+    id: str
+    score: float | None
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """A passage that the model saw; with its texts and metadata where it is not among the retrieved ones.
+
+    `shown` is the text that was shown, where it is not the passage's.
+    """
+
+    number: int
+    id: str
+    hint: bool
+    shown: str | None = None
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """A part of the passage with this id, in characters."""
+
+    id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SupportRow:
+    """A statement of the answer, in characters, and the parts of passages that it rests on."""
+
+    start: int
+    end: int
+    spans: tuple[SpanRow, ...]
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A query with its weight; None is a weight that was no number. The other two may be missing."""
+
+    text: str
+    weight: float | None
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message of a prompt."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """A turn; the fields with a default may be missing."""
+
+    turn_id: str
+    conversation_id: str
+    domain: str
+    turn: int
+    original_query: str
+    queries: tuple[QueryRow, ...]
+    trace: dict[str, dict[str, Any]]
+    contexts: tuple[PassageRow, ...]
+    evidence: tuple[EvidenceRow, ...]
+    agent_response: str
+    citations: tuple[str, ...]
+    timings: dict[str, float]
+    usage: dict[str, Usage]
+    fallbacks: dict[str, str]
+    error: str
+    labels: dict[str, Any]
+    reference: str = ""
+    gold: dict[str, int] = field(default_factory=dict)
+    prompt: tuple[MessageRow, ...] = ()
+    attempt: int = 0
+    profile: tuple[str, ...] = ()
+    support: tuple[SupportRow, ...] = ()
+    replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
+
+
+_SAME = (
+    "conversation_id turn_id domain original_query trace timings usage fallbacks error labels reference gold attempt "
+    "profile"
+)
+"""The fields that a row and a record have in common."""
+
+
+def check_row(row: Any) -> RecordRow:
+    """Check plain data. Raises ValueError, which names the field that is missing or has another form."""
+    from pydantic import ValidationError
+
+    try:
+        checked: RecordRow = _get_adapter().validate_python(row)
+    except ValidationError as error:
+        raise ValueError(describe_first_problem(error)) from error
+    return checked
+
+
+@cache
+def _get_adapter() -> TypeAdapter[RecordRow]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RecordRow)
+
+
+def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
     """Format a record as plain data; `TurnRecord.to_dict` explains it."""
     fields = {
         "turn_id": record.turn_id,
@@ -70,8 +192,8 @@ def format_query(query: Query) -> dict[str, Any]:
     return fields
 
 
-def parse_record(row: Any) -> TurnRecord:
-    """Make the record of plain data; `TurnRecord.from_dict` explains it."""
+def parse_record(row: Any) -> dict[str, Any]:
+    """Read the fields of a record from plain data; `TurnRecord.from_dict` explains it."""
     checked = check_row(row)
     hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
     passages = {hit.passage.id: hit.passage for hit in hits}
@@ -81,35 +203,23 @@ def parse_record(row: Any) -> TurnRecord:
         passage = passages.get(item.id) or _make_passage(item)
         shown = passage.text if item.shown is None else item.shown
         items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
-    return TurnRecord(
-        conversation_id=checked.conversation_id,
-        turn_id=checked.turn_id,
-        domain=checked.domain,
-        number=checked.turn,
-        original_query=checked.original_query,
-        queries=tuple(
-            Query(query.text, _read_number(query.weight), checked.turn_id, checked.domain, query.search, query.source)
-            for query in checked.queries
+    return {name: getattr(checked, name) for name in _SAME.split()} | {
+        "number": checked.turn,
+        "queries": tuple(
+            Query(each.text, _read_number(each.weight), checked.turn_id, checked.domain, each.search, each.source)
+            for each in checked.queries
         ),
-        hits=hits,
-        evidence=Evidence(tuple(items)),
-        answer=Answer(checked.agent_response, checked.citations, support=tuple(map(_make_support, checked.support))),
-        trace=checked.trace,
-        timings=checked.timings,
-        usage=checked.usage,
-        fallbacks=checked.fallbacks,
-        error=checked.error,
-        labels=checked.labels,
-        reference=checked.reference,
-        gold=checked.gold,
-        prompt=tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
-        attempt=checked.attempt,
-        profile=checked.profile,
-        replies=tuple(_parse_reply(*reply) for reply in checked.replies),
-    )
+        "hits": hits,
+        "evidence": Evidence(tuple(items)),
+        "answer": Answer(
+            checked.agent_response, checked.citations, support=tuple(_make_support(each) for each in checked.support)
+        ),
+        "prompt": tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
+        "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
+    }
 
 
-def _format_evidence(record: TurnRecord) -> list[dict[str, Any]]:
+def _format_evidence(record: Any) -> list[dict[str, Any]]:
     """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
     retrieved = {hit.passage.id for hit in record.hits}
     return [
