@@ -12,7 +12,7 @@ import pytest
 from convrag.api.records import Run, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag_mlflow.auto_tracker import AutoTracker
+from convrag_mlflow.tracker import AutoTracker
 
 STAGES = ["memory", "rewriter", "retriever", "reranker", "selector", "context", "generator"]
 
