@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.equal_runs import join_equal_rows, name_rows
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.plot_style import (
@@ -14,9 +13,11 @@ from convrag_compare.plot_style import (
     MARKERS,
     SHADES,
     explain_mark,
+    join_equal_rows,
     join_title,
     label_points,
     mark_partial,
+    name_rows,
     shorten_all,
     use_log_scale,
 )
