@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from convrag import Answer, Dataset, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
-from convrag_tasks.answer_files import PredictedAnswer
 from convrag_tasks.dataset_turns import DatasetTurn
-from convrag_tasks.predictions import ANSWER, RANKING, Predictions
-from convrag_tasks.trec_runs import sort_hits
+from convrag_tasks.predictions import ANSWER, RANKING, PredictedAnswer, Predictions, sort_hits
 
 _NO_ANSWER = PredictedAnswer("", "", None)
 

@@ -1,17 +1,34 @@
-"""Predictions of other systems: the rankings and answers in their files, by the turns of a data set."""
+"""Predictions of other systems: rankings in TREC runs, answers in JSONL, by the turns of a data set."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
+from reprlib import repr as brief
+from typing import Any, NamedTuple
 
-from convrag import DataError, Hit
-from convrag_tasks.answer_files import PredictedAnswer, read_answers
+from convrag import DataError, Hit, Passage
+from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.tasks.runs import round_to_single_precision
+from convrag.sdk.utterances import get_last_utterance
 from convrag_tasks.dataset_turns import DatasetTurn, match_turns
-from convrag_tasks.trec_runs import read_trec_run
+
+_FORMS = (
+    'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
+    '{"_id", "text", "agent_response"}'
+)
 
 RANKING, ANSWER, EVIDENCE = "ranking", "answer", "evidence"
+
+
+class PredictedAnswer(NamedTuple):
+    """An answer, its rewritten query (empty if unknown), and the passages it was generated from (None if unknown)."""
+
+    text: str
+    query: str
+    passages: list[Hit] | None
 
 
 @dataclass
@@ -70,3 +87,121 @@ def read_predictions(
         if path is not None and not rows:
             raise DataError("the data set has none of the turns of this file", path=path)
     return predictions
+
+
+def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
+    """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is ignored, as by trec_eval.
+
+    Returns:
+        Turn id -> ranking, and turn id -> the line where the turn first occurs.
+
+    Raises:
+        DataError: a line is broken, a passage is ranked twice for a turn, or there is no ranking.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    where: dict[str, Line] = {}
+    for line in read_lines_in(path, ".trec"):
+        turn_id, passage_id, score = _parse_rank(line)
+        ranking = scores.setdefault(turn_id, {})
+        where.setdefault(turn_id, line)
+        if passage_id in ranking:
+            raise line.error(f"passage {passage_id!r} is ranked twice for turn {turn_id!r}")
+        ranking[passage_id] = score
+    if not scores:
+        raise DataError("it holds no ranking", path=path)
+    return {turn_id: _make_ranking(ranking) for turn_id, ranking in scores.items()}, where
+
+
+def _parse_rank(line: Line) -> tuple[str, str, float]:
+    columns = line.text.split()
+    if len(columns) != 6:
+        raise line.error(f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}")
+    try:
+        score = float(columns[4])
+    except ValueError as error:
+        raise line.error(f"the score {brief(columns[4])} is no number") from error
+    if not isfinite(score):
+        raise line.error(f"the score of passage {columns[2]!r} is {score}, which has no place in an order")
+    return columns[0], columns[2], score
+
+
+def sort_hits(hits: list[Hit]) -> list[Hit]:
+    """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
+    return sorted(
+        sorted(hits, key=lambda hit: hit.passage.id, reverse=True),
+        key=lambda hit: -round_to_single_precision(hit.score),
+    )
+
+
+def _make_ranking(scores: dict[str, float]) -> list[Hit]:
+    return sort_hits([Hit(Passage(passage_id, ""), score) for passage_id, score in scores.items()])
+
+
+def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
+    """Read answers; the *.jsonl files of a folder are read together.
+
+    Returns:
+        Turn id -> answer, and turn id -> the line where the answer stands.
+
+    Raises:
+        DataError: a line is in none of the known forms, a turn occurs twice, or there is no answer.
+    """
+    answers: dict[str, PredictedAnswer] = {}
+    where: dict[str, Line] = {}
+    for line in read_lines_in(path, ".jsonl"):
+        turn_id, answer = _parse_answer(line)
+        if first := where.get(turn_id):
+            raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")
+        where[turn_id] = line._replace(text="")
+        answers[turn_id] = answer
+    if not answers:
+        raise DataError("it holds no answer", path=path)
+    return answers, where
+
+
+def _parse_answer(line: Line) -> tuple[str, PredictedAnswer]:
+    row = line.json()
+    if "predictions" in row:
+        return _get_text(row, "task_id", line), PredictedAnswer(
+            _read_prediction(row, line), "", _read_contexts(row, line)
+        )
+    if "answer" in row:
+        return _get_text(row, "turn_id", line), PredictedAnswer(
+            _get_text(row, "answer", line), "", _read_contexts(row, line)
+        )
+    if "agent_response" in row:
+        query = get_last_utterance(_get_text(row, "text", line))
+        return _get_text(row, "_id", line), PredictedAnswer(_get_text(row, "agent_response", line), query, None)
+    raise line.error(f"this is no answer: a line is {_FORMS}")
+
+
+def _read_prediction(row: dict[str, Any], line: Line) -> str:
+    predictions = row["predictions"]
+    if not isinstance(predictions, list) or not predictions or not isinstance(predictions[0], dict):
+        raise line.error('"predictions" must be a list with an object in it')
+    return _get_text(predictions[0], "text", line)
+
+
+def _read_contexts(row: dict[str, Any], line: Line) -> list[Hit] | None:
+    """The passages that an answer was generated from; where they have no scores, these fall in their order."""
+    contexts = row.get("contexts")
+    if contexts is None:
+        return None
+    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
+        raise line.error('"contexts" must be a list of objects')
+    return [_read_hit(context, -float(place), line) for place, context in enumerate(contexts)]
+
+
+def _read_hit(context: dict[str, Any], score: float, line: Line) -> Hit:
+    name = "document_id" if "document_id" in context else "id"
+    given = context.get("score", score)
+    if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
+        raise line.error(f"the score of a context must be a number, not {given!r}")
+    text, title, url = (context.get(field) or "" for field in ("text", "title", "url"))
+    return Hit(Passage(_get_text(context, name, line), str(text), str(title), str(url)), float(given))
+
+
+def _get_text(row: dict[str, Any], name: str, line: Line) -> str:
+    if not isinstance(value := row.get(name), str):
+        raise line.error(f"{name!r} must be there and be a string")
+    return value

@@ -16,7 +16,7 @@ from convrag.sdk.prompts import PromptTemplate
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.background_call import BackgroundCall
 from convrag_tasks.chat.conversation import make_conversation_id
-from convrag_tasks.chat.follow_ups import FollowUpSuggester
+from convrag_tasks.chat.loop import FollowUpSuggester
 
 Output = pytest.CaptureFixture[str]
 

@@ -16,12 +16,10 @@ from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_tasks.answer_files import read_answers
 from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
-from convrag_tasks.predictions import read_predictions
-from convrag_tasks.trec_runs import read_trec_run
+from convrag_tasks.predictions import read_answers, read_predictions, read_trec_run
 
 
 class TestContract(TaskContract):

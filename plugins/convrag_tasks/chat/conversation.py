@@ -11,7 +11,7 @@ from typing import Protocol
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.cancelling import check_cancelled
 from convrag.sdk.tasks.turns import Session, Stages
-from convrag_tasks.chat.answer_display import DOING, Display
+from convrag_tasks.chat.answer_display import DOING, PlainDisplay
 from convrag_tasks.chat.background_call import BackgroundCall
 from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.screen import Screen, format_queries
@@ -114,7 +114,7 @@ class ChatConversation:
     def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
         """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
 
-        def run(call: BackgroundCall[TurnRecord], display: Display) -> TurnRecord:
+        def run(call: BackgroundCall[TurnRecord], display: PlainDisplay) -> TurnRecord:
             if self._read_query:
                 self.rewriter.choose = lambda queries: call.ask(partial(self._choose_query, display, queries))
             return turn(
@@ -124,7 +124,7 @@ class ChatConversation:
 
         return carry_out(self.screen, DOING[Stages._fields[0]], run)
 
-    def _choose_query(self, display: Display, queries: Sequence[Query]) -> str:
+    def _choose_query(self, display: PlainDisplay, queries: Sequence[Query]) -> str:
         """Show the queries, and read what the user wants instead."""
         assert self._read_query
         display.print_line(format_queries(queries), "cyan")
@@ -132,7 +132,7 @@ class ChatConversation:
         display.show_doing(DOING["retriever"])
         return edited
 
-    def _show_stage(self, display: Display, stage: str, record: TurnRecord) -> None:
+    def _show_stage(self, display: PlainDisplay, stage: str, record: TurnRecord) -> None:
         """Show what a stage has done, and which one goes on."""
         if stage == "rewriter" and not self._read_query:
             display.print_line(format_queries(record.queries), "cyan")
