@@ -112,7 +112,7 @@ def _has_run(states: Mapping[str, str]) -> bool:
 
 
 def _count_calls(board: Leaderboard, states: Mapping[str, str]) -> tuple[int, Usage]:
-    """How many cells this command has run to the end, and their calls, those of metrics too."""
+    """How many cells this command has run to the end, and the calls of their stages and metrics."""
     summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
     return len(summaries), sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
 

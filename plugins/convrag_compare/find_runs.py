@@ -23,7 +23,7 @@ _PARENT = "mlflow.parentRunId"
 
 
 def find_runs(runs: Sequence[str], download: Path, tracking_uri: str) -> list[RunResult]:
-    """Find and read runs, in the order given; of those that are the same experiment with the same scores, the first.
+    """Find and read runs, in the order given; runs of the same experiment with the same scores count once.
 
     Args:
         runs: folders of runs or grids, globs of such folders, or MLflow ids (of a grid: all its runs).

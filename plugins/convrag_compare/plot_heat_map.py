@@ -49,7 +49,7 @@ class HeatMap:
 
 
 def list_moving_factors(board: Leaderboard, measure: str) -> list[str]:
-    """The factors that move a measure; all where none does. A factor of which no pair of runs tells is one of them."""
+    """The factors that move a measure; all where none does. One in which no two runs differ alone counts, too."""
     moving = [name for name in board.factors if measure not in board.movements[name].unmoved]
     return moving or list(board.factors)
 
@@ -100,7 +100,7 @@ def make_heat_map(board: Leaderboard, measure: str, combination: Mapping[str, st
 
 
 def _join_equal(labels: Sequence[str], lines: Sequence[list[HeatCell]]) -> tuple[list[str], list[list[HeatCell]]]:
-    """Rows (or columns) with their labels; of those with the same values, one with all their labels."""
+    """Rows (or columns) with their labels; rows with the same values are joined, and so are their labels."""
     groups: dict[tuple[tuple[float | None, str], ...], list[int]] = {}
     for index, cells in enumerate(lines):
         # runs of equal turns may differ in the last digits of their means

@@ -119,7 +119,7 @@ def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x
 
 
 def _join_equal_points(rows: list[Row], measure: str, x_of: Callable[[Row], float]) -> list[list[Row]]:
-    """The rows in groups of those that are equal in every turn, and on the other axis."""
+    """The rows in groups. The rows of a group are equal in every turn, and on the other axis."""
     groups: dict[tuple[int, float], list[Row]] = {}
     for number, same in enumerate(join_equal_rows(rows, measure)):
         for row in same:

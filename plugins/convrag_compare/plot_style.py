@@ -144,7 +144,7 @@ def label_points(
 
 
 def join_equal_rows(rows: Sequence[Row], measure: str) -> list[list[Row]]:
-    """The rows in groups of those with the same value of a measure in every turn, in the order of their first."""
+    """The rows in groups with the same value of a measure in every turn, in the order of their first rows."""
     groups: dict[tuple[tuple[str, ...], bytes, float, str], list[Row]] = {}
     for row in rows:
         scores = row.result.scores

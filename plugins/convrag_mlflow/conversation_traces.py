@@ -1,4 +1,4 @@
-"""The turns of conversations, which belong to no run, as traces: those of a chat, of a server and of programs."""
+"""The turns of chats, servers and programs as traces. They belong to no run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from convrag_mlflow.turn_trace import TurnTrace
 log = logging.getLogger(__name__)
 
 SUFFIX = " conversations"
-"""Behind the experiment's name: MLflow would list these turns among those of all its runs."""
+"""Stands behind the experiment's name. In the experiment of the runs, MLflow would list these turns among theirs."""
 
 MOST = 500
 """Turns that may wait to be written; others are dropped."""

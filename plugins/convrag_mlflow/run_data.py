@@ -32,7 +32,7 @@ _LIBRARIES = (
     "transformers",
 )
 _UNTOLD = ("task", "dataset", "plugins")
-"""Beginnings of overrides that a name leaves out, besides those of operation; the data set stands before them."""
+"""Beginnings of overrides that a name leaves out, as it does overrides of operation; the data set stands first."""
 
 _LENGTH = 120
 

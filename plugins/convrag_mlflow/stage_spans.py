@@ -229,7 +229,7 @@ def _describe_stage(
 
 
 def _describe_history(record: TurnRecord, history: Sequence[Exchange] | None) -> Row:
-    """The turns before; of those that the data set gives without asking them, their number."""
+    """The turns before; where the data set gives turns without asking them, how many."""
     if history is None:
         return {"history": []}
     given = record.number - 1 - len(history)

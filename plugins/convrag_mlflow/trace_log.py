@@ -1,4 +1,4 @@
-"""Writes turns to MLflow as traces, and deletes those of a run that another one replaces."""
+"""Writes turns to MLflow as traces, and deletes the traces of a run that another one replaces."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class MlflowTracker(Tracker):
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, or continue that of an earlier start of the same grid."""
+        """Create the grid's parent run, or go on in the one that an earlier start of the same grid has made."""
         if not self._problem:
             from convrag_mlflow.grid_runs import GridRuns
 

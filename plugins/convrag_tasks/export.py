@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -81,22 +82,11 @@ class ExportTask(Task):
         compare: list[Path] | None = None,
         measures: list[str] | None = None,
     ) -> None:
-        given = {
-            "contexts": contexts != "evidence",
-            "subtask": subtask is not None,
-            "tasks": tasks is not None,
-            "samples": samples != "turns",
-            "queries": queries != "rewritten",
-            "table": table != "parquet",
-            "tag": tag != "convrag",
-            "escape_formulas": escape_formulas,
-            "compare": bool(compare),
-            "measures": bool(measures),
-        }
-        for name, is_given in given.items():
-            if is_given and format not in _FORMATS[name]:
-                formats = " or ".join(f"task.format={each}" for each in _FORMATS[name])
-                raise ConfigError(f"task.{name} is for {formats}, not for {format}")
+        values, defaults = dict(locals()), signature(ExportTask).parameters
+        for name, formats in _FORMATS.items():
+            if values[name] != defaults[name].default and format not in formats:
+                wanted = " or ".join(f"task.format={each}" for each in formats)
+                raise ConfigError(f"task.{name} is for {wanted}, not for {format}")
         if format == "mtrag" and path.suffix != ".jsonl":
             raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
         if tasks is not None and subtask is None:

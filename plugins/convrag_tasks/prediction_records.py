@@ -35,7 +35,7 @@ def make_records(
 
     Args:
         predictions: what the files hold.
-        turns: those of the data set.
+        turns: of the data set.
         missing: "ranking" or "answer" -> turns that no file has, and that count as if nothing was found or said.
         top_n: passages of a ranking that are evidence where the file of answers names none.
     """

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
+
+from pydantic import AliasChoices, Field
 
 from convrag import DataError, Hit, Passage
 from convrag.sdk.jsonl import Line, read_lines_in
@@ -16,8 +18,8 @@ from convrag.sdk.utterances import get_last_utterance
 from convrag_tasks.dataset_turns import DatasetTurn, match_turns
 
 _FORMS = (
-    'MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
-    '{"_id", "text", "agent_response"}'
+    'an answer (MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
+    '{"_id", "text", "agent_response"})'
 )
 
 RANKING, ANSWER, EVIDENCE = "ranking", "answer", "evidence"
@@ -36,8 +38,8 @@ class Predictions:
     """What the files hold, by the data set's turn ids.
 
     Args:
-        rankings: those of a TREC run; None without one.
-        answers: those of a file of answers; None without one.
+        rankings: of a TREC run; None without one.
+        answers: of a file of answers; None without one.
         unknown: for each file, how many of its turns the data set does not have.
     """
 
@@ -70,7 +72,7 @@ def read_predictions(
     Args:
         run: a TREC run, or a folder of them.
         answers: a JSONL file of answers, or a folder of them.
-        turns: those of the data set.
+        turns: of the data set.
         skip: leave out turns that the data set does not have.
 
     Raises:
@@ -159,49 +161,44 @@ def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line
     return answers, where
 
 
+@dataclass(frozen=True)
+class _Prediction:
+    text: str
+
+
+@dataclass(frozen=True)
+class _Context:
+    id: Annotated[str, Field(validation_alias=AliasChoices("document_id", "id"))]
+    text: str | None = ""
+    title: str | None = ""
+    url: str | None = ""
+    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+@dataclass(frozen=True)
+class _AnswerRow:
+    """A line of a file of answers, in any of its forms; `text` is the question of a run's line."""
+
+    turn_id: Annotated[str, Field(validation_alias=AliasChoices("task_id", "turn_id", "_id"))]
+    predictions: Annotated[list[_Prediction], Field(min_length=1)] | None = None
+    answer: str | None = None
+    agent_response: str | None = None
+    text: str = ""
+    contexts: list[_Context] | None = None
+
+
 def _parse_answer(line: Line) -> tuple[str, PredictedAnswer]:
-    row = line.json()
-    if "predictions" in row:
-        return _get_text(row, "task_id", line), PredictedAnswer(
-            _read_prediction(row, line), "", _read_contexts(row, line)
-        )
-    if "answer" in row:
-        return _get_text(row, "turn_id", line), PredictedAnswer(
-            _get_text(row, "answer", line), "", _read_contexts(row, line)
-        )
-    if "agent_response" in row:
-        query = get_last_utterance(_get_text(row, "text", line))
-        return _get_text(row, "_id", line), PredictedAnswer(_get_text(row, "agent_response", line), query, None)
-    raise line.error(f"this is no answer: a line is {_FORMS}")
+    row = line.parse(_AnswerRow, _FORMS)
+    if row.agent_response is not None:
+        return row.turn_id, PredictedAnswer(row.agent_response, get_last_utterance(row.text), None)
+    text = row.predictions[0].text if row.predictions else row.answer
+    if text is None:
+        raise line.error(f"this is not {_FORMS}")
+    return row.turn_id, PredictedAnswer(text, "", None if row.contexts is None else list(_make_hits(row.contexts)))
 
 
-def _read_prediction(row: dict[str, Any], line: Line) -> str:
-    predictions = row["predictions"]
-    if not isinstance(predictions, list) or not predictions or not isinstance(predictions[0], dict):
-        raise line.error('"predictions" must be a list with an object in it')
-    return _get_text(predictions[0], "text", line)
-
-
-def _read_contexts(row: dict[str, Any], line: Line) -> list[Hit] | None:
+def _make_hits(contexts: Sequence[_Context]) -> Iterator[Hit]:
     """The passages that an answer was generated from; where they have no scores, these fall in their order."""
-    contexts = row.get("contexts")
-    if contexts is None:
-        return None
-    if not isinstance(contexts, list) or not all(isinstance(context, dict) for context in contexts):
-        raise line.error('"contexts" must be a list of objects')
-    return [_read_hit(context, -float(place), line) for place, context in enumerate(contexts)]
-
-
-def _read_hit(context: dict[str, Any], score: float, line: Line) -> Hit:
-    name = "document_id" if "document_id" in context else "id"
-    given = context.get("score", score)
-    if isinstance(given, bool) or not isinstance(given, int | float) or not isfinite(given):
-        raise line.error(f"the score of a context must be a number, not {given!r}")
-    text, title, url = (context.get(field) or "" for field in ("text", "title", "url"))
-    return Hit(Passage(_get_text(context, name, line), str(text), str(title), str(url)), float(given))
-
-
-def _get_text(row: dict[str, Any], name: str, line: Line) -> str:
-    if not isinstance(value := row.get(name), str):
-        raise line.error(f"{name!r} must be there and be a string")
-    return value
+    for place, each in enumerate(contexts):
+        passage = Passage(each.id, each.text or "", each.title or "", each.url or "")
+        yield Hit(passage, -float(place) if each.score is None else float(each.score))

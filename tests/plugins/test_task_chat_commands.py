@@ -143,7 +143,7 @@ def test_why_names_the_history_that_was_chosen() -> None:
     scored = [{"turn_id": "c<::>1", "last": True, "matched": False, "score": 0.5, "chain_bonus": 0.25, "chain": 0}]
     said = explain({"available": 3, "selected": ["c<::>1", "x"], "reasons": scored}, [first])
     assert 'Selected: turn 1, "What of pets?"\n: x' in said
-    assert 'Reasons: turn id turn 1, "What of pets?", last, score 0.50, chain bonus 0.25' in said
+    assert 'Reasons: turn 1, "What of pets?", last, score 0.50, chain bonus 0.25' in said
     assert 'turn 1, "What of pets?" 0.12' in explain(
         {"selected": ["c<::>1"], "similarities": {"c<::>1": 0.123}}, [first]
     )
@@ -152,7 +152,7 @@ def test_why_names_the_history_that_was_chosen() -> None:
     assert "Selected sentences: sentence Dogs bark., speaker agent, turn 1" in said
     assert "Trace: num extracted sentences 8, num clusters 2" in said
     said = explain({"links": [{"phrase": "it", "antecedent": "the pet", "turn": "c<::>1"}, "odd", {}]}, [first])
-    assert 'Links: phrase it, antecedent the pet, turn turn 1, "What of pets?"' in said
+    assert 'Links: phrase it, antecedent the pet, turn 1, "What of pets?"' in said
     drift = explain({"known_share": 0.2, "rejected": "tea"})
     assert "Drift: 20% of the query's new words were said before" in drift
     assert "Trace: rejected tea" in drift

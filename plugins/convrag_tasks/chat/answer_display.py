@@ -138,7 +138,7 @@ class AnswerDisplay(PlainDisplay):
         self._draw(self._render(self._open))
 
     def _draw(self, lines: Sequence[Line]) -> None:
-        """Draw lines in place of those that are drawn; where the terminal is too low, the last ones."""
+        """Draw lines in place of what is drawn; where the terminal is too low, the last lines."""
         if self._live is None:
             self._live = Live(
                 console=self.console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False

@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.cancelling import check_cancelled
@@ -38,12 +37,6 @@ class InteractiveRewriter(Rewriter):
         check_cancelled()
         edited = self.choose(rewrite.queries) if self.choose else ""
         return Rewrite.of(edited, edited=True) if edited else rewrite
-
-
-class TurnCall(Protocol):
-    """A turn of a pipeline, `turn` or `regenerate`, with all but these arguments given."""
-
-    def __call__(self, *, listener: Callable[[str], None], watch: Callable[[str, TurnRecord], None]) -> TurnRecord: ...
 
 
 class ChatConversation:
@@ -111,8 +104,12 @@ class ChatConversation:
             self.reread()
         self.screen.show_end_of_answer(turns, shown)
 
-    def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
-        """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
+    def _answer(self, turn: Callable[..., TurnRecord]) -> tuple[TurnRecord, str]:
+        """Carry out a turn in the background; return its record, and the text that was shown meanwhile.
+
+        Args:
+            turn: `Pipeline.turn` or `regenerate`, with all arguments given but listener and watch.
+        """
 
         def run(call: BackgroundCall[TurnRecord], display: PlainDisplay) -> TurnRecord:
             if self._read_query:

@@ -19,13 +19,13 @@ from prompt_toolkit.styles import Style
 
 from convrag.sdk.tasks.signals import keep_watching, resume
 from convrag_tasks.chat.commands import Commands
-from convrag_tasks.chat.line_input import PROMPT
+from convrag_tasks.chat.line_input import PROMPT, PlainReader
 
 LONGEST_LINE = 10_000
 """Characters of a line that is kept: a longer one was pasted."""
 
 
-class EditingReader:
+class EditingReader(PlainReader):
     """Reads from a terminal: Emacs's keys, history, completion; Alt-Enter, or Escape and Enter, begins a new line.
 
     Args:
@@ -33,9 +33,8 @@ class EditingReader:
         completer: completes commands.
     """
 
-    leaves_at_interrupt = False
-
     def __init__(self, history: Path, completer: Completer) -> None:
+        self.leaves_at_interrupt = False
         output = create_output(stdout=getattr(sys.stdout, "unguarded", sys.stdout))
         if hasattr(output, "enable_cpr"):  # not every terminal answers, and an answer may come when nobody reads
             output.enable_cpr = False
@@ -57,7 +56,7 @@ class EditingReader:
         return self._session.default_buffer.text
 
     def read(self, prompt: str = PROMPT) -> str | None:
-        """Read a line; see LineReader."""
+        """Read a line; see PlainReader."""
         with keep_watching():
             try:
                 line = self._session.prompt([("class:prompt", prompt)], handle_sigint=False)

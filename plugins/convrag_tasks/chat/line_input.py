@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from convrag_tasks.chat.commands import Commands
@@ -14,27 +14,7 @@ PROMPT = "> "
 LEAVING = "Ctrl-C again, or Ctrl-D, leaves."
 
 
-class LineReader(Protocol):
-    """Reads lines.
-
-    `leaves_at_interrupt` says whether Ctrl-C ends the input; `typed` is what stood in the line that Ctrl-C ended.
-    """
-
-    @property
-    def leaves_at_interrupt(self) -> bool: ...
-
-    @property
-    def typed(self) -> str: ...
-
-    def read(self, prompt: str = PROMPT) -> str | None:
-        """Read a line without white space around it; None at the end of the input.
-
-        Raises KeyboardInterrupt where the user has typed Ctrl-C.
-        """
-        ...
-
-
-def make_reader(history: Path, list_commands: Callable[[], Commands], *, plain: bool) -> LineReader:
+def make_reader(history: Path, list_commands: Callable[[], Commands], *, plain: bool) -> PlainReader:
     """Make the reader for standard input.
 
     Args:
@@ -53,17 +33,25 @@ class PlainReader:
     """Reads from a pipe, a file, or a terminal that cannot move its cursor.
 
     Bytes that are no text in the input's encoding become U+FFFD.
-    """
 
-    typed = ""
+    `leaves_at_interrupt` says whether Ctrl-C ends the input.
+    """
 
     def __init__(self) -> None:
         self.leaves_at_interrupt = sys.stdin is None or not sys.stdin.isatty()
         if hasattr(sys.stdin, "reconfigure"):
             sys.stdin.reconfigure(errors="replace")
 
+    @property
+    def typed(self) -> str:
+        """What stood in the line that Ctrl-C has ended."""
+        return ""
+
     def read(self, prompt: str = PROMPT) -> str | None:
-        """Read a line; see LineReader."""
+        """Read a line without white space around it; None at the end of the input.
+
+        Raises KeyboardInterrupt where the user has typed Ctrl-C.
+        """
         if sys.stdin is None:  # it was closed before the process began
             return None
         try:

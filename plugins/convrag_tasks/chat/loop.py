@@ -13,7 +13,7 @@ from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.commands import Command, Commands
 from convrag_tasks.chat.conversation import ChatConversation
 from convrag_tasks.chat.inspection import Inspection
-from convrag_tasks.chat.line_input import LineReader
+from convrag_tasks.chat.line_input import PlainReader
 
 KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R find what was typed; Tab completes."
 
@@ -38,7 +38,7 @@ class ChatLoop:
         others = [*inspection.list_commands(), *self._list_commands(), *Switching(chat, self._greet).list_commands()]
         self.commands = Commands([*others, *self._list_last_commands()])
 
-    def run(self, reader: LineReader) -> int:
+    def run(self, reader: PlainReader) -> int:
         """Read lines until /quit, the end of the input, or Ctrl-C twice; 1 where the run was stopped."""
         self._greet()
         leaving = False  # whether Ctrl-C was the last thing that was typed

@@ -120,8 +120,11 @@ def _describe_item(item: object, turns: Mapping[str, str]) -> str:
     """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53, last`."""
     if isinstance(item, Mapping):
         told = {turns.get(str(name), str(name).replace("_", " ")): value for name, value in item.items() if value}
+        shown = {name: _describe_item(value, turns) for name, value in told.items()}
+        bare = [name for name, value in told.items() if value is True]
         return ", ".join(
-            name if value is True else f"{name} {_describe_item(value, turns)}" for name, value in told.items()
+            name if name in bare else text if text in turns.values() else f"{name} {text}"
+            for name, text in shown.items()
         )
     if isinstance(item, float):
         return f"{item:.2f}"

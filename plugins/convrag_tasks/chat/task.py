@@ -16,7 +16,7 @@ from omegaconf import DictConfig
 from convrag import ConfigError, PromptTemplate, Task, UnknownName
 
 if TYPE_CHECKING:
-    from convrag_tasks.chat.line_input import LineReader
+    from convrag_tasks.chat.line_input import PlainReader
 
 _PLAIN = re.compile(r"(?!(?:true|false|null|nan|inf|infinity)$)[a-z_][\w-]*|\d{8}-\d{6}-[0-9a-f]{4}", re.I | re.A)
 """Names that Hydra reads as texts."""
@@ -117,7 +117,7 @@ class ChatTask(Task):
         return chosen
 
 
-def _read_query(reader: LineReader) -> str:
+def _read_query(reader: PlainReader) -> str:
     """Read what to search for instead of the query that is shown; empty for that one."""
     return (reader.read("Enter to search, or type another query: ") or "").removeprefix("/query ").strip()
 
