@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,19 +16,19 @@ if TYPE_CHECKING:
 
 Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "huggingface", "trec", "csv"]
 
-_FORMATS: Mapping[str, tuple[Format, ...]] = {
-    "compare": ("inspectorraget",),
-    "measures": ("inspectorraget",),
-    "subtask": ("mtrag",),
-    "tasks": ("mtrag",),
-    "contexts": ("mtrag", "ragas", "deepeval"),
-    "samples": ("ragas", "deepeval"),
-    "queries": ("ragas", "deepeval", "beir"),
-    "table": ("huggingface",),
-    "tag": ("trec",),
-    "escape_formulas": ("csv",),
+_FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
+    "compare": (None, ("inspectorraget",)),
+    "measures": (None, ("inspectorraget",)),
+    "subtask": (None, ("mtrag",)),
+    "tasks": (None, ("mtrag",)),
+    "contexts": ("evidence", ("mtrag", "ragas", "deepeval")),
+    "samples": ("turns", ("ragas", "deepeval")),
+    "queries": ("rewritten", ("ragas", "deepeval", "beir")),
+    "table": ("parquet", ("huggingface",)),
+    "tag": ("convrag", ("trec",)),
+    "escape_formulas": (False, ("csv",)),
 }
-"""Parameter -> the formats that it is for."""
+"""Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
@@ -82,9 +81,9 @@ class ExportTask(Task):
         compare: list[Path] | None = None,
         measures: list[str] | None = None,
     ) -> None:
-        values, defaults = dict(locals()), signature(ExportTask).parameters
-        for name, formats in _FORMATS.items():
-            if values[name] != defaults[name].default and format not in formats:
+        values = dict(locals())
+        for name, (default, formats) in _FORMATS.items():
+            if values[name] != default and format not in formats:
                 wanted = " or ".join(f"task.format={each}" for each in formats)
                 raise ConfigError(f"task.{name} is for {wanted}, not for {format}")
         if format == "mtrag" and path.suffix != ".jsonl":
