@@ -73,7 +73,7 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     """
     files = RunFolder(folder)
     with hold_folder(folder):
-        files.discard()  # those of a process that was killed
+        files.discard()  # a process that was killed has left them
         files.unfinished.mkdir()
         with if_abandoned(files.discard):
             try:

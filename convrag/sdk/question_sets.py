@@ -74,7 +74,7 @@ class QuestionSet:
             passages: the corpus as it is now.
 
         Returns:
-            The id of a judged passage -> its id now, where that is another one; and the ids of those that are gone.
+            The id of a judged passage -> its id now, where it has another one; and the ids of passages that are gone.
         """
         wanted = self.passages.get(domain, {})
         hashes = set(wanted.values())

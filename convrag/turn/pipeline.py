@@ -326,7 +326,7 @@ class PassagesDataset(Dataset):
         passages: at least one, each with an id of its own and a text.
 
     Raises:
-        ConfigError: there is none, one is no Passage, or two have the same id.
+        ConfigError: no passage is given, one is no Passage, or two have the same id.
     """
 
     def __init__(self, passages: Iterable[Passage]) -> None:
@@ -339,13 +339,13 @@ class PassagesDataset(Dataset):
                 if not isinstance(getattr(passage, name), str):
                     raise ConfigError(f"passage {number}: its {name} is {getattr(passage, name)!r}, which is no text")
             if passage.id in known:
-                raise ConfigError(f"passage {number}: its id {passage.id!r} is that of an earlier one")
+                raise ConfigError(f"passage {number}: an earlier passage has its id {passage.id!r}")
             known.add(passage.id)
         if not known:
             raise ConfigError("there are no passages to search: give at least one convrag.Passage(id, text)")
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield nothing: the conversations are those that are held over the passages."""
+        """Yield nothing: conversations are held over the passages, and none is given."""
         return iter(())
 
     def corpus(self, domain: str) -> Iterator[Passage]:

@@ -118,7 +118,7 @@ class Wiring:
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about missing libraries of the stage at a place, or else those of its own check.
+        """Return messages about the stage at a place: about missing libraries, or else from its own check.
 
         A check that fails is a problem, too.
         """
