@@ -20,7 +20,7 @@ from convrag.api.wrong_calls import describe_error
 from convrag.registry.hook_results import CHECKED, NonsenseResult, check_result, check_results
 from convrag.registry.tracing import argument_names, call_traced, write_trace
 
-REGISTERING = frozenset({"convrag_register", "convrag_config_packages"})
+REGISTERING = frozenset({"convrag_register", "convrag_config_packages", "convrag_open_database"})
 """Hooks whose failures are the registry's concern: they are traced, and raise."""
 
 Wrapper = Generator[Any, Any, Any]

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from convrag.store.surrogates import SurrogateMender
+from convrag.store.values import SurrogateMender
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from convrag.api.stage import remembered
 from convrag.api.types import Answer, Completion, Hit, Passage
 from convrag.run.records import TurnRecords, read_records, to_json
 from convrag.run.writers import RunFolder, Writers
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener, listen_with
