@@ -1,6 +1,6 @@
 """The store's values in SQLite, in a file of the store's folder: one table of entries, each with a checksum.
 
-A damaged file is renamed aside, and a new one is begun. `read_aside` reads single entries of the old one.
+A damaged file is renamed aside, and a new one is begun. `read_damaged` reads single entries of the old one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from convrag.api.errors import ConfigError, RunStopped
 from convrag.store.files import describe_disk_error
@@ -42,16 +42,12 @@ _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 
 Row = tuple[Any, ...]
 
+FileIdentity = tuple[int, int]
+"""Device and inode, which tell a file from another one that took its place under the same name."""
+
 
 class StoreUnusable(ConfigError, RunStopped):
     """The store cannot be used. In mid-run that ends the run: no further turn could keep what it costs."""
-
-
-class FileIdentity(NamedTuple):
-    """What tells a file from another one that took its place under the same name."""
-
-    device: int
-    inode: int
 
 
 class SqliteEntries(ForkAware):
@@ -187,8 +183,8 @@ class SqliteEntries(ForkAware):
                 with suppress(FileNotFoundError):
                     self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
         log.warning(
-            "%s was damaged (%s), and is begun anew. The damaged file is now %s. Replies of models that can be read "
-            "there are taken over by task=record task.damaged_store=%s",
+            "%s was damaged (%s), and is begun anew. The damaged file is now %s. What can be read there, such as replies "
+            "of models, is taken over by task=record task.damaged_store=%s",
             self._file,
             error,
             aside.name,
@@ -211,16 +207,22 @@ def identify(file: Path) -> FileIdentity | None:
         status = os.stat(file)  # noqa: PTH116  (a third of the time; each statement asks)
     except OSError:
         return None
-    return FileIdentity(status.st_dev, status.st_ino)
+    return status.st_dev, status.st_ino
 
 
-def read_aside(file: Path, keys: Iterable[str]) -> Iterator[tuple[str, str, bytes, float]]:
-    """Yield key, kind, value and seconds of the entries of a damaged database that SQLite can read."""
+def read_damaged(file: Path) -> Iterator[tuple[str, str, bytes, float]]:
+    """Yield key, kind, value and seconds of the entries of a damaged database that SQLite can read.
+
+    Raises:
+        sqlite3.Error: it can read none.
+    """
     with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        for key in keys:
+        connection.text_factory = _decode
+        ((last,),) = connection.execute("SELECT coalesce(max(rowid), 0) FROM entries").fetchall()
+        for number in range(1, min(last, file.stat().st_size) + 1):  # no byte has been more than one entry
             with suppress(sqlite3.Error):
-                for row in connection.execute(f"SELECT {_FIELDS} FROM entries WHERE key = ?", [key]):
-                    if row[0] == key and not is_damaged(*row):
+                for row in connection.execute(f"SELECT {_FIELDS} FROM entries WHERE rowid = ?", [number]):
+                    if not is_damaged(*row):
                         yield row[:4]
 
 

@@ -4,7 +4,7 @@ A key is one byte of the lock file, at an offset that is a hash of the key. Thes
 as `filelock`, since that locks whole files. A file for each key would be 500 open files for a batch of 500 keys. A few
 files that the keys share would be a deadlock: a stage that holds the lock of its own call asks for that of a call to
 another stage, and where two calls share a lock, two processes may wait for each other. Windows has no `fcntl`: only the
-threads of one process wait for each other there, and a warning says so when a store is opened.
+threads of one process wait for each other there, and a warning says so.
 
 A fork copies every lock of a thread as it is: one that another thread holds at that moment would stay locked in the
 child for ever. Open files with their locks, and connections, would belong to both processes. So the guards of all
@@ -149,10 +149,10 @@ class KeyLocks(ForkAware):
         self._close()
 
     def _open(self) -> None:
-        if fcntl is None:
-            return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
+            if fcntl is None:
+                raise OSError("this system has no fcntl")
             self._file = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             warn_without_locks(self.folder, error)
@@ -169,19 +169,14 @@ def _compute_offset(key: str) -> int:
 
 def _lock_byte(file: int, kind: int, offset: int) -> None:
     """Lock or unlock a byte of a file, for this open file (OFD lock); for this process where these are not known."""
-    if hasattr(fcntl, "F_OFD_SETLK"):
-        try:
-            # struct flock
-            fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0))
-            return
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # which a system says that does not know these locks
-                raise
-    fcntl.lockf(file, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+    if hasattr(fcntl, "F_OFD_SETLK"):  # struct flock
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0))
+    else:
+        fcntl.lockf(file, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
 
 
-_warned: set[Path | None] = set()
-"""The folders about which a warning was given; None stands for all."""
+_warned: set[Path] = set()
+"""The folders about which a warning was given."""
 
 
 def warn_without_locks(folder: Path, error: OSError) -> None:
@@ -193,13 +188,6 @@ def warn_without_locks(folder: Path, error: OSError) -> None:
             folder,
             error.strerror or error,
         )
-
-
-def warn_without_fcntl() -> None:
-    """Warn, once in a process, where processes cannot wait for each other's keys at all: on Windows."""
-    if fcntl is None and None not in _warned:
-        _warned.add(None)
-        log.warning("on this system processes cannot wait for each other: two of them may compute the same result")
 
 
 _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()

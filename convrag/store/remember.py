@@ -113,10 +113,38 @@ class _Results:
         self.is_paid = isinstance(stage, LLM)
         self._place = f"{type(stage).__module__}, {locate_function(method)}"
 
+    def fetch(
+        self, items: Mapping[str, Any], compute: Callable[[list[Any]], list[Any]]
+    ) -> tuple[dict[str, tuple[Any, float]], dict[str, Any]]:
+        """Look for results, compute those that are missing, and keep them; a call in flight elsewhere is waited for.
+
+        Args:
+            items: key -> what the result is computed of.
+            compute: takes the items whose results are missing, and returns a result for each.
+
+        Returns:
+            Key -> (result, seconds) of those that were found, and key -> result of those that were computed.
+        """
+        found = self.find(items)
+        if len(found) == len(items):
+            return found, {}
+        with self.store.lock(items.keys() - found.keys(), on_all_machines=self.is_paid):
+            check_cancelled()
+            found |= self.find([key for key in items if key not in found])
+            missing = {key: item for key, item in items.items() if key not in found}
+            if not missing:
+                return found, {}
+            start = time.perf_counter()
+            with count_failure(len(missing)):
+                encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
+            seconds = (time.perf_counter() - start) / len(missing)
+            self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
+        return found, {key: result for key, (_, result) in encoded.items()}
+
     def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
         """Return key -> (result, seconds it took to compute). Entries that cannot be read count as absent."""
         found: dict[str, tuple[Any, float]] = {}
-        for key, (data, seconds) in self.store.get_with_seconds(keys).items():
+        for key, (data, seconds) in self.store.entries.find(keys).items():
             try:
                 found[key] = self.codec.decode(data), seconds
             except Exception as error:
@@ -198,18 +226,9 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) 
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
         key = compute_call_key(stage, method.__name__, arguments)
-        if (entry := results.find([key]).get(key)) is None:
-            with results.store.lock([key], on_all_machines=results.is_paid):
-                check_cancelled()
-                if (entry := results.find([key]).get(key)) is None:
-                    start = time.perf_counter()
-                    with count_failure():
-                        data, result = results.encode(call_method(*args, **kwargs))
-                    results.store.put(results.name, {key: data}, time.perf_counter() - start)
-                    _count_call(stage, arguments, result, reused=False)
-                    return result
-        result, seconds = entry
-        _count_call(stage, arguments, result, reused=True, seconds=seconds)
+        found, computed = results.fetch({key: None}, lambda _: [call_method(*args, **kwargs)])
+        result, seconds = found[key] if key in found else (computed[key], 0.0)
+        _count_call(stage, arguments, result, reused=key in found, seconds=seconds)
         return result
 
     return call
@@ -228,22 +247,10 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: _Results,
             results.split(none, 0, each)
             return results.encode(none if isinstance(results.codec, ArrayCodec) else [])[1]
         keys = [compute_call_key(stage, method.__name__, {**arguments, each: item}) for item in items]
-        found = results.find(dict.fromkeys(keys))
-        missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
-        computed: dict[str, Any] = {}
-        if missing:
-            with results.store.lock(missing, on_all_machines=results.is_paid):
-                check_cancelled()
-                found |= results.find(missing)
-                missing = {key: item for key, item in missing.items() if key not in found}
-                if missing:
-                    start = time.perf_counter()
-                    with count_failure(len(missing)):
-                        rows = method(**{**arguments, each: list(missing.values())})
-                        encoded = list(map(results.encode, results.split(rows, len(missing), each)))
-                    entries = {key: data for key, (data, _) in zip(missing, encoded, strict=True)}
-                    results.store.put(results.name, entries, (time.perf_counter() - start) / len(missing))
-                    computed = {key: row for key, (_, row) in zip(missing, encoded, strict=True)}
+        found, computed = results.fetch(
+            dict(zip(keys, items, strict=True)),
+            lambda missing: results.split(method(**{**arguments, each: missing}), len(missing), each),
+        )
         saved = sum(seconds for _, seconds in found.values())
         add_usage(Usage(calls=len(computed), reused=len(found), reused_seconds=saved))
         return results.join([computed[key] if key in computed else found[key][0] for key in keys])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from convrag.api.databases import Database, Entries
-from convrag.store.database import BATCH, FILE, SqliteEntries, read_aside
+from convrag.api.errors import ConfigError
+from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
-from convrag.store.locks import get_locks, making, warn_without_fcntl
+from convrag.store.locks import get_locks, making
 
 __all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
 
@@ -44,7 +46,6 @@ class Store:
             assert open_database is not None, "a store with an address needs what opens it"
             self.entries = open_database(url, "store.url").open_entries()
         self._locks = get_locks(self.path)
-        self._damaged: Path | None = None
         self.folders = BuiltFolders(self.path, self._locks)
         """The built folders; `folder` returns one."""
 
@@ -55,7 +56,6 @@ class Store:
 
     def open(self) -> None:
         """Create the folder and the database, unless they exist. Raises ConfigError where they cannot be used."""
-        warn_without_fcntl()
         self.entries.open()
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
@@ -64,18 +64,23 @@ class Store:
 
     def get_with_seconds(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
         """Return key -> (value, seconds it took to compute, 0 if not known). Keys without a value are absent."""
-        if self._damaged is None:
-            return self.entries.find(keys)
-        wanted = list(keys)
-        found = self.entries.find(wanted)
-        for key, kind, value, seconds in read_aside(self._damaged, (key for key in wanted if key not in found)):
-            self.entries.put(kind, {key: value}, seconds)
-            found[key] = value, seconds
-        return found
+        return self.entries.find(keys)
 
-    def take_over(self, damaged: Path) -> None:
-        """Keep what is asked for from now on, and is missing, as a damaged database has it: see `read_aside`."""
-        self._damaged = damaged
+    def take_over(self, damaged: Path) -> int:
+        """Keep the entries of a damaged database that can be read, and are missing here; return how many there are.
+
+        Raises:
+            ConfigError: it cannot be read.
+        """
+        count = 0
+        try:
+            for key, kind, value, seconds in read_damaged(damaged):
+                if not self.entries.find([key]):
+                    self.put(kind, {key: value}, seconds)
+                    count += 1
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"{damaged} cannot be read ({error}): try sqlite3's own command .recover") from error
+        return count
 
     def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
         """Store values under their keys, each whole or not at all.

@@ -9,7 +9,7 @@ import logging
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from enum import Enum
 from functools import cache
 from types import SimpleNamespace
@@ -159,32 +159,22 @@ def _list_api_classes() -> tuple[tuple[str, type], ...]:
 
 
 def encode_reply(reply: Completion, codec: Codec, source: str) -> bytes:
-    """Convert a reply of a language model to bytes, with a mended text, and without what cannot be kept.
+    """Convert a reply of a language model to bytes, with a mended text; where it cannot be kept whole, its text.
 
     It is kept in any case, since it was paid for.
 
     Args:
         reply: what the model's stage returned.
         codec: that of the stage's method.
-        source: the stage and its method, for a warning that names what was left out.
+        source: the stage and its method, for a warning that names what cannot be kept.
     """
     if isinstance(reply.text, str):
         reply = replace(reply, text=mend_surrogates(reply.text))
     try:
         return codec.encode(reply)
     except CannotBeKept as error:
-        log.warning("%s returned %s at %s, which cannot be kept: it is left out", source, error.problem, error.place)
-        kept = {field.name: _keep_or_default(reply, field, codec) for field in fields(Completion)}
-        return codec.encode(Completion(**kept))
-
-
-def _keep_or_default(reply: Completion, field: Field[Any], codec: Codec) -> Any:
-    value = getattr(reply, field.name)
-    try:
-        codec.encode(value)
-    except CannotBeKept:
-        return str(value) if field.default is MISSING else field.default
-    return value
+        log.warning("%s returned %s at %s: of this reply, the text is kept", source, error.problem, error.place)
+        return codec.encode(Completion(str(reply.text)))
 
 
 def mend_surrogates(text: str) -> str:

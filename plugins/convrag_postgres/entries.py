@@ -114,16 +114,14 @@ class PostgresEntries(ForkAware):
         A copy of the block in a forked child does not have the lock. Raises Cancelled where the wait is cancelled.
         """
         number = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
-        pause = 0.02
-        while (session := self._server.retry(lambda: self._try_locking(number))) is None:
-            sleep(pause)
-            pause = min(1.5 * pause, _LONGEST_PAUSE)
+        session = self._wait_for(number)
         try:
             yield
         finally:
             with self._using, suppress(psycopg.Error):
-                if session is self._session:  # the locks of a session that was lost are free
-                    session.execute("SELECT pg_advisory_unlock(%s)", [number])
+                held = self._session
+                if held is not None and held is session:  # the locks of a session that was lost are free
+                    held.execute("SELECT pg_advisory_unlock(%s)", [number])
 
     def get_last_row(self) -> int:
         """Return the number of the newest entry."""
@@ -138,6 +136,14 @@ class PostgresEntries(ForkAware):
     def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self.open()
         return self._server.run(lambda connection: connection.execute(sql, values, binary=True).fetchall())
+
+    def _wait_for(self, number: int) -> Connection:
+        """Lock a number, and return the session that has it then."""
+        pause = 0.02
+        while not (session := self._server.retry(lambda: self._try_locking(number))):
+            sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
+        return session
 
     def _try_locking(self, number: int) -> Connection:
         """Lock a number with the session of this process, and return the session; None where another one has it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +14,8 @@ from convrag import Completion, ConfigError, Prompt, Run, RunSummary, Store, Tas
 from convrag.sdk.files import open_atomically
 from convrag.sdk.recording import compute_prompt_key, format_reply
 
+log = logging.getLogger(__name__)
+
 
 class RecordTask(Task):
     """Run as task=run does, and write all replies of language models into a file for llm=replay.
@@ -22,8 +25,8 @@ class RecordTask(Task):
     Args:
         path: the file to write; it appears whole when the run has ended, in place of one that is there.
         store: the run's store.
-        damaged_store: a store.damaged-<time>.sqlite that was renamed aside: what the store lacks is taken over from
-            there, as far as it can be read.
+        damaged_store: a store.damaged-<time>.sqlite that was renamed aside. What can be read there, and the store
+            lacks, is taken over first: replies that were paid for are not asked for again.
     """
 
     def __init__(self, *, path: Path, store: Store, damaged_store: Path | None = None) -> None:
@@ -40,7 +43,8 @@ class RecordTask(Task):
         if self.damaged_store:
             if not self.damaged_store.is_file():
                 raise ConfigError(f"task.damaged_store={self.damaged_store}: there is no such file")
-            self._store.take_over(self.damaged_store)
+            count = self._store.take_over(self.damaged_store)
+            log.info("%s: %d results are taken over", self.damaged_store, count)
         if find_sweep_id(folder):
             raise ConfigError("task=record writes one file: record one run at a time, without -m")
         with ExitStack() as stack:

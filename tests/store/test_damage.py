@@ -143,12 +143,12 @@ def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path,
     use_again(tmp_path / "store")
     (aside,) = (tmp_path / "store").glob("store.damaged-*.sqlite")
     fresh = Store(tmp_path / "fresh")
-    fresh.take_over(aside)
+    count = fresh.take_over(aside)
     found = fresh.get_with_seconds(VALUES)
     assert len(found) > len(VALUES) / 4
     assert all(found[key] == (VALUES[key], 1.5) for key in found)
     assert Store(tmp_path / "fresh").get(VALUES) == fresh.get(VALUES), "they are kept"
-    assert fresh.count_entries_since(0) == {"test": len(found)}
+    assert fresh.count_entries_since(0) == {"test": count} == {"test": len(found)}
 
 
 USE = """
