@@ -183,8 +183,8 @@ class SqliteEntries(ForkAware):
                 with suppress(FileNotFoundError):
                     self._file.with_name(self._file.name + suffix).rename(aside.with_name(aside.name + suffix))
         log.warning(
-            "%s was damaged (%s), and is begun anew. The damaged file is now %s. What can be read there, such as replies "
-            "of models, is taken over by task=record task.damaged_store=%s",
+            "%s was damaged (%s), and is begun anew. The damaged file is now %s. What can be read there, such as "
+            "replies of models, is taken over by task=record task.damaged_store=%s",
             self._file,
             error,
             aside.name,
