@@ -12,7 +12,7 @@ from convrag.api.errors import DataError
 from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
 from convrag.store.fingerprint import digest
-from convrag.store.manifest import check_files
+from convrag.store.folders import check_files
 from convrag.store.source import hash_convrag
 
 log = logging.getLogger(__name__)

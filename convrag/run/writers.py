@@ -16,8 +16,7 @@ from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.abandonment import if_abandoned
-from convrag.store.disk import DiskError, writing
-from convrag.store.file_names import encode_name
+from convrag.store.files import DiskError, encode_name, writing
 from convrag.store.folder_lock import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
 

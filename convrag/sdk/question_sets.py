@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 from convrag.store.fingerprint import hash_text
 from convrag.store.strict_json import format_json, parse_json
 

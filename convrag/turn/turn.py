@@ -13,8 +13,8 @@ from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
 from convrag.config.settings import Settings
-from convrag.store.attempts import answer_again
 from convrag.store.cancellation import check_cancelled
+from convrag.store.remember import answer_again
 from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
 from convrag.turn.defects import check_result, check_scores, explain_error, make_error

@@ -17,7 +17,7 @@ from convrag.config.compose import compose
 from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
 from convrag.run.runner import run_experiment
 from convrag.score.summary import format_summary
-from convrag.store.manifest import describe_files
+from convrag.store.folders import describe_files
 
 
 @pytest.mark.parametrize(
