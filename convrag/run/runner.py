@@ -34,7 +34,7 @@ from convrag.score.scoring import Scores
 from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.sdk.progress import show_preparation
-from convrag.store.abandonment import if_abandoned
+from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
 from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers

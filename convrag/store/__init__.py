@@ -12,9 +12,8 @@
 * `folder_lock`: a folder is written by one process at a time.
 * `files`: files that are written whole or not at all, their names, and what is said where they cannot be written.
 * `strict_json`: JSON without NaN and infinities, which are no JSON.
-* `cancellation`: the calls of a thread are ended from another one.
+* `cancellation`: ends the calls of other threads, and cleans up where a process ends while a thread hangs.
 * `compute_slots`: threads that mostly wait for servers compute a few at a time.
-* `abandonment`: what is cleaned up where a process ends while a thread hangs.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
-* `streaming`: the pieces of an LLM's reply on their way to a listener.
+* `streaming`: the pieces of an LLM's reply on their way to a listener, and work in a thread as a stream.
 """

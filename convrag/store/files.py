@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 from convrag.api.errors import ConvragError, RunStopped
 from convrag.api.records import EXIT_STATUS
-from convrag.store.abandonment import if_abandoned
+from convrag.store.cancellation import if_abandoned
 
 _LONGEST = 120  # of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
 _KEPT = 60  # characters of a name that is too long

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from convrag.api.errors import ConvragError
-from convrag.store.abandonment import if_abandoned
+from convrag.store.cancellation import if_abandoned
 from convrag.store.locks import warn_without_locks
 
 FOLDER_LOCK = ".convrag.lock"

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from convrag.store.abandonment import if_abandoned
+from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically, writing
 from convrag.store.locks import KeyLocks
 
