@@ -29,7 +29,7 @@ TYPES = {
     "Answers": "EvidenceItem Evidence Nugget Answer Support PassageSpan",
     "Language models": "Prompt PromptTemplate Completion",
     "Documents": "Document Heading CorpusPart",
-    "Records and reports": "TurnRecord Usage Report Measurement Slice Run RunSummary ConversationLog TurnLog",
+    "Records and reports": "TurnRecord Usage Report Measurement Slice Run RunSummary",
     "Grids": "Sweep Cell",
 }
 """Section -> the types in it, in the order in which a reader meets them."""
@@ -40,7 +40,7 @@ MARKS = ("hookimpl", "Register", "use", "operational", "Deprecated", "remembered
 STORE = {
     "cancellation": "sleep check_cancelled when_cancelled",
     "streaming": "current_listener",
-    "atomic": "open_atomically write_atomically",
+    "files": "open_atomically write_atomically",
     "fingerprint": "digest file_hash hash_text",
 }
 """Module of convrag.store -> what plugins may use of it."""

@@ -17,7 +17,7 @@ from convrag.api.stage import Stage
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import variants, variants_of
 from convrag.registry import plugins
-from convrag.registry.description import describe_option, parse_argument_texts
+from convrag.registry.description import describe_option, read_argument_texts
 from convrag.registry.option import Option
 
 PATH = Path(__file__).with_name("reference.md")
@@ -117,7 +117,7 @@ def _hooks() -> Iterator[str]:
             parsed = parse(inspect.getdoc(hook) or "")
             yield f"### `{name}({', '.join(inspect.signature(hook).parameters)})`"
             yield "\n\n".join(part for part in (parsed.short_description, parsed.long_description) if part)
-            told = [f"* `{name}`: {text}" for name, text in parse_argument_texts(hook).items()]
+            told = [f"* `{name}`: {text}" for name, text in read_argument_texts(hook).items()]
             if told:
                 yield "\n".join(told)
 

@@ -61,27 +61,32 @@ def ask_scored_turns(dataset: Dataset, domain: str) -> Iterator[tuple[Question, 
 
 
 class RewrittenTurns:
-    """What an ensemble of rewriters makes of a domain's scored turns.
+    """What several rewriters make of a domain's scored turns.
 
     Args:
-        rewriter: of the option `ensemble`.
+        rewriters: by names of their own.
         dataset: of the domain.
         domain: its name.
     """
 
-    def __init__(self, rewriter: Rewriter, dataset: Dataset, domain: str) -> None:
+    def __init__(self, rewriters: Mapping[str, Rewriter], dataset: Dataset, domain: str) -> None:
         self.conversations: list[str] = []
         """The conversation of each turn."""
         self.traces: list[Mapping[str, Any]] = []
-        """What the rewriters noted about each turn."""
+        """What the rewriters noted about each turn, by their names."""
         self._queries: list[tuple[Query, ...]] = []
         self._grades: list[Mapping[str, int]] = []
         qrels = dataset.qrels()
         for question, turn in ask_scored_turns(dataset, domain):
-            rewrite = rewriter.rewrite(question)
+            rewrites = {name: rewriter.rewrite(question) for name, rewriter in rewriters.items()}
+            named = [
+                replace(query, source=f"{name}/{query.source}".rstrip("/"))
+                for name, rewrite in rewrites.items()
+                for query in rewrite.queries
+            ]
             self.conversations.append(question.conversation_id)
-            self.traces.append(rewrite.trace)
-            self._queries.append(tuple(replace(query, turn_id=turn.id, domain=domain) for query in rewrite.queries))
+            self.traces.append({name: rewrite.trace for name, rewrite in rewrites.items()})
+            self._queries.append(tuple(replace(query, turn_id=turn.id, domain=domain) for query in named))
             self._grades.append(qrels[turn.id])
 
     def score(self, retriever: Retriever, weights: Mapping[str, float], *, keep_sources: bool = False) -> list[float]:
@@ -89,7 +94,7 @@ class RewrittenTurns:
 
         Args:
             retriever: searches.
-            weights: rewriter of the ensemble -> the factor of its queries' weights; those of others are left out.
+            weights: name of a rewriter -> the factor of its queries' weights; those of others are left out.
             keep_sources: whether the retriever is told which rewriter a query is from.
         """
         found = []

@@ -18,8 +18,7 @@ from packaging.requirements import Requirement
 from convrag import __version__
 from convrag.api.errors import ConfigError
 from convrag.testing import TaskContract
-from convrag_kit.new_plugin import NewPluginTask, format_compatible_versions
-from convrag_kit.plugin_names import make_class_name
+from convrag_kit.new_plugin import NewPluginTask, format_compatible_versions, make_class_name
 from convrag_kit.stage_templates import ASKING_TEMPLATES, STAGE_TEMPLATES
 from third_party import Environment, needs_pip
 
@@ -202,10 +201,10 @@ def _run(command: list[Any], folder: Path) -> str:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"package": "Acme-Rewriter"}, "cannot be imported.*: acme_rewriter$"),
+        ({"package": "Acme-Rewriter"}, "cannot be imported"),
         ({"package": "class"}, "cannot be imported"),
         ({"package": "2acme"}, "cannot be imported"),
-        ({"package": "_acme"}, "cannot be imported.*: acme$"),
+        ({"package": "_acme"}, "cannot be imported"),
         ({"package": "acmé"}, "cannot be imported"),
         ({"package": "json"}, "task.package=json is taken"),
         ({"package": "convrag_mmr"}, "task.package=convrag_mmr is taken"),

@@ -114,7 +114,8 @@ def test_a_plugin_for_other_versions_is_refused_by_name_and_not_imported(environ
     done = environment.convrag("rewriter=apt", "limit=1", "generator=none")
     assert (done.returncode, done.stderr.count(message), len(done.stderr.splitlines())) == (0, 1, 1), done.stderr
     chosen = environment.convrag("rewriter=later", "limit=1")
-    assert (chosen.returncode, chosen.stderr.count(message), len(chosen.stderr.splitlines())) == (2, 1, 1)
+    assert chosen.returncode == 2
+    assert message in chosen.stderr
     listed = environment.convrag("task=plugins").stdout
     assert message in " ".join(listed.split())
     assert not (environment.work / "imported").exists()
@@ -183,7 +184,10 @@ def test_a_class_that_is_registered_by_path_is_imported_when_it_is_chosen(enviro
     done = environment.convrag("rewriter=late_loud", "generator=none", "limit=1")
     assert done.returncode == 0, done.stderr
     assert all(record["rewritten_query"].startswith("LOUD ") for record in records(environment))  # type: ignore[attr-defined]
-    assert "plugin late-dist:late: convrag_report returned 'a text', which is no convrag.Report" in done.stderr
+    assert (
+        "plugin late-dist:late: convrag_report failed: TypeError: it returned 'a text', which is no Report"
+        in done.stderr
+    )
     assert len(done.stderr.splitlines()) == 3
     chosen = environment.convrag("rewriter=late_lost")
     assert chosen.returncode == 2
@@ -417,7 +421,7 @@ def test_all_at_once_each_broken_one_costs_a_line_and_the_rest_works(crowd: Envi
     lines = done.stderr.strip().splitlines()
     parts = [
         "it fell at import",
-        "Did you mean convrag_run_finished?",
+        "Did you mean 'convrag_run_finished'?",
         "rewriter=threshold is claimed",
         "No module named",
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.registry import class_source, module_source
+from convrag.registry import source
 
 
 def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
@@ -22,6 +22,6 @@ def make_modules(folder: Path, monkeypatch: pytest.MonkeyPatch, files: dict[str,
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     monkeypatch.syspath_prepend(str(folder))
-    for cached in (module_source.read_module, class_source.find_class):
+    for cached in (source.read_module, source.find_class):
         cached.cache_clear()
     invalidate_caches()

@@ -1,11 +1,18 @@
-"""HTML for notebooks: small tables of texts, each of which is shown as it is."""
+"""HTML for notebooks: small tables of texts, each shown as it is; a rewrite, evidence, and the record of a turn.
+
+It imports none of the classes that it shows, for they import it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
+from typing import Any
 
 from convrag.api.printable import make_printable
+
+SHOWN = 10
+"""The number of passages and of queries that are shown at once."""
 
 _LONGEST = 2000  # characters of a text
 # JupyterLab aligns all cells right. Colours are the page's own, or let it shine through: it may be light or dark.
@@ -63,3 +70,91 @@ def format_bold(text: object) -> Html:
 def format_details(summary: object, content: str) -> Html:
     """Format a part that is opened by a click; `content` is HTML."""
     return Html(f"<details><summary>{format_text(summary)}</summary>{content}</details>")
+
+
+def format_rewrite_html(rewrite: Any) -> str:
+    """Format a rewrite: its queries, why it fell back, and how they were made."""
+    about = format_table((), [("Fell back", rewrite.fallback)]) if rewrite.fallback else ""
+    first, others = rewrite.queries[:SHOWN], rewrite.queries[SHOWN:]
+    more = (
+        format_details(f"{len(others)} more {'query' if len(others) == 1 else 'queries'}", format_queries(others))
+        if others
+        else ""
+    )
+    return f"<div>{format_queries(first)}{more}{about}{_format_trace(rewrite.trace)}</div>"
+
+
+def format_queries(queries: Iterable[Any]) -> Html:
+    """Format queries as a table: the text, which search it is for, which rewriter made it, and the weight."""
+    rows = [(query.text, query.search, query.source, f"{query.weight:.3g}") for query in queries]
+    return format_table(("Query", "Search", "Rewriter", "Weight"), rows, names=3)
+
+
+def format_evidence_html(evidence: Any) -> str:
+    """Format evidence: its passages as the model sees them, and what was left out."""
+    items = evidence.items
+    more = f", the first {SHOWN}" if len(items) > SHOWN else ""
+    passages = format_passages(evidence) if items else ""
+    title = f"{len(items)} passage{'s' * (len(items) != 1)}{more}"
+    return f"<div><p>{title}</p>{passages}{_format_trace(evidence.trace)}</div>"
+
+
+def format_passages(evidence: Any, answer: Any = None, relevant: Collection[str] = ()) -> Html:
+    """Format the first passages of the evidence as a table; what the answer rests on is marked (`Answer.support`).
+
+    Args:
+        evidence: the passages.
+        answer: which cites some of them; None where there is none.
+        relevant: ids of passages that are judged relevant.
+    """
+    rows = [
+        (
+            f"[{item.number}]",
+            item.passage.name,
+            ", ".join(_list_labels(item, answer, relevant)),
+            format_marked(item.text, _find_shown_spans(answer, item)),
+        )
+        for item in evidence.items[:SHOWN]
+    ]
+    return format_table(("", "Passage", "", "Text"), rows)
+
+
+def format_record_html(record: Any) -> str:
+    """Format a record: question, answer, queries, the passages that the model saw, and what went wrong.
+
+    What the answer rests on is marked in the passages, where the generator says so (`Answer.support`).
+    """
+    about = [("Question", record.original_query), ("Answer", record.answer.text or "(no answer)")]
+    about += [("Query", record.rewritten_query)] if record.queries else []
+    about += [(f"{stage} fell back", reason) for stage, reason in record.fallbacks.items()]
+    about += [("Error", record.error)] if record.error else []
+    count = len(record.evidence.items)
+    more = f" (the first {SHOWN})" if count > SHOWN else ""
+    title = f"{count} passage{'s' * (count != 1)} of {len(record.hits)} retrieved{more}"
+    relevant = {passage_id for passage_id, grade in record.gold.items() if grade > 0}
+    passages = format_details(title, format_passages(record.evidence, record.answer, relevant)) if count else ""
+    more_than_one = len(record.queries) > 1
+    queries = format_details(f"{len(record.queries)} queries", format_queries(record.queries)) if more_than_one else ""
+    times = ", ".join(f"{stage} {seconds:.3f} s" for stage, seconds in record.timings.items())
+    return f"<div>{format_table((), about)}{queries}{passages}<small>{format_text(times)}</small></div>"
+
+
+def _list_labels(item: Any, answer: Any, relevant: Collection[str]) -> Iterator[str]:
+    if item.passage.id in relevant:
+        yield "relevant"
+    if answer and item.passage.id in answer.citations:
+        yield "cited"
+    if item.hint:
+        yield "hint"
+
+
+def _format_trace(trace: Mapping[str, Any]) -> str:
+    return format_details("Trace", format_table((), list(trace.items()))) if trace else ""
+
+
+def _find_shown_spans(answer: Any, item: Any) -> list[tuple[int, int]]:
+    """Find what the answer rests on in a passage as it was shown: in its whole text, maybe behind its title."""
+    before = item.text.find(item.passage.text)
+    if answer is None or before < 0:
+        return []
+    return [(before + start, before + end) for start, end in answer.find_spans(item.passage.id)]

@@ -8,7 +8,6 @@ from traceback import walk_tb
 from typing import Any
 
 from convrag.api.errors import ConvragError
-from convrag.api.wrong_calls import describe_error
 
 
 def locate_error(error: BaseException, packages: Collection[str]) -> str:
@@ -39,7 +38,7 @@ def describe_fault(error: Exception, cls: type, method: str) -> str:
     if isinstance(error, ConvragError):
         return str(error)
     place = f" ({found})" if (found := locate_error(error, {find_package(cls)})) else ""
-    raised = f"{cls.__module__}.{cls.__qualname__}.{method} raised {describe_error(error)}"
+    raised = f"{cls.__module__}.{cls.__qualname__}.{method} raised {type(error).__name__}: {error}"
     return f"this should not have happened: {raised}{place}"
 
 

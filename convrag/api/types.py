@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from convrag.api.html import format_evidence_html, format_rewrite_html
+
 Role = Literal["system", "user", "assistant"]
 
 
@@ -249,8 +251,6 @@ class Rewrite:
 
     def _repr_html_(self) -> str:
         """Show the queries in a notebook."""
-        from convrag.api.stage_html import format_rewrite_html
-
         return format_rewrite_html(self)
 
 
@@ -358,8 +358,6 @@ class Evidence:
 
     def _repr_html_(self) -> str:
         """Show the passages in a notebook."""
-        from convrag.api.stage_html import format_evidence_html
-
         return format_evidence_html(self)
 
 

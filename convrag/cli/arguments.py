@@ -1,52 +1,74 @@
-"""The arguments of a command before Hydra reads them: flags stand first, and unknown ones are told what to type."""
+"""The arguments of a command: Hydra's flags, told from overrides."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from argparse import ArgumentError, ArgumentParser, Namespace
+from collections.abc import Sequence
 from difflib import get_close_matches
 
-from hydra._internal.utils import get_args_parser
-
 from convrag.api.errors import ConfigError
-from convrag.config.quoting import quote_value
+from convrag.config.choices import quote_value
 
 EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
 
+_SWITCHES = (
+    ("-h", "--help"),
+    ("-r", "--run"),
+    ("-m", "--multirun"),
+    ("-sc", "--shell-completion"),
+    ("--hydra-help",),
+    ("--resolve",),
+    ("--version",),
+)
+_WITH_VALUE = (
+    ("-cd", "--config-dir"),
+    ("-cn", "--config-name"),
+    ("-cp", "--config-path"),
+    ("-p", "--package"),
+)
 
-def prepare_arguments(arguments: Sequence[str]) -> list[str]:
-    """The arguments as Hydra reads them.
 
-    Flags come first: argparse takes no overrides on both sides of one (`rewriter=mmr -m top_k=1,2`). Values that
-    Hydra's grammar cannot read are put in quotation marks, of which a user need not know (`quote_value`).
+def read_arguments(arguments: Sequence[str]) -> Namespace:
+    """The flags of a command, each as an attribute, and its `overrides`, of which values are quoted where need be.
 
     Raises:
-        ConfigError: a flag is unknown, or the run's folder has no name.
+        ConfigError: a flag is unknown or lacks its value, or the run's folder has no name.
     """
-    known, rest = get_args_parser().parse_known_args(list(arguments))
+    parser = _make_parser()
+    try:
+        known, rest = parser.parse_known_args(arguments)
+    except ArgumentError as error:
+        raise ConfigError(str(error).removeprefix("argument ")) from error
     if unknown := [argument for argument in rest if argument.startswith("-")]:
-        raise ConfigError(_explain_flag(unknown[0]))
+        raise ConfigError(_explain_flag(unknown[0], parser))
     if empty := [argument for argument in arguments if argument in EMPTY_FOLDERS]:
         raise ConfigError(f"{empty[0]}: name a folder. The one that you are in would be filled with the run's files.")
-    overrides = {*known.overrides, *rest}
-    flags = [argument for argument in arguments if argument not in overrides]
-    return [*flags, *(quote_value(argument) for argument in arguments if argument in overrides)]
+    given = {*known.overrides, *rest}
+    known.overrides = [quote_value(argument) for argument in arguments if argument in given]
+    known.flags = [argument for argument in arguments if argument not in given]
+    return known
 
 
-def is_multirun(arguments: Sequence[str]) -> bool:
-    """Whether they ask for a grid."""
-    return any(argument in ("-m", "--multirun") for argument in arguments)
+def _make_parser() -> ArgumentParser:
+    parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    for names in _SWITCHES:
+        parser.add_argument(*names, action="store_true")
+    for names in _WITH_VALUE:
+        parser.add_argument(*names)
+    parser.add_argument("-c", "--cfg", choices=["job", "hydra", "all"])
+    parser.add_argument("-i", "--info", nargs="?", const="all", choices=_INFOS)
+    parser.add_argument("overrides", nargs="*")
+    return parser
 
 
-def _explain_flag(flag: str) -> str:
+_INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
+
+
+def _explain_flag(flag: str, parser: ArgumentParser) -> str:
     name = flag.lstrip("-")
     if "=" in name:
         return f"{flag}: an override has no dashes: {name}"
-    flags = sorted(_list_flags())
+    flags = sorted(f"--{each.replace('_', '-')}" for each in vars(parser.parse_args([])) if each != "overrides")
     if similar := get_close_matches(flag, flags, n=1):
         return f"{flag}: there is no such flag. Did you mean {similar[0]}?"
     return f"{flag}: there is no such flag; overrides have no dashes ({name}=...), flags are {', '.join(flags)}"
-
-
-def _list_flags() -> Iterator[str]:
-    for action in get_args_parser()._actions:
-        yield from [name for name in action.option_strings if name.startswith("--")][:1]

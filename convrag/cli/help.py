@@ -1,14 +1,9 @@
-"""The text of `--help`, made from what is installed: a resolver for conf/config.yaml."""
+"""The options in the text of `--help`, made from what is installed."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
-from functools import partial
-
-from hydra._internal.hydra import Hydra
-from omegaconf import OmegaConf
 
 from convrag.api.groups import GROUPS
 from convrag.config.settings import PRESETS, Settings
@@ -22,39 +17,8 @@ _DESCRIPTIONS = {
 """Group -> what its stages do, where two groups share a class."""
 
 
-def register_help() -> None:
-    """Make `${convrag.help:}` known to OmegaConf."""
-    OmegaConf.register_new_resolver("convrag.help", help_text, replace=True)
-
-
-def list_groups_late() -> None:
-    """Let Hydra list all groups only where a help text shows them: ours does not, and it takes a third of --help."""
-    listing = Hydra.format_config_groups
-    if not isinstance(listing, _Late):
-        Hydra.format_config_groups = _Late(listing)  # type: ignore[assignment, method-assign]
-
-
-class _Late:
-    """In place of a method that gives a text: gives what becomes that text when it is shown."""
-
-    def __init__(self, listing: Callable[..., str]) -> None:
-        self._listing = listing
-
-    def __get__(self, hydra: object, owner: type) -> Callable[..., object]:
-        """The method of an object."""
-        return lambda *arguments: _Text(partial(self._listing, hydra, *arguments))
-
-
-class _Text:
-    def __init__(self, make: Callable[[], str]) -> None:
-        self._make = make
-
-    def __str__(self) -> str:
-        return self._make()
-
-
 def help_text() -> str:
-    """The options of each group with a line for each, and the settings; dollar signs are doubled for Hydra."""
+    """The options of each group with a line for each, and the settings."""
     registry = plugins.load().registry
     lines = ["Stages (group=option):"]
     for group in GROUPS:
@@ -70,7 +34,7 @@ def help_text() -> str:
     lines += ["", "Settings (key=value):", ""]
     lines += [f"  {name:<24} {text}" for name, text in _settings(Settings)]
     lines += [f"\n{failure}" for failure in registry.failures]
-    return "\n".join(lines).replace("$", "$$")
+    return "\n".join(lines)
 
 
 def _describe_group(group: str) -> str:

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from math import isnan, nan
 from pathlib import Path
 
-import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -23,25 +21,19 @@ from convrag.api.errors import ConvragError
 from convrag.api.locations import locate_error
 from convrag.api.records import EXIT_STATUS
 from convrag.api.secrets import redact
-from convrag.cli.arguments import is_multirun, prepare_arguments
-from convrag.cli.help import list_groups_late, register_help
+from convrag.cli.arguments import read_arguments
+from convrag.cli.launch import launch, remove_if_empty
 from convrag.cli.printable_streams import make_streams_printable
-from convrag.cli.run_folder import hold_run_folders, remove_if_empty
-from convrag.cli.run_mode import find_mode_in_command
-from convrag.cli.secret_guard import guard_configurations
 from convrag.cli.signals import leave_if_told, note_kept, watch_signals
-from convrag.config.citing import cite_key
+from convrag.config.choices import translate_overrides
 from convrag.config.command import Command
-from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, VERSION_BASE, check_config, configure
+from convrag.config.compose import check_config, configure, find_plugin_files, use_folder
 from convrag.config.messages import HYDRA_ERRORS, explain
-from convrag.config.named_files import files_in_command
 from convrag.config.secret_checks import refuse_secrets_in_command
 from convrag.config.settings import read_metric_names
-from convrag.config.stage_choices import translate_overrides
-from convrag.config.yaml_files import files_read
+from convrag.config.yaml_files import cite
 from convrag.registry import plugins
 from convrag.sdk.library_logs import own_logs
-from convrag.sweep.folders import register_folder_names
 from convrag.sweep.sweep_file import METRICS_FILE, find_sweep_id, read_json, read_metric
 from convrag.turn.defects import list_stage_packages
 from convrag.turn.logs import TerminalFormatter
@@ -80,7 +72,7 @@ def main() -> None:
         _say_error(error)
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
-        from convrag.store.disk import describe_disk_error
+        from convrag.store.files import describe_disk_error
 
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
             _say(message)
@@ -93,29 +85,12 @@ def main() -> None:
 
 
 def _run_hydra(jobs: Jobs) -> None:
-    sys.argv[1:] = prepare_arguments(sys.argv[1:])
-    refuse_secrets_in_command(sys.argv[1:])
-    files_read.clear()
-    configure(files_in_command(sys.argv[1:]), for_help=not {"--help", "-h"}.isdisjoint(sys.argv[1:]))
-    sys.argv[1:] = translate_overrides(sys.argv[1:], plugins.load().registry, multirun=is_multirun(sys.argv[1:]))
-    extend_hydra()
-    hydra.main(f"pkg://{CONFIG_MODULE}", CONFIG_NAME, VERSION_BASE)(jobs.run)()
-
-
-def extend_hydra() -> None:
-    """Make our resolvers, sweeper and launcher known to Hydra, which finds no plugin in an editable install."""
-    register_help()
-    list_groups_late()
-    hold_run_folders()
-    find_mode_in_command()
-    guard_configurations(sys.argv[1:])
-    register_folder_names()
-    known = Plugins.instance()  # where it finds the modules, it executes them anew: import what that leaves
-    from hydra_plugins.convrag_ray_launcher import ConvragRayLauncher
-    from hydra_plugins.convrag_sweeper import ConvragSweeper
-
-    known.register(ConvragSweeper)
-    known.register(ConvragRayLauncher)
+    command = read_arguments(sys.argv[1:])
+    refuse_secrets_in_command(command.overrides)
+    use_folder(command.config_dir, command.config_name)
+    configure(find_plugin_files(command.overrides), for_help=command.help)
+    command.overrides = translate_overrides(command.overrides, plugins.load().registry, multirun=command.multirun)
+    launch(command, jobs.run)
 
 
 class Jobs:
@@ -169,7 +144,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         _say_error(error)
         status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception as error:
-        from convrag.store.disk import describe_disk_error
+        from convrag.store.files import describe_disk_error
 
         leave_if_told()
         if message := describe_disk_error(error):
@@ -216,7 +191,7 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[st
 def _message(error: Exception) -> str:
     overrides = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     known = error if isinstance(error, ConvragError) else explain(error, plugins.load().registry, overrides)
-    return str(cite_key(known, Command.of(overrides)))
+    return str(cite(known, Command.of(overrides)))
 
 
 def _say_error(error: Exception) -> None:

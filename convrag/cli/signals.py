@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-from convrag.store.abandonment import clean_up_abandoned
+from convrag.store.cancellation import clean_up_abandoned
 
 REACTION_SECONDS = 1.0
 """From the signal until the main thread must have noticed it; else the process is ended without it."""

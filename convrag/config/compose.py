@@ -4,37 +4,34 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra import compose as hydra_compose
-from hydra import initialize_config_module
+from hydra import initialize_config_dir, initialize_config_module
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins as HydraPlugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
-from convrag.config.citing import cite_key
+from convrag.config.choices import quote_value, translate_overrides
 from convrag.config.command import Command
-from convrag.config.grammar import check_choices
 from convrag.config.known_keys import check_keys
-from convrag.config.messages import explained
-from convrag.config.named_files import files_in_overrides
+from convrag.config.messages import check_choices, explained
 from convrag.config.nodes import LazyNode, OptionNode, VariantNode
-from convrag.config.quoting import quote_value
 from convrag.config.secret_checks import refuse_secrets, refuse_secrets_in_command
 from convrag.config.settings import Settings
-from convrag.config.stage_choices import translate_overrides
 from convrag.config.variants import CONFIG_MODULE as CONFIG_MODULE
 from convrag.config.variants import offered_files, yaml_files, yaml_packages
 from convrag.config.variants import variants as variants
-from convrag.config.yaml_files import files_read, tell_hydra_how_to_read
+from convrag.config.yaml_files import cite, read_yaml, user_folder
 from convrag.registry import plugins
 
 VERSION_BASE = "1.3"
@@ -45,12 +42,53 @@ _composing = threading.Lock()
 
 
 class ConvragSearchPath(SearchPathPlugin):
-    """Adds the plugins' YAML packages behind conf/."""
+    """Adds the plugins' YAML packages behind conf/, and the folder of --config-dir behind these."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Called by Hydra whenever it looks for configurations."""
         for package, distribution in plugins.load().config_packages.items():
             search_path.append(provider=distribution, path=f"pkg://{package}")
+        if user_folder.path:
+            search_path.append(provider="command-line", path=f"file://{user_folder.path}")
+
+
+def use_folder(folder: str | None, config_name: str | None) -> None:
+    """Look for configurations in a folder (--config-dir), and start from one of them (--config-name), if given.
+
+    Raises ConfigError where there is no such folder.
+    """
+    path = Path(folder).absolute() if folder else None
+    if path and not path.is_dir():
+        raise ConfigError(f"--config-dir {folder}: there is no such folder")
+    user_folder.path, user_folder.config_name = path, config_name or ""
+
+
+def initialize_hydra(config_path: str | None = None) -> AbstractContextManager[None]:
+    """Hydra, in a block, with convrag's configurations; with --config-path, with those of a folder in their place."""
+    if config_path:
+        return initialize_config_dir(str(Path(config_path).absolute()), "convrag", VERSION_BASE)
+    return initialize_config_module(CONFIG_MODULE, "convrag", VERSION_BASE)
+
+
+def find_plugin_files(overrides: Iterable[str]) -> list[Path]:
+    """The plugin files that a command names, which are loaded before Hydra composes.
+
+    Those of the file of --config-name are relative to it, those of overrides (`plugins=[my_plugin.py]`) to the current
+    folder. Raises ConfigError for what is no list.
+    """
+    file = user_folder.path and user_folder.path / f"{user_folder.config_name.removesuffix('.yaml')}.yaml"
+    found: list[tuple[Path, Any, str]] = []
+    if file and user_folder.config_name and file.is_file():
+        found += [(file.parent, OmegaConf.select(read_yaml(file), "plugins"), f"{file}: ")]
+    for override in overrides:
+        key, equals, value = override.lstrip("+").partition("=")
+        if key == "plugins" and equals:
+            names = [name.strip().strip("'\"") for name in value.strip("[]").split(",")]
+            found += [(Path(), [*filter(None, names)] if value.startswith("[") else value, "")]
+    for _, names, where in found:
+        if not isinstance(names, list | ListConfig | None) or not all(isinstance(name, str) for name in names or ()):
+            raise ConfigError(f"{where}plugins={names}: this is a list of Python files, as in plugins=[my_plugin.py]")
+    return [(folder / name).absolute() for folder, names, _ in found for name in names or ()]
 
 
 def configure(files: Iterable[Path] = (), *, for_help: bool = False) -> None:
@@ -88,7 +126,6 @@ def _tell_hydra(loaded: plugins.Plugins, *, for_help: bool) -> None:
     # copies, and load() copies each node that it hands out, so the store may as well be its own copy.
     ConfigStore.__deepcopy__ = lambda self, memo: self  # type: ignore[attr-defined]
     HydraPlugins.instance().register(ConvragSearchPath)
-    tell_hydra_how_to_read()
     store = ConfigStore.instance()
     store.store(name="settings", node=_root_schema(), provider=plugins.FIRST_PARTY)
     for group in GROUPS:
@@ -108,7 +145,7 @@ def compose(*overrides: str) -> DictConfig:
 def compose_command(*overrides: str) -> tuple[DictConfig, Command]:
     """Like `compose`, with what messages need to speak of the choices as they were typed."""
     prepared = _prepare(overrides)
-    with _composing, initialize_config_module(CONFIG_MODULE, version_base=VERSION_BASE, job_name="convrag"):
+    with _composing, initialize_hydra():
         return _compose(prepared, CONFIG_NAME)
 
 
@@ -130,7 +167,7 @@ def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
     """Load the plugin files that overrides name, and return the overrides as Hydra reads them. Raises ConfigError."""
     refuse_secrets_in_command(overrides)
     overrides = [quote_value(override) for override in overrides]
-    configure(files_in_overrides(overrides))
+    configure(find_plugin_files(overrides))
     translated = tuple(translate_overrides(overrides, plugins.load().registry))
     check_choices(translated, plugins.load().registry)
     return translated
@@ -139,7 +176,6 @@ def _prepare(overrides: Sequence[str]) -> tuple[str, ...]:
 def _compose(overrides: tuple[str, ...], config_name: str) -> tuple[DictConfig, Command]:
     """Compose with the search path of the Hydra that is initialized."""
     with explained(plugins.load().registry, overrides):
-        files_read.clear()
         config = hydra_compose(config_name, list(overrides), return_hydra_config=True)
         command = Command(overrides, {**config.hydra.runtime.choices})
         refuse_secrets(config)
@@ -167,7 +203,7 @@ def check_config(config: DictConfig, command: Command) -> None:
         check_keys(config, plugins.load().registry, command.names)
         _check_plugin_files(config)
     except ConfigError as error:
-        raise cite_key(error, command) from None
+        raise cite(error, command, getattr(error, "key", "")) from None
 
 
 def _check_plugin_files(config: DictConfig) -> None:

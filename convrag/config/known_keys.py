@@ -14,10 +14,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError, ConvragError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
-from convrag.config.named_stages import name_stages
 from convrag.config.settings import PRESETS, Settings
 from convrag.config.variants import option_node
-from convrag.config.yaml_files import files_read
 from convrag.registry.option import Option
 from convrag.registry.parameters import union_members
 from convrag.registry.registry import Registry
@@ -78,8 +76,8 @@ def explain_unknown_setting(key: str) -> UnknownKey:
     hints = [
         f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
     ]
-    if brought := [file for file in files_read if file.name.startswith(f"{section}/")]:
-        hints = [f"{brought[0].path} must begin with the line '# @package _global_' to set other stages and settings."]
+    if section in PRESETS:
+        hints = ["A preset's file begins with the line '# @package _global_' to set other stages and settings."]
     choices = [*GROUPS, *(each.name for each in fields(Settings)), *(f"+{preset}" for preset in PRESETS)]
     return UnknownKey(key, "option", section, choices, hints)
 
@@ -132,9 +130,7 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
             continue
         if key not in option.configurable:
             raise explain_unknown_parameter(place, option, str(key), registry, choices.get(place, ""))
-        if parameters[key].several:
-            _check_several(f"{place}.{key}", parameters[key].group, value, registry, choices)
-        elif parameters[key].group:
+        if parameters[key].group:
             if isinstance(value, Mapping) and value and OPTION_KEY not in value:
                 raise explain_unchosen(f"{place}.{key}", parameters[key].group, str(next(iter(value))), registry)
             if isinstance(value, str):
@@ -144,22 +140,6 @@ def _check_stage(place: str, group: str, node: Any, registry: Registry, choices:
             names = [each.name for each in fields(known[0])]
             if isinstance(value, Mapping) and (unknown := [str(name) for name in value if name not in names]):
                 raise UnknownKey(f"{place}.{key}.{unknown[0]}", f"{place}.{key}: key", unknown[0], names)
-
-
-def _check_several(place: str, group: str, value: Any, registry: Registry, choices: Mapping[str, str]) -> None:
-    """The stages that a parameter holds by their names: `of: {claude: replay, short: {_option_: mmr, k: 5}}`."""
-    nodes = name_stages(value, group, place).items()
-    for name, node in nodes:
-        if isinstance(node, Mapping) and OPTION_KEY not in node:
-            chosen = [str(each) for each, other in nodes if not isinstance(other, Mapping) or OPTION_KEY in other]
-            known = f"; {place} has {', '.join(chosen)}" if chosen else ""
-            raise ConfigError(
-                f"{place}.{name}.{next(iter(node), '')}=...: no {group} is called {name} there{known}. One more is "
-                f"chosen with {place}.{name}=OPTION"
-            )
-        if isinstance(node, str):
-            _check_name(f"{place}.{name}", group, node)
-        _check_stage(f"{place}.{name}", group, node, registry, choices)
 
 
 def _check_name(key: str, group: str, name: str) -> None:

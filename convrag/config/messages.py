@@ -1,27 +1,32 @@
-"""Hydra's and OmegaConf's messages in our words: what was wrong with which key, and what could stand there."""
+"""Errors of Hydra, OmegaConf and PyYAML in our words: what was wrong with which key, and what could stand there."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 
+import yaml
 from hydra.errors import ConfigCompositionException, HydraException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
 from omegaconf.errors import ConfigAttributeError, ConfigKeyError, OmegaConfBaseException, ValidationError
 
 from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
-from convrag.config.citing import cite_default, cite_file, cite_flat, cite_key, cite_last, explain_head
+from convrag.config.choices import stage_at
 from convrag.config.command import Command
-from convrag.config.grammar import explain_override
 from convrag.config.known_keys import explain_unchosen, explain_unknown_parameter, explain_unknown_setting
 from convrag.config.settings import PRESETS
-from convrag.config.stage_choices import Kind, find_place, stage_at
+from convrag.config.variants import variants
+from convrag.config.yaml_files import cite, cite_only_file, explain_yaml_error, list_chosen_files, read_yaml
 from convrag.registry.registry import Registry
 
-HYDRA_ERRORS = (HydraException, OmegaConfBaseException, ValueError, RecursionError)
+HYDRA_ERRORS = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError, RecursionError)
 """What Hydra raises for a configuration that is wrong. A few are bare ValueErrors."""
+
+_ODD_ERRORS = (TypeError, AttributeError, AssertionError, LookupError)
+"""What it raises for a list of defaults that makes no sense."""
 
 _KEY = re.compile(r"Could not override '([^']+)'")
 _DELETED = re.compile(r"Could not delete (?:from config\. )?'([^']+)'")
@@ -29,8 +34,8 @@ _MERGE = re.compile(r"Error merging override (\S+)")
 _FULL_KEY = re.compile(r"full_key: (.*\S)")
 _SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)")
 _TWICE = re.compile(r"Multiple values for ([\w/]+)\.")
-_NO_PLACE = "_dummy_"
-"""What Hydra calls the key of an interpolation in a list of defaults."""
+_NO_NAME = re.compile(r"[\d.eE+-]+|null|true|false|nan|[+-]?inf", re.IGNORECASE)
+_FLAGS = {"help": "--help", "version": "--version", "multirun": "-m", "info": "task=doctor, or Hydra's --info"}
 
 
 @contextmanager
@@ -38,12 +43,12 @@ def explained(registry: Registry, overrides: Sequence[str] = ()) -> Iterator[Non
     """Turn an error of Hydra's into one of ours. Raises ConvragError."""
     try:
         yield
-    except HYDRA_ERRORS as error:
+    except (*HYDRA_ERRORS, *_ODD_ERRORS) as error:
         raise explain(error, registry, overrides) from error
 
 
 def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ()) -> ConvragError:
-    """Our error for one of Hydra's or OmegaConf's, with file and line where a YAML file is to blame.
+    """Our error for one of Hydra's, with the file where a YAML file that the command names is to blame.
 
     Args:
         error: what was raised.
@@ -53,17 +58,24 @@ def explain(error: Exception, registry: Registry, overrides: Sequence[str] = ())
     Returns:
         A PluginError where a plugin is to blame; else mostly a ConfigError.
     """
+    command = Command.of(overrides)
     if isinstance(error, OverrideParseException):
         return explain_override(error.override, error.message, registry)
+    if isinstance(error, yaml.MarkedYAMLError):
+        return explain_yaml_error(error)
+    for file in list_chosen_files(overrides):
+        try:
+            read_yaml(file)
+        except ConfigError as unreadable:
+            return unreadable
     if isinstance(error, MissingConfigException) and (name := error.missing_cfg_file):
         if "/" in name:
-            return _explain_unknown_option(error, registry)
+            return _explain_unknown_option(error, registry, command)
         where = "--config-name is the name of a file NAME.yaml in the folder that --config-dir names"
-        unknown = ConfigError(f"there is no configuration {name!r}: {where}")
-        return cite_default(unknown, lambda default: default.path == name)
+        return cite_only_file(ConfigError(f"there is no configuration {name!r}: {where}"), command)
     if isinstance(error, RecursionError):
-        return cite_last(ConfigError("the defaults of this configuration, or its values, contain themselves"))
-    return _explain_text(error, registry, Command.of(overrides))
+        return cite_only_file(ConfigError("this configuration's defaults, or its values, contain themselves"), command)
+    return _explain_text(error, registry, command)
 
 
 def _explain_text(error: Exception, registry: Registry, command: Command) -> ConvragError:
@@ -71,52 +83,41 @@ def _explain_text(error: Exception, registry: Registry, command: Command) -> Con
     text = str(error)
     cause = error.__cause__ or (error.__context__ if isinstance(error, ConfigCompositionException) else None) or error
     if match := _SEVERAL.search(text):
-        return _explain_several(match[1])
+        key, _, value = match[1].partition("=")
+        return ConfigError(
+            f"{match[1]}: several values make a grid, which needs -m (--multirun): -m {match[1]}. "
+            f"One value that is a list is written {key}=[{value}]"
+        )
     if (match := _DELETED.search(text)) and match[1] in SEVERAL:
         return ConfigError(f"~{match[1]}: this cannot be taken away; none at all is {match[1]}=[]")
     if match := _TWICE.search(text):
-        group = match[1]
-        again = ConfigError(f"{group} has been chosen already: '- override /{group}: NAME' chooses another")
-        return cite_default(again, lambda default: default.group == group)
+        chosen = f"{match[1]} has been chosen already: '- override /{match[1]}: NAME' chooses another"
+        return cite(ConfigError(chosen), command, match[1])
     if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
-        key, group = match[1], match[1].partition("@")[0].rpartition("/")[2]
-        if command.sets(key):
-            return _unknown_key(key, registry, cause, command)
-        wrong = explain_head(key.partition("@")[2]) or _unknown_key(key, registry, cause, command)
-        return cite_default(wrong, lambda default: default.group == group)
+        return cite(_unknown_key(match[1], registry, cause, command), command, match[1].partition("@")[0])
     if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (match := _FULL_KEY.search(str(cause))):
-        wrong = explain_head(match[1]) or _unknown_key(match[1], registry, cause, command)
-        return cite_key(wrong, command)
+        return cite(_unknown_key(match[1], registry, cause, command), command, match[1])
     if isinstance(cause, ValidationError) and (match := _MERGE.search(text)):
         return ConfigError(f"{match[1]}: {str(cause).splitlines()[0]}")
-    return _cite_any(_plain_error(cause if isinstance(cause, OmegaConfBaseException) else error), text, command)
-
-
-def _cite_any(error: ConfigError, text: str, command: Command) -> ConfigError:
-    """The error, with the best place that is known."""
+    plain = _plain_error(cause if isinstance(cause, OmegaConfBaseException) else error)
     typed = next((override for override in command.overrides if "${" in override), "")
-    if typed and "nterpolation" in str(error):
-        return ConfigError(f"{typed}: {error}")
-    if str(error).startswith(("Merge error", "Cannot merge")):
-        error = cite_flat(error)
-    if "nterpolation" in str(error):
-        error = cite_default(cite_key(error), lambda default: "${" in default.name)
-    return cite_file(cite_key(error), text)
+    if typed and "nterpolation" in str(plain):
+        return ConfigError(f"{typed}: {plain}")
+    return cite_only_file(cite(plain, command), command)
 
 
 def _plain_error(error: BaseException) -> ConfigError:
     """The message in a line, with the key before it where it has one."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    if isinstance(error, OmegaConfBaseException):
-        match = _FULL_KEY.search(str(error))
-        key = f"{match[1]}: " if match and match[1] != _NO_PLACE and not match[1].startswith("object_type=") else ""
-        return ConfigError(f"{key}{lines[0] if lines else type(error).__name__}")
-    return ConfigError(" ".join(lines) or type(error).__name__)
+    match = _FULL_KEY.search(str(error)) if isinstance(error, OmegaConfBaseException) else None
+    if match:
+        return ConfigError(f"{match[1]}: {lines[0]}")
+    message = " ".join(lines) or "this configuration cannot be composed"
+    return ConfigError(f"{message} ({type(error).__name__})" if isinstance(error, _ODD_ERRORS) else message)
 
 
-def _explain_unknown_option(error: MissingConfigException, registry: Registry) -> ConvragError:
-    missing = str(error.missing_cfg_file).removesuffix(".yaml")
-    group, _, name = missing.rpartition("/")
+def _explain_unknown_option(error: MissingConfigException, registry: Registry, command: Command) -> ConvragError:
+    group, _, name = str(error.missing_cfg_file).removesuffix(".yaml").rpartition("/")
     try:
         registry.check_name(group, name)
     except PluginError as refused:
@@ -124,25 +125,19 @@ def _explain_unknown_option(error: MissingConfigException, registry: Registry) -
     last = group.rpartition("/")[2]
     if "/" in group and last in GROUPS:  # a preset's folder stands before it
         unknown: ConfigError = ConfigError(f"a group begins with a slash here: '- override /{last}: {name}'")
-        return cite_file(cite_default(unknown, lambda default: default.path == f"{last}/{name}"), str(error))
-    unknown = registry.make_unknown(group, name, error.options or registry.options(group))
-    return cite_file(cite_default(unknown, lambda default: default.path in (missing, name)), str(error))
-
-
-def _explain_several(override: str) -> ConfigError:
-    key, _, value = override.partition("=")
-    return ConfigError(
-        f"{override}: several values make a grid, which needs -m (--multirun): -m {override}. "
-        f"One value that is a list is written {key}=[{value}]"
-    )
+        return cite_only_file(unknown, command)
+    return cite(registry.make_unknown(group, name, error.options or registry.options(group)), command)
 
 
 def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Command) -> ConfigError:
     """The error for a key that is not there; `cause` is OmegaConf's, which knows where it stopped."""
+    if (preset := (key.partition("@")[2] or key).partition(".")[0]) in PRESETS:
+        if any(override.startswith(f"{preset}=") for override in command.overrides):
+            return ConfigError(f"{key}=... chooses options of several groups, and is written with a plus: +{key}=...")
+        what = "a file that sets several stages begins with '# @package _global_'"
+        return cite_only_file(ConfigError(what), command)
     if "@" in key:
         return _unknown_place(key, registry)
-    if key in PRESETS:
-        return ConfigError(f"{key}=... chooses options of several groups, and is written with a plus: +{key}=...")
     node, stopped = getattr(cause, "parent_node", None), str(getattr(cause, "full_key", None) or key)
     place, _, name = stopped.rpartition(".")
     group = place.partition(".")[0]
@@ -156,9 +151,6 @@ def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Co
         return ConfigError(f"{key}: in YAML this is two lines: '{place}:', and below it, indented, '{name}: ...'")
     if at:
         return explain_unchosen(place, at, name, registry)
-    if (found := find_place(place, registry)) and found.kind is Kind.STAGES:
-        stages = f"it has {', '.join(map(str, node))}" if node else "it has none yet"
-        return ConfigError(f"{key}=...: {place} has no stage {name!r}; {stages}. One more: {place}.{name}=OPTION")
     return ConfigError(f"{key}=...: {place} has no entry {name!r} yet; one more is written with a plus: +{key}=...")
 
 
@@ -166,10 +158,87 @@ def _unknown_place(key: str, registry: Registry) -> ConfigError:
     """A stage is chosen ("clusterer@rewriter.clusterer") for one that takes none."""
     wanted, _, place = key.partition("@")
     group, _, name = place.partition(".")
-    if (last := wanted.rpartition("/")[2]) != wanted and last in GROUPS:
-        return ConfigError(f"{wanted}: a group begins with a slash here: '- override /{last}: NAME'")
     if group not in GROUPS:
         return UnknownName("option", group, GROUPS)
     takers = [option.name for option in registry.options(group).values() if name in option.injected_groups()]
     choices = ", ".join(f"{group}={taker}" for taker in takers) or "no option"
     return ConfigError(f"{place}=...: the chosen {group} takes no {wanted} of its own. It belongs to {choices}.")
+
+
+def explain_override(argument: str, reason: str, registry: Registry) -> ConfigError:
+    """The error for an argument that Hydra cannot read (`chat`, `rewriter:mmr`, `rewriter=a=b`): what to type instead.
+
+    Args:
+        argument: as it was typed.
+        reason: what Hydra says.
+        registry: knows what could be meant.
+    """
+    first = " ".join(line.strip() for line in reason.splitlines() if line.strip() and "hydra.cc" not in line)
+    said = re.sub(r"^\w*Exception: ", "", first) or "this is no override"
+    return ConfigError(f"{argument}: {_advise(argument, registry) or said}")
+
+
+def check_choices(overrides: Iterable[str], registry: Registry) -> None:
+    """Raise ConfigError for an override that chooses two options, or none: `rewriter=[mmr,dhrag]`, `rewriter=1`.
+
+    Hydra need not have read them: it ends with a traceback for `metrics=[ranking,1]`.
+    """
+    for override in overrides:
+        key, _, value = override.lstrip("+").partition("=")
+        group, names = key.partition("@")[0], [name.strip() for name in value.strip("[] ").split(",")]
+        if not key:
+            raise ConfigError(f"{override}: {_advise(override, registry)}")
+        if override.startswith("+") and key in GROUPS:
+            raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
+        if group not in GROUPS or "${" in value:
+            continue
+        if value.startswith("[") and len(names) > 1 and group not in SEVERAL:
+            raise ConfigError(
+                f"{override}: a run has one {group}. A grid has one after the other: -m {key}={','.join(names)}"
+            )
+        if any(_NO_NAME.fullmatch(name) for name in names):
+            raise ConfigError(f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}")
+
+
+def _advise(argument: str, registry: Registry) -> str:
+    """What to type instead; empty where only Hydra knows what is wrong."""
+    key, equals, value = argument.partition("=")
+    if not equals:
+        return _advise_on_word(argument, registry)
+    if not key.strip("+~ "):
+        return "the key is missing before '='. An override is written key=value"
+    if key != key.strip() or value != value.lstrip():
+        return f"an override has no blanks beside '=': {key.strip()}={value.strip()}"
+    if any(value.count(one) != value.count(other) for one, other in ("()", "[]", "{}")):
+        return "a bracket is opened and not closed, or the other way round"
+    if any(sign in value for sign in "=;:{}[]()'\"\\~&|<>!^`") and not value.startswith(("[", "{", "'", '"')):
+        return f"a value with such signs stands in quotation marks, twice for the shell: '{key}=\"{value}\"'"
+    return ""
+
+
+def _advise_on_word(word: str, registry: Registry) -> str:
+    """What a word without "=" may stand for."""
+    name, colon, value = word.strip().partition(":")
+    if colon:
+        return f"an override is written with '=': {name}={value.strip() or '...'}"
+    name = name.lstrip("-+~")
+    if name in _FLAGS:
+        return f"type {_FLAGS[name]}"
+    if name in registry.options("task"):
+        return f"type task={name}"
+    if name in GROUPS or name in PRESETS:
+        plus = "+" if name in PRESETS else ""
+        choices = variants(name) if name in PRESETS else registry.options(name)
+        return f"which one? {plus}{name}=NAME with one of {', '.join(choices)}"
+    meant = [f"{group}={name}" for group in GROUPS if name in registry.options(group) or name in variants(group)]
+    meant += [f"+{preset}={name}" for preset in PRESETS if name in variants(preset)]
+    if meant:
+        return f"did you mean {' or '.join(meant)}? An override has no blanks beside '='"
+    tasks = {each: f"task={each}" for each in registry.options("task")}
+    words = tasks | {each: f"{each}=..." for each in GROUPS}
+    similar = get_close_matches(name.casefold(), words, n=1)
+    guess = f" Did you mean {words[similar[0]]}?" if similar else ""
+    return (
+        f"this is no override: these are written key=value, without blanks beside '='.{guess} What convrag does beside "
+        f"running an experiment: {', '.join(tasks.values())}. --help lists all"
+    )

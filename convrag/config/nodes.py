@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from copy import deepcopy
+from copy import copy, deepcopy
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from hydra.core.config_store import ConfigNode
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.groups import OPTION_KEY, SEVERAL, options_group
+from convrag.config.yaml_files import read_yaml
 from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.parameters import Use
@@ -25,36 +26,25 @@ class LazyNode(ConfigNode):
     _made: DictConfig | None = None
 
     def __init__(self, group: str, name: str, package: str | None, provider: str) -> None:
-        super().__init__(f"{name}.yaml", None, group, package, provider)  # type: ignore[arg-type]
+        self.name, self.group, self.package, self.provider = f"{name}.yaml", group, package, provider
 
     @property
-    def node(self) -> DictConfig:
-        """The configuration; Hydra copies what it gets before it changes it."""
+    def node(self) -> DictConfig:  # type: ignore[override]
+        """The configuration."""
         if self._made is None:
             self._made = self.make_node()
         return self._made
-
-    @node.setter
-    def node(self, value: DictConfig | None) -> None:
-        self._made = value
 
     @abstractmethod
     def make_node(self) -> DictConfig:
         """Make the configuration."""
 
-    @abstractmethod
-    def copy_unmade(self) -> LazyNode:
-        """The same node, without its configuration."""
+    def __copy__(self) -> ConfigNode:
+        """What Hydra gets, since it copies what it loads: the configuration, made."""
+        return ConfigNode(self.name, self.node, self.group, self.package, self.provider)
 
-    def __copy__(self) -> LazyNode:
-        twin = self.copy_unmade()
-        twin.node = self.node
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> LazyNode:
-        twin = self.copy_unmade()
-        twin.node = deepcopy(self._made)
-        return twin
+    def __deepcopy__(self, memo: dict[int, Any]) -> ConfigNode:
+        return deepcopy(copy(self), memo)
 
 
 class OptionNode(LazyNode):
@@ -81,10 +71,6 @@ class OptionNode(LazyNode):
         plain = _read_source(self.option) if self.from_source else None
         return OmegaConf.structured(self.option.schema) if plain is None else OmegaConf.create(plain)
 
-    def copy_unmade(self) -> OptionNode:
-        """The same node, without its configuration."""
-        return OptionNode(str(self.group), self.option, from_source=self.from_source)
-
 
 class VariantNode(LazyNode):
     """A YAML file of one group, offered in another one too: a variant of a ranker is one of a reranker.
@@ -104,16 +90,9 @@ class VariantNode(LazyNode):
         return VariantNode, self._arguments
 
     def make_node(self) -> DictConfig:
-        """Read the file."""
+        """Read the file. Raises ConfigError where it cannot be read."""
         group, name, package, _ = self._arguments
-        file = resources.files(package).joinpath(options_group(group), f"{name}.yaml")
-        read = OmegaConf.create(file.read_text(encoding="utf-8"))
-        assert isinstance(read, DictConfig)
-        return read
-
-    def copy_unmade(self) -> VariantNode:
-        """The same node, without its configuration."""
-        return VariantNode(*self._arguments)
+        return read_yaml(resources.files(package).joinpath(options_group(group), f"{name}.yaml"))
 
 
 def _find_option_node(files: Iterable[Path], group: str, name: str) -> OptionNode:
@@ -136,7 +115,7 @@ def _read_source(option: Option) -> dict[str, Any] | None:
         if parameter.group:
             plain[name] = None
             used = default.option if isinstance(default, Use) else parameter.used_option or None
-            nested += [] if parameter.several else [{f"/{parameter.group}@{name}": used}]
+            nested.append({f"/{parameter.group}@{name}": used})
         else:
             plain[name] = plain_value(default if name in option.defaults else parameter.read_default())
     return plain | ({"defaults": ["_self_", *nested]} if nested else {})

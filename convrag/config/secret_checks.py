@@ -1,25 +1,24 @@
-"""Refuses a password or a key in a configuration, before any of it is written: it belongs into the environment."""
+"""Keeps passwords and keys out of what a run writes: they belong into the environment, and are refused elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
 from typing import Any
 
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Override, QuotedString
-from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.secrets import MASK, describe_secret, is_secret_name, list_held_secrets
+from convrag.config.settings import Settings
 from convrag.registry import plugins
 
 _HYDRAS_OWN = frozenset({"overrides", "runtime", "help", "hydra_help"})
 """Keys below `hydra` that repeat what stands elsewhere, or are Hydra's own texts."""
 
 _VALUE_OF = "holds the value of "
-_NOT_A_VALUE = (None, "", "???")
+_NOT_A_VALUE = (None, "", "???", "null", "true", "false", "''", '""')
 
 
 class SecretInConfig(ConfigError):
@@ -35,14 +34,13 @@ class SecretInConfig(ConfigError):
 
 
 def refuse_secrets_in_command(arguments: Iterable[str]) -> None:
-    """Raise SecretInConfig for a command line's override, a sweep of several values included, that holds a secret."""
+    """Raise SecretInConfig for an override of a command line that holds a secret."""
     held = list_held_secrets()
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if what := describe_secret(value if equals else argument, held) or describe_secret(key, held):
             raise SecretInConfig(key if equals else MASK, f"holds {what}")
-        if equals:
-            _refuse(key.lstrip("+~"), list(_read_values(argument)), held)
+        _refuse(key.lstrip("+~"), value, held)
 
 
 def refuse_secrets(config: DictConfig) -> None:
@@ -96,17 +94,28 @@ def _find_name_parameter(key: str) -> str:
     return f"{group}.{wanted}" if any(wanted in option.list_parameters() for option in options) else ""
 
 
-def _read_values(argument: str) -> Iterator[Any]:
-    """The values of an override, as Hydra reads them; none where it cannot, which it says itself."""
-    try:
-        override = OverridesParser.create().parse_override(argument)
-        yield from _list_values(override)
-    except (HydraException, ValueError, RecursionError):
-        return
+def keep_references(config: DictConfig, resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """A configuration as plain data, for files, logs and observers: `${oc.env:OPENAI_API_KEY}` stays a reference.
+
+    What stages and users' own keys refer to is not resolved: nobody can tell whether it is secret. The settings are
+    resolved, since observers use them (`sweep.metric`, `store.path`), unless a value shows a secret.
+
+    Args:
+        config: the configuration.
+        resolved: the same as plain data, resolved.
+    """
+    plain = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(plain, dict)
+    settings = {field.name for field in fields(Settings)}
+    held = list_held_secrets()
+    return {
+        str(key): _resolve_public(value, resolved[str(key)], held) if key in settings else value
+        for key, value in plain.items()
+    }
 
 
-def _list_values(override: Override) -> Sequence[Any]:
-    value = override.value()
-    if not isinstance(value, ChoiceSweep):
-        return [value]
-    return [each.text if isinstance(each, QuotedString) else each for each in value.list]
+def _resolve_public(value: Any, resolved: Any, held: Mapping[str, str]) -> Any:
+    """The resolved value, or what it was where that shows a secret."""
+    if isinstance(value, Mapping) and isinstance(resolved, Mapping):
+        return {key: _resolve_public(each, resolved[key], held) for key, each in value.items()}
+    return value if describe_secret(str(resolved), held) else resolved

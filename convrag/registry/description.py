@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args, get_origin
 from docstring_parser import parse
 
 from convrag.registry.option import Option
-from convrag.registry.parameters import Parameter, Use, union_members
+from convrag.registry.parameters import Parameter, Use, read_argument_texts, union_members
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class OptionText:
 def describe_option(option: Option) -> OptionText:
     """Read an option's class. Raises ConfigError where an annotation cannot be resolved."""
     parsed = parse(inspect.getdoc(option.cls) or "")
-    told = parse_argument_texts(option.cls)
+    told = read_argument_texts(option.cls)
     return OptionText(
         parsed.short_description or "",
         parsed.long_description or "",
@@ -49,17 +49,6 @@ def describe_option(option: Option) -> OptionText:
     )
 
 
-def parse_argument_texts(documented: object) -> Mapping[str, str]:
-    """The `Args:` of a docstring: name -> what is said of it, on one line.
-
-    A class whose docstring says nothing of a parameter has what its base classes say of it.
-    """
-    classes = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else ()
-    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [inspect.getdoc(documented) or ""]
-    parameters = [item for docstring in docstrings for item in parse(docstring).params]
-    return {item.arg_name: " ".join((item.description or "").split()) for item in parameters}
-
-
 def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
     old = f"deprecated, write {parameter.deprecated.instead}; " if parameter.deprecated else ""
     return old + told.get(parameter.name, "")
@@ -67,7 +56,7 @@ def _help(parameter: Parameter, told: Mapping[str, str]) -> str:
 
 def _type(parameter: Parameter) -> str:
     if parameter.group:
-        return f"{parameter.group} stages, each by its name" if parameter.several else f"{parameter.group} stage"
+        return f"{parameter.group} stage"
     if get_origin(parameter.type) is Literal:
         return " | ".join(str(choice) for choice in get_args(parameter.type))
     return " | ".join(_type_name(member) for member in union_members(parameter.type))
@@ -83,7 +72,7 @@ def _type_name(annotation: Any) -> str:
 
 def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, Use):
-        return ", ".join(parameter.default.options)
-    if parameter.group and not parameter.several:
+        return parameter.default.option
+    if parameter.group:
         return "none" if parameter.default is None else "the run's"
     return "required" if parameter.default is Parameter.default else str(parameter.default)

@@ -12,16 +12,12 @@ from typing import Any
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError, ConvragError, MissingExtra, PluginError, UnknownName
 from convrag.api.extras import missing_extra
-from convrag.api.groups import OPTION_KEY
+from convrag.api.groups import GROUPS, OPTION_KEY
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
-from convrag.registry.class_checks import explain_refusal, is_imported
-from convrag.registry.class_source import ClassSource, find_class
-from convrag.registry.module_source import WrongPath
-from convrag.registry.parameters import Parameter, Use, read_parameters
-from convrag.registry.renaming import explain_old_names, rename_values
+from convrag.registry.parameters import Parameter, Use, read_argument_texts, read_parameters
 from convrag.registry.schema import make_schema, plain_value
-from convrag.registry.signature_source import SourceParameter, read_signature
+from convrag.registry.source import ClassSource, WrongPath, find_class, find_malformed, is_imported
 from convrag.registry.values import check_value
 
 
@@ -58,7 +54,7 @@ class Option:
             MissingExtra: a module that it requires is not installed.
         """
         cls = self._import() if isinstance(self.target, str) else self.target
-        if reason := explain_refusal(cls, self.group):
+        if reason := _explain_refusal(cls, self.group):
             raise self.refusal(reason)
         return cls
 
@@ -113,14 +109,15 @@ class Option:
             if name not in parameters:
                 raise self.refusal(str(UnknownName("parameter", name, parameters)))
             parameters[name] = replace(parameters[name], default=self._checked(parameters[name], value))
-        if problem := explain_old_names(parameters):
-            raise self.refusal(problem)
+        for name, parameter in parameters.items():
+            if (old := parameter.deprecated) and old.instead not in parameters:
+                raise self.refusal(f"{name} is deprecated: {UnknownName('parameter', old.instead, parameters)}")
         return parameters
 
-    @cached_property
-    def source_parameters(self) -> Mapping[str, SourceParameter] | None:
+    @property
+    def source_parameters(self) -> Mapping[str, Parameter] | None:
         """The constructor's parameters as they are written; None where only importing the class can tell."""
-        return read_signature(self._source) if self._source else None
+        return self._source.parameters if self._source else None
 
     def list_parameters(self) -> list[str]:
         """The names of the configurable parameters, without an import where that is possible. Raises nothing."""
@@ -130,10 +127,6 @@ class Option:
         """The parameters that are stages, name -> group, without an import where that is possible. Raises nothing."""
         return {name: parameter.group for name, parameter in self._any_parameters().items() if parameter.group}
 
-    def list_mappings(self) -> list[str]:
-        """The parameters that are mappings, of values or of stages by name, read like `injected_groups`."""
-        return [name for name, parameter in self._any_parameters().items() if parameter.is_mapping]
-
     def list_groups_of_run(self) -> list[str]:
         """The groups of which this option is given the run's stage, read like `injected_groups`."""
         return [parameter.group for parameter in self._any_parameters().values() if parameter.is_of_run]
@@ -141,17 +134,13 @@ class Option:
     def list_used_options(self) -> list[tuple[str, str]]:
         """The group and the name of each option that this one has by default, read like `injected_groups`."""
         parameters = self._any_parameters().items()
-        return [
-            (each.group, used)
-            for name, each in parameters
-            for used in _list_used(self.defaults.get(name)) or each.used_options
-            if each.group
-        ]
+        used = {name: _name_used(self.defaults.get(name)) or each.used_option for name, each in parameters}
+        return [(each.group, used[name]) for name, each in parameters if each.group and used[name]]
 
-    def _any_parameters(self) -> Mapping[str, Parameter] | Mapping[str, SourceParameter]:
+    def _any_parameters(self) -> Mapping[str, Parameter]:
         """The parameters as the source has them, or those of the imported class; none where it cannot be imported."""
         written = self.source_parameters
-        if written is not None and all(parameter.is_plain for parameter in written.values()):
+        if written is not None and all(parameter.known for parameter in written.values()):
             return written
         try:
             return self.parameters
@@ -176,7 +165,7 @@ class Option:
         """
         if unknown := [name for name in config if name not in self.parameters and name != OPTION_KEY]:
             raise UnknownName(f"{place}={typed or self.name}: parameter", unknown[0], self.configurable)
-        config = rename_values(config, self.parameters, place, self.distribution)
+        config = self._rename_values(config, place)
         values = {}
         for name in self.configurable:
             parameter = self.parameters[name]
@@ -195,9 +184,7 @@ class Option:
 
     def _tell_about(self, name: str) -> str:
         """What the docstring says of a parameter, and of the class: where its data comes from stands there."""
-        from convrag.registry.description import parse_argument_texts
-
-        said = parse_argument_texts(self.cls).get(name, "")
+        said = read_argument_texts(self.cls).get(name, "")
         return f", {said} ({(inspect.getdoc(self.cls) or '').partition(chr(10))[0]})" if said else ""
 
     def refusal(self, reason: str) -> PluginError:
@@ -230,6 +217,23 @@ class Option:
             cause = f"{type(error).__name__}: {error}" + (f"; {place}" if place else "")
             raise self.refusal(f"{self.target} cannot be imported ({cause})") from error
 
+    def _rename_values(self, config: Mapping[str, Any], place: str) -> dict[str, Any]:
+        """Move the values of old names of parameters to the new ones, and warn of each.
+
+        Raises ConfigError where both names are given.
+        """
+        renamed = dict(config)
+        for name, parameter in self.parameters.items():
+            if not (old := parameter.deprecated) or renamed.get(name) is None:
+                continue
+            default = plain_value(self.parameters[old.instead].default)
+            if renamed.get(old.instead, "???") not in ("???", default):
+                raise ConfigError(f"{place}.{name} is an old name of {place}.{old.instead}: give one of the two")
+            old.warn(f"{place}.{name}", f"{place}.{old.instead}", self.distribution)
+            renamed[old.instead] = renamed[name]
+            renamed[name] = None
+        return renamed
+
     def _check_default(self, parameter: Parameter) -> None:
         """Raise PluginError for a default in the signature that is not of the parameter's own type."""
         if parameter.required or parameter.group or parameter.injects_store:
@@ -255,9 +259,21 @@ class Option:
         return value
 
 
-def _list_used(value: Any) -> tuple[str, ...]:
-    return value.options if isinstance(value, Use) else ()
+def _name_used(value: Any) -> str:
+    return value.option if isinstance(value, Use) else ""
 
 
 def _shown(value: Any) -> str:
-    return ", ".join(_list_used(value)) or str(value)
+    return _name_used(value) or str(value)
+
+
+def _explain_refusal(cls: object, group: str) -> str:
+    """Why a group cannot offer something; empty where it can."""
+    stage = GROUPS[group]
+    if not (inspect.isclass(cls) and issubclass(cls, stage)):
+        return f"{cls!r} is no subclass of convrag.{stage.__name__}"
+    if (wrong := find_malformed(cls.requires)) is not None:
+        return f'{wrong} in requires is no module and what to install for it: {{"torch": "acme[gpu]"}}'
+    if missing := sorted(getattr(cls, "__abstractmethods__", ())):
+        return f"{cls.__name__} lacks the method {missing[0]}"
+    return ""

@@ -1,15 +1,18 @@
-"""Who brings a plugin: a distribution by an entry point, or a file."""
+"""Who brings a plugin: a distribution by an entry point, or a file; and which convrag it was made for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import metadata
 from typing import NamedTuple
 
-from convrag.api.errors import PluginError, UnknownName
+from convrag.api.errors import PluginError
 
 FIRST_PARTY = "convrag"
+
+_REQUIREMENT = re.compile(r"\s*convrag\s*(?![\w.-])", re.IGNORECASE)
 
 
 class Origin(NamedTuple):
@@ -41,15 +44,6 @@ def sort_first_party_first(entry_points: Iterable[metadata.EntryPoint]) -> list[
     return sorted(entry_points, key=order)
 
 
-def find_unknown_plugins(named: set[str], found: Iterable[Origin]) -> list[PluginError]:
-    """Return an error for each name in CONVRAG_DISABLE_PLUGINS that is neither a plugin's nor a distribution's."""
-    known = {name for origin in found for name in (origin.plugin, origin.distribution) if " " not in name}
-    return [
-        PluginError(str(UnknownName("CONVRAG_DISABLE_PLUGINS: plugin", name, known)), plugin=name, distribution=name)
-        for name in sorted(named - known)
-    ]
-
-
 def read_origin(entry_point: metadata.EntryPoint) -> Origin:
     """Who brings an entry point."""
     distribution, version = _described(entry_point.dist) if entry_point.dist else ("an unknown distribution", "")
@@ -61,3 +55,19 @@ def _described(distribution: metadata.Distribution) -> tuple[str, str]:
     """Name and version; the library parses the metadata anew for each of them."""
     described = distribution.metadata
     return described["Name"], described["Version"]
+
+
+def find_unmet_requirement(distribution: metadata.Distribution | None) -> str:
+    """Return the versions of convrag that a distribution is made for ("<0.3,>=0.2"); empty where this is one of them.
+
+    pip checks the same line when it installs the plugin; it is broken where convrag is installed anew afterwards.
+    """
+    lines = (distribution.requires or []) if distribution else []
+    for line in filter(_REQUIREMENT.match, lines):  # most name others, and packaging takes a while to import
+        from packaging.requirements import Requirement
+
+        requirement = Requirement(line)
+        applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if applies and not requirement.specifier.contains(metadata.version(FIRST_PARTY), prereleases=True):
+            return str(requirement.specifier)
+    return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections.abc
 import inspect
 import types
 from collections.abc import Mapping
@@ -13,8 +12,6 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.errors import ConfigError
 from convrag.api.groups import GROUPS, options_group
 from convrag.api.stage import Stage
-
-_MAPPINGS = (dict, collections.abc.Mapping)
 
 
 class Operational:
@@ -27,31 +24,29 @@ operational = Operational()
 
 @dataclass(frozen=True)
 class Use:
-    """The option that an injected stage has by default; several for a parameter that holds several stages."""
+    """The option that an injected stage has by default."""
 
-    options: tuple[str, ...]
-
-    @property
-    def option(self) -> str:
-        """The one option, or the first."""
-        return self.options[0]
+    option: str
 
 
-def use(option: str, *others: str) -> Any:
-    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`.
-
-    One that holds several stages has several: `of: Mapping[str, Rewriter] = use("mmr", "blend")`.
-    """
-    return Use((option, *others))
+def use(option: str) -> Any:
+    """Default of an injected parameter whose stage is not the run's: `clusterer: Clusterer = use("kmeans")`."""
+    return Use(option)
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of an option.
 
-    `type` is the annotation without its marks. `group` is that of an injected stage, and `several` says that there may
-    be more than one, each under a name (`Mapping[str, Rewriter]`); `injects_store` says that the parameter is given the
-    store. `deprecated` marks the old name of another parameter.
+    Args:
+        name: the parameter's name.
+        type: the annotation without its marks.
+        default: of the signature, or of a variant; `empty` where there is none.
+        operational: whether it concerns operation alone.
+        group: the group of an injected stage; empty for a value.
+        injects_store: whether it is given the store.
+        deprecated: the new name, where this is an old one.
+        known: whether the annotation is known: one that was read in a module's source may have to be imported.
     """
 
     name: str
@@ -59,9 +54,9 @@ class Parameter:
     default: Any = inspect.Parameter.empty
     operational: bool = False
     group: str = ""
-    several: bool = False
     injects_store: bool = False
     deprecated: Deprecated | None = None
+    known: bool = True
 
     @property
     def required(self) -> bool:
@@ -69,29 +64,23 @@ class Parameter:
         return self.default is inspect.Parameter.empty and not self.group and not self.injects_store
 
     @property
-    def is_mapping(self) -> bool:
-        """Whether its value, or its stages, are given under names: `Mapping[str, float]`."""
-        return any(get_origin(member) in _MAPPINGS for member in union_members(self.type))
-
-    @property
     def used_option(self) -> str:
         """The option that an injected stage has by default, as in `use("kmeans")`; empty where it has none."""
-        return self.default.option if isinstance(self.default, Use) and not self.several else ""
-
-    @property
-    def used_options(self) -> tuple[str, ...]:
-        """The options that injected stages have by default."""
-        return self.default.options if isinstance(self.default, Use) else ()
+        return self.default.option if isinstance(self.default, Use) else ""
 
     @property
     def is_of_run(self) -> bool:
         """Whether the parameter is given the run's stage, unless it is given one of its own."""
-        return bool(self.group) and not self.several and not self.used_option and self.default is not None
+        return bool(self.group) and not self.used_option and self.default is not None
 
     @property
     def optional(self) -> bool:
         """Whether None is a value."""
         return type(None) in union_members(self.type)
+
+    def read_default(self) -> Any:
+        """Return the default as a configuration has it: "???" where a user must give a value."""
+        return "???" if self.default is inspect.Parameter.empty else self.default
 
 
 def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
@@ -106,7 +95,24 @@ def read_parameters(cls: type[Stage]) -> dict[str, Parameter]:
         raise ConfigError(f"{where} has an annotation that is not imported: {error}") from error
     variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     given = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    return {p.name: _read_parameter(p, hints.get(p.name, Any), where) for p in given if p.kind not in variadic}
+    return {
+        each.name: make_parameter(each.name, hints.get(each.name, Any), each.default, where)
+        for each in given
+        if each.kind not in variadic
+    }
+
+
+def read_argument_texts(documented: object) -> Mapping[str, str]:
+    """The `Args:` of a docstring: name -> what is said of it, on one line.
+
+    A class whose docstring says nothing of a parameter has what its base classes say of it.
+    """
+    from docstring_parser import parse
+
+    classes = reversed(documented.__mro__[:-1]) if isinstance(documented, type) else ()
+    docstrings = [inspect.cleandoc(each.__doc__ or "") for each in classes] or [inspect.getdoc(documented) or ""]
+    parameters = [item for docstring in docstrings for item in parse(docstring).params]
+    return {item.arg_name: " ".join((item.description or "").split()) for item in parameters}
 
 
 def union_members(annotation: Any) -> tuple[Any, ...]:
@@ -114,32 +120,29 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
 
 
-def _read_parameter(parameter: inspect.Parameter, annotation: Any, where: str) -> Parameter:
-    from convrag.store.store import Store  # here, since it takes long, and --help reads no parameter of a class
+def make_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
+    """Make a parameter of what stands in a signature; `where` names the constructor in messages.
 
+    Raises ConfigError for a default that cannot be one, and for a stage of no group.
+    """
     annotation, marks = _without_marks(annotation)
-    several = next(filter(None, map(_find_named_stages, union_members(annotation))), None)
-    stage = several or next(filter(_is_stage, union_members(annotation)), None)
+    members = union_members(annotation)
+    stage = next(filter(_is_stage, members), None)
     deprecated = next((mark for mark in marks if isinstance(mark, Deprecated)), None)
-    if deprecated and (stage or parameter.default is not None):
-        raise ConfigError(f"{where}: {parameter.name} is deprecated, so it is no stage, and its default is None")
-    if several and not (parameter.default in (parameter.empty, None) or isinstance(parameter.default, Use)):
-        raise ConfigError(f'{where}: {parameter.name} holds several stages: its default is use("...", "...") or None')
-    if isinstance(parameter.default, Use) and len(parameter.default.options) > 1 and not several:
-        raise ConfigError(f"{where}: {parameter.name} holds one stage, and its default names several")
-    if stage and isinstance(parameter.default, str):
+    if deprecated and (stage or default is not None):
+        raise ConfigError(f"{where}: {name} is deprecated, so it is no stage, and its default is None")
+    if stage and isinstance(default, str):
         raise ConfigError(
-            f"{where}: the default of {parameter.name} names an option, and is written "
-            f'{parameter.name}: {stage.__name__} = use("{parameter.default}")'
+            f"{where}: the default of {name} names an option, and is written "
+            f'{name}: {stage.__name__} = use("{default}")'
         )
     return Parameter(
-        name=parameter.name,
+        name=name,
         type=annotation,
-        default=parameter.default,
+        default=default,
         operational=any(isinstance(mark, Operational) or mark is Operational for mark in marks),
-        group=_injected_group(stage, parameter.name) if stage else "",
-        several=several is not None,
-        injects_store=Store in union_members(annotation),
+        group=_injected_group(stage, name) if stage else "",
+        injects_store=any(map(_is_store, members)),
         deprecated=deprecated,
     )
 
@@ -148,11 +151,9 @@ def _is_stage(annotation: Any) -> bool:
     return inspect.isclass(annotation) and issubclass(annotation, Stage)
 
 
-def _find_named_stages(annotation: Any) -> type[Stage] | None:
-    """The class of the stages that a mapping holds by their names: Rewriter of `Mapping[str, Rewriter]`."""
-    items = get_args(annotation)
-    holds = get_origin(annotation) in _MAPPINGS and len(items) == 2 and items[0] is str
-    return items[1] if holds and _is_stage(items[1]) else None
+def _is_store(annotation: Any) -> bool:
+    """Whether this is the class of the store, told by its name: to import it takes long."""
+    return inspect.isclass(annotation) and (annotation.__name__, annotation.__module__[:8]) == ("Store", "convrag.")
 
 
 def _without_marks(annotation: Any) -> tuple[Any, tuple[Any, ...]]:

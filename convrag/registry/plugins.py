@@ -15,23 +15,19 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import pluggy
-
-from convrag.api import hookspecs
+from convrag.api.databases import Database
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConvragError, PluginError
-from convrag.api.locations import find_package, locate_error
+from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
+from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
-from convrag.api.wrong_calls import describe_error
-from convrag.registry.guards import GuardedPlugin
-from convrag.registry.hook_results import NonsenseResult, check_packages, explain_missing_package
-from convrag.registry.implementations import guard_plugin
-from convrag.registry.made_for import find_registered_names, refuse_other_versions
+from convrag.registry.hook_calls import make_manager, register_guarded
 from convrag.registry.option import Option
 from convrag.registry.origin import FIRST_PARTY as FIRST_PARTY
-from convrag.registry.origin import Origin, find_unknown_plugins, read_origin, sort_first_party_first
+from convrag.registry.origin import Origin, find_unmet_requirement, read_origin, sort_first_party_first
 from convrag.registry.plugin_files import import_file, module_of
 from convrag.registry.registry import Registry
+from convrag.registry.source import find_module
 
 GROUP = "convrag"
 
@@ -50,19 +46,15 @@ class Plugins:
         """The packages that hold YAML -> the distribution of each."""
         self.files: dict[Path, str] = {}
         """The files that were added -> the name of the module that each became."""
-        self._loaded: dict[str, tuple[Origin, GuardedPlugin]] = {}
-        self.manager = self._make_manager()
-        """Calls the hooks of all plugins, those loaded first before others; a file that is added makes a new one."""
-        disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")} - {""}
+        self.manager = make_manager()
+        """Calls the hooks of all plugins, those loaded first before others, and files before them."""
         found = {read_origin(entry_point): entry_point for entry_point in sort_first_party_first(entry_points)}
-        for unknown in find_unknown_plugins(disabled, found):
-            self._failed(unknown)
-        for origin, entry_point in found.items():
-            if not disabled & {origin.plugin, origin.distribution}:
-                self._load(origin, entry_point)
-        self.manager = self._make_manager()
-        for origin, plugin in list(self._loaded.values()):
-            self._call_registering_hooks(origin, plugin)
+        loaded = {origin: self._load(origin, found[origin]) for origin in self._leave_out_disabled(found)}
+        for origin, plugin in reversed(loaded.items()):  # pluggy begins with the last
+            if plugin is not None:
+                self._register(origin, plugin)
+        for origin in loaded:
+            self._call_registering_hooks(origin)
         self._be_strict()
 
     def add_file(self, path: Path) -> None:
@@ -81,9 +73,8 @@ class Plugins:
             self._forget(self.files.pop(path), origin)
         plugin = import_file(path, module)
         failures = len(self.registry.failures)
-        guarded = self._guard(origin, plugin)
-        self.manager = self._make_manager()
-        self._call_registering_hooks(origin, guarded)
+        self._register(origin, plugin)
+        self._call_registering_hooks(origin)
         self.files[path] = module
         if self.registry.failures[failures:]:
             raise self.registry.failures[failures]
@@ -95,47 +86,58 @@ class Plugins:
 
     def list_packages(self) -> list[str]:
         """The top-level names of the plugins' modules, which are those of their loggers."""
-        return [find_package(guarded.guarded_plugin) for _, guarded in self._loaded.values()]
+        return [find_package(plugin) for plugin in self.manager.get_plugins()]
 
-    def _make_manager(self) -> pluggy.PluginManager:
-        """Make a manager that calls the plugins in the order in which they were loaded: pluggy begins with the last."""
-        manager = pluggy.PluginManager("convrag")
-        manager.add_hookspecs(hookspecs)
-        for name, (_, plugin) in reversed(self._loaded.items()):
-            manager.register(plugin, name)
-        return manager
+    def _leave_out_disabled(self, found: Iterable[Origin]) -> Iterator[Origin]:
+        """Give the plugins that CONVRAG_DISABLE_PLUGINS does not name, and complain of the names of none."""
+        disabled = {name.strip() for name in os.environ.get("CONVRAG_DISABLE_PLUGINS", "").split(",")} - {""}
+        known = {name for origin in found for name in (origin.plugin, origin.distribution) if " " not in name}
+        for name in sorted(disabled - known):
+            message = str(UnknownName("CONVRAG_DISABLE_PLUGINS: plugin", name, known))
+            self._failed(PluginError(message, plugin=name, distribution=name))
+        return (origin for origin in found if not disabled & {origin.plugin, origin.distribution})
 
-    def _load(self, origin: Origin, entry_point: metadata.EntryPoint) -> None:
-        if refused := refuse_other_versions(origin, entry_point):
-            for group, option in find_registered_names(entry_point.module):
-                self.registry.refuse(group, option, refused)
-            self._failed(refused)
-            return
-        with self._isolated(origin, find_package(entry_point.value)):
-            plugin = entry_point.load()
-            known = [each for each, guarded in self._loaded.values() if guarded.guarded_plugin is plugin]
-            if known:
-                raise ValueError(f"{known[0].name} is the same module: one entry point is enough")
-            self._guard(origin, plugin)
-
-    def _guard(self, origin: Origin, plugin: object) -> GuardedPlugin:
-        """Prepare a plugin's hooks for pluggy, and say which of them are none."""
-        guarded, problems = guard_plugin(plugin, origin.name, self.manager)
-        if not problems and not dir(guarded):
-            problems = ["implements no hook: mark one with @hookimpl"]
-        for problem in problems:
+    def _load(self, origin: Origin, entry_point: metadata.EntryPoint) -> object | None:
+        """Import a plugin; None where it was made for another convrag, or fails."""
+        name = origin.distribution
+        if name != FIRST_PARTY and (wanted := find_unmet_requirement(entry_point.dist)):
+            problem = (
+                f"{origin.version} was made for convrag {wanted}, and this is convrag {metadata.version(FIRST_PARTY)}: "
+                f"install another version of {name} (pip install -U {name}) or of convrag, or leave it out: "
+                f"CONVRAG_DISABLE_PLUGINS={name}"
+            )
             self._failed(origin.error(problem))
-        self._loaded[origin.name] = (origin, guarded)
-        return guarded
+            return None
+        with self._isolated(origin, find_package(entry_point.value)):
+            plugin: object = entry_point.load()
+            return plugin
+        return None
+
+    def _register(self, origin: Origin, plugin: object) -> None:
+        """Give a plugin's hooks to pluggy, and say which of them are none."""
+        with self._isolated(origin, find_package(plugin)):
+            register_guarded(self.manager, plugin, origin.name)
+            if not self.manager.get_hookcallers(plugin):
+                self._failed(origin.error("implements no hook: mark one with @hookimpl"))
+        known = [name for name, hook in vars(self.manager.hook).items() if name[0] != "_" and hook.has_spec()]
+        for hook in self.manager.get_hookcallers(plugin) or ():
+            for each in hook.get_hookimpls():
+                if each.plugin is plugin and not (hook.has_spec() or each.optionalhook):
+                    place = locate_function(each.function)
+                    self._failed(origin.error(f"({place}): {UnknownName('hook', hook.name, known)}"))
 
     def _forget(self, module: str, origin: Origin) -> None:
         sys.modules.pop(module, None)
-        self._loaded.pop(origin.name, None)
+        if self.manager.get_plugin(origin.name):
+            self.manager.unregister(name=origin.name)
         self.registry.remove(origin.distribution)
         self.config_packages = {name: by for name, by in self.config_packages.items() if by != origin.distribution}
 
-    def _call_registering_hooks(self, origin: Origin, plugin: GuardedPlugin) -> None:
+    def _call_registering_hooks(self, origin: Origin) -> None:
         """Call the hooks by which this one plugin brings options and YAML: a failure must not reach those of others."""
+        plugin = self.manager.get_plugin(origin.name)
+        if plugin is None:
+            return
 
         def register(group: str, option: str, target: type[Stage] | str | Deprecated, /, **defaults: Any) -> None:
             old = target if isinstance(target, Deprecated) else None
@@ -146,20 +148,22 @@ class Plugins:
                 self._failed(error)
 
         others = [each for each in self.manager.get_plugins() if each is not plugin]
-        with self._isolated(origin, find_package(plugin.guarded_plugin)):
+        with self._isolated(origin, find_package(plugin)):
             self.manager.subset_hook_caller("convrag_register", others)(register=register)
             for packages in self.manager.subset_hook_caller("convrag_config_packages", others)():
                 self._add_config_packages(packages, origin)
 
     def _add_config_packages(self, packages: Any, origin: Origin) -> None:
-        try:
-            names = check_packages(packages)
-        except NonsenseResult as error:
-            self._failed(origin.error(f"returned {error}", hook="convrag_config_packages"))
+        hook = "convrag_config_packages"
+        if isinstance(packages, str) or not isinstance(packages, Iterable):
+            problem = f'returned {packages!r}, which is no list of packages: ["acme.conf"]'
+            self._failed(origin.error(problem, hook))
             return
-        for name in names:
-            if problem := explain_missing_package(name):
-                self._failed(origin.error(f"named {problem}", hook="convrag_config_packages"))
+        for name in packages:
+            spec = find_module(str(name))
+            if spec is None or spec.submodule_search_locations is None or spec.origin is None:
+                problem = f"named {name!r}, which is no package: YAML lies in a folder with an __init__.py"
+                self._failed(origin.error(problem, hook))
             else:
                 self.config_packages[name] = origin.distribution
 
@@ -169,17 +173,10 @@ class Plugins:
         try:
             yield
         except (Exception, SystemExit) as error:
-            name, distribution, _ = origin
-            place = locate_error(error, {package})
-            cause = describe_error(error) + (f"; {place}" if place else "")
-            self._failed(
-                PluginError(
-                    f"plugin {name!r} of {distribution} could not be loaded ({cause}). "
-                    f"Repair or uninstall {distribution}, or leave it out: CONVRAG_DISABLE_PLUGINS={distribution}",
-                    plugin=name,
-                    distribution=distribution,
-                )
-            )
+            name, place = origin.distribution, locate_error(error, {package})
+            cause = f"{type(error).__name__}: {' '.join(str(error).split())}" + (f"; {place}" if place else "")
+            cure = f"Repair or uninstall {name}, or leave it out: CONVRAG_DISABLE_PLUGINS={name}"
+            self._failed(origin.error(f"could not be loaded ({cause}). {cure}"))
 
     def _failed(self, error: PluginError) -> None:
         self.registry.failures.append(error)
@@ -212,6 +209,25 @@ def load() -> Plugins:
         if not _loaded:
             _loaded.append(Plugins(metadata.entry_points(group=GROUP)))
         return _loaded[0]
+
+
+def open_database(url: str, setting: str) -> Database:
+    """Open the database server at an address, by the plugin that does.
+
+    Args:
+        url: the address.
+        setting: what names it, for messages ("store.url").
+
+    Raises:
+        ConfigError: no plugin opens such an address.
+    """
+    database: Database | None = load().manager.hook.convrag_open_database(url=url, setting=setting)
+    if database is None:
+        raise ConfigError(
+            f"{setting}={redact_address(url)}: no plugin opens such a database; name a database of PostgreSQL, as in "
+            f"{setting}=postgresql+psycopg://user@host/database"
+        )
+    return database
 
 
 def forget(instead: Plugins | None = None) -> None:

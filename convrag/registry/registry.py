@@ -8,10 +8,8 @@ from dataclasses import replace
 from convrag.api.deprecation import Deprecated
 from convrag.api.errors import PluginError, UnknownName
 from convrag.api.groups import GROUPS, options_group
-from convrag.registry.class_checks import is_imported
-from convrag.registry.class_source import find_class
-from convrag.registry.module_source import WrongPath
 from convrag.registry.option import Option
+from convrag.registry.source import WrongPath, find_class, is_imported
 
 
 class Registry:
@@ -78,10 +76,6 @@ class Registry:
         )
         return self._unusable[group, name]
 
-    def refuse(self, group: str, name: str, error: PluginError) -> None:
-        """Make choosing a name that nobody else has registered this error."""
-        self._unusable.setdefault((group, name), error)
-
     def remove(self, distribution: str) -> None:
         """Take back what a distribution has registered, and what was wrong with it."""
         self._options = {key: each for key, each in self._options.items() if each.distribution != distribution}
@@ -120,10 +114,6 @@ class Registry:
         """The options of a group by name, in alphabetical order."""
         offered = options_group(group)
         return {name: option for (of, name), option in sorted(self._options.items()) if of == offered}
-
-    def list_mappings(self, group: str) -> set[str]:
-        """The parameters of a group's options that are mappings, of values or of stages by name."""
-        return {name for option in self.options(group).values() for name in option.list_mappings()}
 
     def injected_groups(self, group: str) -> Mapping[str, str]:
         """The parameters of a group's options that are stages: name -> the group of the stage."""

@@ -26,8 +26,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
         title: the dataclass's name.
         option: the value of the key `_option_`.
         parameters: those of the option. A stage is a field of any type, and a group of Hydra's defaults list, with its
-            own default (`use("kmeans")`) or none yet. A parameter of several stages stands in no defaults list here: a
-            command, or a variant, adds each (`/rewriter@of.mmr: mmr`).
+            own default (`use("kmeans")`) or none yet.
     """
     members: list[tuple[str, Any, Any]] = [(OPTION_KEY, str, field(default=option))]
     nested = []
@@ -37,7 +36,7 @@ def make_schema(title: str, option: str, parameters: Iterable[Parameter]) -> typ
         if parameter.group:
             members.append((parameter.name, Any, field(default=None)))
             default = parameter.default.option if isinstance(parameter.default, Use) else None
-            nested += [] if parameter.several else [{f"/{parameter.group}@{parameter.name}": default}]
+            nested.append({f"/{parameter.group}@{parameter.name}": default})
         elif parameter.required:
             members.append((parameter.name, _omega_type(parameter.type), field(default="???")))
         else:

@@ -10,14 +10,13 @@ from math import inf
 from pathlib import Path
 
 from convrag.api.hookspecs import hookimpl
-from convrag.api.record_fields import format_query
 from convrag.api.records import Run, TurnRecord
+from convrag.api.rows import format_query
 from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
-from convrag.store.abandonment import if_abandoned
-from convrag.store.disk import DiskError, writing
-from convrag.store.file_names import encode_name
+from convrag.store.cancellation import if_abandoned
+from convrag.store.files import DiskError, encode_name, writing
 from convrag.store.folder_lock import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
 
@@ -47,15 +46,12 @@ class RunFolder:
         """Move every file to its place, replacing the files of an earlier run. Raises DiskError."""
         self._check_presence()
         with writing(self.folder):
-            self._move_files()
-
-    def _move_files(self) -> None:
-        for path in sorted(self.unfinished.iterdir()):
-            place = self.folder / path.name
-            if place.is_dir():
-                shutil.rmtree(place)
-            path.replace(place)
-        self.unfinished.rmdir()
+            for path in sorted(self.unfinished.iterdir()):
+                place = self.folder / path.name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                path.replace(place)
+            self.unfinished.rmdir()
 
     def _check_presence(self) -> None:
         """Raise DiskError where somebody has removed the folder: what was written before is lost."""
@@ -76,7 +72,7 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     """
     files = RunFolder(folder)
     with hold_folder(folder):
-        files.discard()  # those of a process that was killed
+        files.discard()  # a process that was killed has left them
         files.unfinished.mkdir()
         with if_abandoned(files.discard):
             try:

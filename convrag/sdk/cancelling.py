@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from convrag.store.abandonment import if_abandoned
-from convrag.store.cancellation import Cancellation, Cancelled, check_cancelled, sleep, when_cancelled
+from convrag.store.cancellation import Cancellation, Cancelled, check_cancelled, if_abandoned, sleep, when_cancelled
 from convrag.store.compute_slots import ComputeSlots, waiting
 
 __all__ = [

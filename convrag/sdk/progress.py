@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag.sdk.progress_lines import StepProgress, tell_progress
-from convrag.sdk.remaining_time import CellProgress
+from convrag.sdk.progress_lines import CellProgress, StepProgress, tell_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -136,7 +135,7 @@ def _is_shown() -> bool:
 
 
 def _can_redraw() -> bool:
-    """Whether standard error is a terminal that can draw a line anew: that of a `!command` in a notebook cannot."""
+    """Whether standard error is a terminal that can draw a line anew; under a `!command` in a notebook it cannot."""
     return sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ  # Jupyter sets it for its kernels
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from convrag.api.plain_data import make_plain
-from convrag.api.record_rows import RecordRow
+from convrag.api.rows import RecordRow
 
 __all__ = ["RecordRow", "make_plain"]

@@ -7,6 +7,9 @@
 
 Whatever waits here for long uses these functions: a pause is `sleep`, a connection is closed by `when_cancelled`. A
 thread without a cancellation, as in a program that uses convrag as a library, waits as it would without them.
+
+A process that is interrupted waits for no thread that hangs in a library or a system call. The `finally` of its blocks
+then never comes; the cleanups of `if_abandoned` do.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 
 from convrag.store.compute_slots import waiting
@@ -106,3 +109,39 @@ def when_cancelled(callback: Callable[[], None]) -> Iterator[None]:
             yield
     else:
         yield
+
+
+_open: dict[object, tuple[Callable[[], None], bool]] = {}
+"""The cleanups of blocks in which a thread is, and whether they are slow."""
+
+
+@contextmanager
+def if_abandoned(cleanup: Callable[[], None], *, slow: bool = False) -> Iterator[None]:
+    """Call `cleanup` if the process ends, by an interruption, before the block does.
+
+    It is called from another thread, and may be called although the block ends just then.
+
+    Args:
+        cleanup: what is done.
+        slow: whether it does more than remove files (it writes a database, say). A slow one may be cut off.
+    """
+    key = object()
+    _open[key] = cleanup, slow
+    try:
+        yield
+    finally:
+        _open.pop(key, None)
+
+
+def clean_up_abandoned(*, slow: bool = True) -> None:
+    """Call the cleanups of all blocks in which a thread still is, the last one first; each is called once.
+
+    Args:
+        slow: whether to call the slow ones, too.
+    """
+    for key, (cleanup, is_slow) in reversed(list(_open.items())):
+        if is_slow and not slow:
+            continue
+        if _open.pop(key, None):
+            with suppress(Exception):  # the process ends now: there is nobody to tell
+                cleanup()

@@ -22,17 +22,17 @@ from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings, read_metric_names
-from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
-from convrag.store.abandonment import if_abandoned
-from convrag.store.atomic import write_atomically
+from convrag.store.cancellation import if_abandoned
+from convrag.store.files import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
 from convrag.sweep.metric_checks import check_metrics_were_measured
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
+from convrag.turn.observers import Observers
 
 log = logging.getLogger(__name__)
 

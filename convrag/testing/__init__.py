@@ -11,41 +11,41 @@ pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_c
 
 * `stage`: the contract of all stages.
 * `fingerprints`: what a fingerprint must cover.
-* `calls`: the contract of all stages that are called in a run: threads, arguments, results, processes, the store.
+* `stage_variants`: a stage with one parameter changed.
+* `calls`: the contract of all stages that are called in a run: results, threads, arguments, processes, the store.
 * `choosing`: contracts of memories and selectors.
 * `searching`: contracts of rewriters, retrievers and rankers.
-* `answering`: contracts of LLMs, contexts and generators.
-* `nuggets`: contracts of detectors and summarizers.
-* `chunking`: the contract of chunkers.
-* `texts`: contracts of embedders and clusterers.
+* `answering`: contracts of LLMs, contexts, generators, detectors and summarizers.
+* `texts`: contracts of chunkers, embedders and clusterers.
 * `running`: contracts of data sets, metrics, trackers and tasks.
 * `samples`: sample passages, questions and prompts, a sample data set and an LLM with recorded replies.
-* `conversations`: eight conversations that differ.
-* `stage_variants`: a stage with one parameter changed.
 * `values`: copies of values, and how two of them differ.
 * `threads`: calls from several threads at once, with pauses between lines.
 * `new_process`: answers of a stage in a new process.
-* `libraries`: the libraries that a stage's code imports.
+* `libraries`: the libraries that a stage's code imports, and those that take long.
 * `network`: blocks network access and lists the attempts.
-* `imports`: finds heavy libraries that a module imports.
 """
 
 import sys
 
 if (_pytest := sys.modules.get("pytest")) is not None:  # a contract that fails then shows the values
-    _contracts = "answering calls choosing chunking fingerprints nuggets running searching stage texts"
+    _contracts = "answering calls choosing fingerprints running searching stage texts"
     _pytest.register_assert_rewrite(*(f"{__name__}.{name}" for name in _contracts.split()))
 
-from convrag.testing.answering import ContextContract, GeneratorContract, LLMContract
+from convrag.testing.answering import (
+    ContextContract,
+    DetectorContract,
+    GeneratorContract,
+    LLMContract,
+    SummarizerContract,
+)
 from convrag.testing.calls import CallContract
 from convrag.testing.choosing import MemoryContract, SelectorContract
-from convrag.testing.chunking import ChunkerContract
-from convrag.testing.nuggets import DetectorContract, SummarizerContract
 from convrag.testing.running import DatasetContract, MetricsContract, TaskContract, TrackerContract
 from convrag.testing.samples import RecordedLLM, TinyDataset, conversation, make_prompt, passages, question
 from convrag.testing.searching import RankerContract, RetrieverContract, RewriterContract
 from convrag.testing.stage import StageContract
-from convrag.testing.texts import ClustererContract, EmbedderContract, LetterEmbedder
+from convrag.testing.texts import ChunkerContract, ClustererContract, EmbedderContract, LetterEmbedder
 
 __all__ = [
     "CallContract",

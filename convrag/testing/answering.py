@@ -1,21 +1,31 @@
-"""Contracts of the stages that answer: LLMs, contexts, generators, detectors and summarizers."""
+"""Contracts of the stages that make an answer: LLMs, contexts, generators, detectors and summarizers."""
 
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from math import inf, nan
 from typing import Any
 
-from convrag.api.errors import LLMError
-from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Passage, Prompt, Question
+from convrag.api.types import Answer, Completion, Evidence, Hit, Message, Nugget, Passage, Prompt, Question
 from convrag.store.streaming import listen_with
 from convrag.testing.calls import CallContract
-from convrag.testing.conversations import make_evidence, make_hits, questions, rotate_passages
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, make_prompt, odd_passages, passages, question
+from convrag.testing.samples import (
+    BLANK_TEXTS,
+    ODD_TEXTS,
+    TEXTS,
+    make_evidence,
+    make_hits,
+    make_prompt,
+    odd_passages,
+    passages,
+    question,
+    questions,
+    rotate_passages,
+)
 
 
 class LLMContract(CallContract):
-    """An LLM replies to prompts."""
+    """An LLM replies to prompts. To refuse one is to raise LLMError, which stages that call an LLM handle."""
 
     group = "llm"
     method = "complete"
@@ -32,20 +42,13 @@ class LLMContract(CallContract):
     def odd_inputs(self) -> list[dict[str, Any]]:
         return [{"prompt": make_prompt(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
 
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """A completion, with a text where the prompt is the one that it can answer."""
+        assert isinstance(result, Completion)
+        assert result.text.strip() or arguments["prompt"] != self.prompt()
+
     def compare(self, result: Any) -> Any:
         return result.text
-
-    def test_it_answers(self) -> None:
-        completion = self.make().complete(self.prompt())
-        assert isinstance(completion, Completion)
-        assert completion.text.strip()
-
-    def test_odd_prompts_are_answered_or_refused(self) -> None:
-        """To refuse a prompt is to raise LLMError, which stages that call an LLM handle."""
-        stage = self.make()
-        for text in (*ODD_TEXTS, *BLANK_TEXTS):
-            with suppress(LLMError):
-                assert isinstance(stage.complete(make_prompt(text)), Completion)
 
     def test_it_counts_tokens(self) -> None:
         stage = self.make()
@@ -82,32 +85,18 @@ class ContextContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        hits = [Hit(passage, 1.0) for passage in odd_passages()]
-        return [{"question": question(), "hits": hits, "messages": []}]
+        found: list[list[Passage]] = [passages()[:1], passages(), odd_passages(), []]
+        hits = [[Hit(passage, 4.0 - n) for n, passage in enumerate(each)] for each in found]
+        return [{"question": question(), "hits": each, "messages": []} for each in hits]
 
-    def assemble(self, stage: Any, retrieved: list[Passage]) -> list[tuple[int, str, str]]:
-        """Let the stage make evidence of passages, best first, and return (number, passage id, text) of each item."""
-        hits = [Hit(passage, 4.0 - n) for n, passage in enumerate(retrieved)]
-        return [(item.number, item.passage.id, item.text) for item in stage.assemble(question(), hits, []).items]
-
-    def test_numbers_are_unique(self) -> None:
-        numbers = [number for number, _, _ in self.assemble(self.make(), passages())]
-        assert len(numbers) == len(set(numbers))
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """Items with numbers of their own, of passages that were found; a hint needs a message with the full text."""
+        numbers = [item.number for item in result.items]
+        assert len(numbers) == len(set(numbers)), "two passages have the same number"
         assert all(number > 0 for number in numbers)
-
-    def test_only_what_was_found_is_shown(self) -> None:
-        stage = self.make()
-        for retrieved in (passages()[:1], passages(), odd_passages()):
-            shown = {passage_id for _, passage_id, _ in self.assemble(stage, retrieved)}
-            assert shown <= {passage.id for passage in retrieved}
-
-    def test_nothing_found_is_no_evidence(self) -> None:
-        assert self.make().assemble(question(), [], []).items == ()
-
-    def test_no_hint_without_the_text(self) -> None:
-        """Without earlier messages there is no full text that a hint could point to."""
-        hits = [Hit(passage, 1.0) for passage in passages()]
-        assert not any(item.hint for item in self.make().assemble(question(), hits, []).items)
+        found = {hit.passage.id for hit in arguments["hits"]}
+        assert {item.passage.id for item in result.items} <= found, "only what was found is shown"
+        assert arguments["messages"] or not any(item.hint for item in result.items), "a hint to a text nobody has seen"
 
 
 class GeneratorContract(CallContract):
@@ -123,37 +112,82 @@ class GeneratorContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"question": question(each.text), "evidence": make_evidence(each)} for each in odd_passages()]
+        odd = [{"question": question(each.text), "evidence": make_evidence(each)} for each in odd_passages()]
+        return [*odd, {"question": question(turns=0), "evidence": Evidence()}]
 
-    def test_it_answers(self) -> None:
-        answer = self.make().generate(question(), make_evidence())
-        assert isinstance(answer, Answer)
-        assert isinstance(answer.text, str)
-
-    def test_citations_are_in_the_evidence(self) -> None:
-        stage = self.make()
-        for shown in (passages(), passages()[:1]):
-            known = {passage.id for passage in shown}
-            citations = stage.generate(question(), make_evidence(*shown)).citations
-            assert set(citations) <= known
-            assert len(citations) == len(set(citations))
-
-    def test_what_it_rests_on_is_in_the_cited_passages(self) -> None:
-        answer = self.make().generate(question(), make_evidence())
-        texts = {item.passage.id: item.passage.text for item in make_evidence().items}
-        for support in answer.support:
-            assert 0 <= support.start < support.end <= len(answer.text)
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """A text; it cites passages of the evidence, each once, and rests on parts of cited ones."""
+        assert isinstance(result, Answer)
+        assert isinstance(result.text, str)
+        texts = {item.passage.id: item.passage.text for item in arguments["evidence"].items}
+        assert set(result.citations) <= set(texts), "only passages of the evidence are cited"
+        assert len(result.citations) == len(set(result.citations)), "a passage is cited once"
+        for support in result.support:
+            assert 0 <= support.start < support.end <= len(result.text)
             for span in support.spans:
-                assert span.passage_id in answer.citations
+                assert span.passage_id in result.citations
                 assert 0 <= span.start < span.end <= len(texts[span.passage_id])
 
-    def test_no_evidence_is_no_citation(self) -> None:
-        assert self.make().generate(question(turns=0), Evidence()).citations == ()
 
-    def test_odd_texts_do_no_harm(self) -> None:
-        stage = self.make()
-        for text in (*ODD_TEXTS, *BLANK_TEXTS):
-            assert isinstance(stage.generate(question(text), make_evidence(Passage("odd", text))).text, str)
+class DetectorContract(CallContract):
+    """A detector finds nuggets in passages, with correct offsets."""
+
+    group = "detector"
+    method = "detect"
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"query": f"kettle? {each.text}", "passage": rotate_passages(n + each.number)[0]} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        numbers = Passage("numbers", "A kettle.", metadata={"most": inf, "none": nan, "tags": ("tea", ("hot",))})
+        lines = Passage("lines", "One kettle.\n\nAnother\tkettle.")
+        odd = [{"query": "kettle", "passage": passage} for passage in [*odd_passages(), *passages(), numbers, lines]]
+        return [*odd, *({"query": passage.text, "passage": passages()[0]} for passage in odd_passages())]
+
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """Spans of the passage with its text, in its order."""
+        passage = arguments["passage"]
+        for nugget in result:
+            assert nugget.text == passage.text[nugget.start : nugget.end] != "", "a nugget is a span of the passage"
+            assert nugget.passage_id == passage.id
+        starts = [nugget.start for nugget in result]
+        assert starts == sorted(starts), "nuggets come in the order of the passage"
+
+
+class SummarizerContract(CallContract):
+    """A summarizer makes a sentence of nuggets."""
+
+    group = "summarizer"
+    method = "summarize"
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [
+            [{"query": each.text, "nuggets": self._list_nuggets(n + each.number), "words": 20 + n} for each in asked]
+            for n, asked in enumerate(questions())
+        ]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        odd = [{"query": text, "nuggets": [Nugget(text, "odd", 0, len(text))] * 2, "words": 35} for text in ODD_TEXTS]
+        return [*odd, {"query": "Why does a kettle whistle?", "nuggets": self.nuggets()[:1], "words": 35}]
+
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """A text with words, as many as are wanted at most."""
+        assert isinstance(result, str)
+        assert result.strip(), "one nugget is enough for a sentence"
+        assert len(result.split()) <= arguments["words"], "the sentence has more words than are wanted"
+
+    def nuggets(self) -> list[Nugget]:
+        """Make two nuggets about kettles."""
+        return [Nugget(TEXTS[n], f"tea-{n + 1}", 0, len(TEXTS[n])) for n in (0, 2)]
+
+    def _list_nuggets(self, steps: int) -> list[Nugget]:
+        """List nuggets in another order, with one that is no other's."""
+        found = [*self.nuggets(), *(Nugget(p.text, p.id, 0, len(p.text)) for p in rotate_passages(steps)[:1])]
+        steps %= len(found)
+        return found[steps:] + found[:steps]
 
 
 def _say(asked: Question) -> list[Message]:

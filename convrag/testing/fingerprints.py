@@ -63,9 +63,9 @@ class FingerprintContract:
                 continue
             with TemporaryDirectory() as folder:
                 copy = _copy(Path(value), Path(folder))
-                path = type(value)(copy)
-                before = variants.compute_fingerprint(**{name: path})
-                after = [variants.compute_fingerprint(**{name: path}) for _ in _try_edits(variants, name, path)]
+                changed = {name: type(value)(copy)}
+                before = variants.compute_fingerprint(**changed)
+                after = [variants.compute_fingerprint(**changed) for _ in _try_edits(variants, changed, copy)]
             assert not after or set(after) != {before}, (
                 f"the contents of the file that {name} names are not in the fingerprint: let the parameter be a Path, "
                 f"or return a hash of the contents in content_hash()"
@@ -110,7 +110,7 @@ class FingerprintContract:
                 result = self.call(variants.build(**changed))
             except ConvragError:
                 continue  # the value is not valid
-            if isinstance(result, Frozen) and result.is_error:
+            if isinstance(result, Frozen) and result.error:
                 continue  # likewise
             assert result == expected, f"{name} is marked operational, and changes the result"
 
@@ -142,25 +142,15 @@ def _copy(path: Path, folder: Path) -> Path:
     return Path(shutil.copytree(path, copy) if path.is_dir() else shutil.copyfile(path, copy))
 
 
-def _try_edits(variants: StageVariants, name: str, path: Path | str) -> Iterator[None]:
+def _try_edits(variants: StageVariants, changed: dict[str, Any], path: Path) -> Iterator[None]:
     """Change the contents of files in ways that leave most formats valid; go on after each that the class accepts."""
-    files = {file: file.read_bytes() for file in _list_files(Path(path))}
-    for edit in (_add_line, _repeat_line, _change_letter):
-        for file, contents in files.items():
-            file.write_bytes(edit(contents))
-        with suppress(*_INVALID):
-            variants.compute_fingerprint(**{name: path})
-            yield
-
-
-def _add_line(contents: bytes) -> bytes:
-    return contents + b"\n"
-
-
-def _repeat_line(contents: bytes) -> bytes:
-    return contents + (contents.splitlines(keepends=True) or [b""])[-1]
-
-
-def _change_letter(contents: bytes) -> bytes:
-    """Change the last small letter."""
-    return re.sub(rb"[a-z](?=[^a-z]*\Z)", lambda found: b"b" if found[0] == b"a" else b"a", contents)
+    last_letter = re.compile(rb"[a-z](?=[^a-z]*\Z)")
+    for file in _list_files(path):
+        contents = file.read_bytes()
+        last_line = (contents.splitlines(keepends=True) or [b""])[-1]
+        other_letter = last_letter.sub(lambda found: b"b" if found[0] == b"a" else b"a", contents)
+        for edited in (contents + b"\n", contents + last_line, other_letter):
+            file.write_bytes(edited)
+            with suppress(*_INVALID):
+                variants.compute_fingerprint(**changed)
+                yield

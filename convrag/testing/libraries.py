@@ -1,9 +1,12 @@
-"""Finds the libraries that the code of a stage imports, wherever in a module."""
+"""Finds the libraries that the code of a stage imports: wherever in a module, and those of them that take long."""
 
 from __future__ import annotations
 
 import ast
 import importlib.util
+import os
+import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -13,6 +16,12 @@ from pathlib import Path
 from convrag.api.stage import Stage
 from convrag.store.fingerprint import collect_libraries
 from convrag.store.source import read_source
+
+_HEAVY = re.compile(
+    "bertopic|elasticsearch|faiss|hdbscan|ir_measures|jax|jinja2|litellm|matplotlib|mlflow|nltk|numpy|openai|pandas|"
+    "pydantic|rich|rouge_score|sacrebleu|scipy|sentence_transformers|sklearn|spacy|tensorflow|torch|transformers|umap"
+)
+"""Libraries that take long to import. Modules of plugins import them inside functions, not at the top."""
 
 
 def find_unnamed_libraries(cls: type[Stage], without_results: Iterable[str] = ()) -> dict[str, str]:
@@ -59,6 +68,18 @@ def find_libraries(cls: type) -> dict[str, str]:
             elif top != "convrag" and top not in sys.stdlib_module_names:
                 found.setdefault(top, module)
     return found
+
+
+@cache
+def find_heavy_imports(module: str) -> tuple[str, ...]:
+    """Find the libraries that are imported with a module and take long. Raises ImportError if the import fails."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    code = f"import sys; import {module}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ImportError(f"{module} cannot be imported by itself:\n{done.stderr}")
+    return tuple(name for name in done.stdout.splitlines()[-1].split() if _HEAVY.fullmatch(name))
 
 
 def _read_imports(module: str, classes: set[str] | None) -> Iterator[str]:

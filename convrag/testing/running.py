@@ -18,8 +18,7 @@ from convrag.api import hookspecs
 from convrag.api.records import Run, RunSummary, TurnRecord
 from convrag.api.types import Hit, Passage
 from convrag.testing.calls import CallContract
-from convrag.testing.conversations import vary_records
-from convrag.testing.samples import ODD_TEXTS, passages
+from convrag.testing.samples import ODD_TEXTS, passages, vary_records
 from convrag.testing.stage import StageContract
 
 
@@ -41,22 +40,20 @@ class DatasetContract(CallContract):
     def inputs(self) -> list[list[dict[str, Any]]]:
         return [[{}] for _ in range(8)]
 
-    def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
-        stage = self.make()
-        conversations = list(stage.conversations())
-        turns = [turn.id for conversation in conversations for turn in conversation.turns]
-        corpus = chain.from_iterable(stage.corpus(domain) for domain in stage.domains())
-        assert conversations or any(True for _ in corpus), "there is neither a conversation nor a passage"
-        assert len({each.id for each in conversations}) == len(conversations)
-        assert len(set(turns)) == len(turns)
-        assert all(
-            conversation.turns and all(turn.question.strip() for turn in conversation.turns)
-            for conversation in conversations
-        )
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """Conversations and turns with ids of their own, and with questions."""
+        conversations = list(result)
+        turns = [turn for conversation in conversations for turn in conversation.turns]
+        assert len({each.id for each in conversations}) == len(conversations), "two conversations have the same id"
+        assert len({turn.id for turn in turns}) == len(turns), "two turns have the same id"
+        assert all(conversation.turns for conversation in conversations), "a conversation has no turn"
+        assert all(turn.question.strip() for turn in turns), "a question is empty"
 
     def test_domains_and_judgements_name_what_is_there(self) -> None:
         stage = self.make()
         conversations = list(stage.conversations())
+        corpus = chain.from_iterable(stage.corpus(domain) for domain in stage.domains())
+        assert conversations or any(True for _ in corpus), "there is neither a conversation nor a passage"
         assert {conversation.domain for conversation in conversations} <= set(stage.domains())
         assert set(stage.qrels()) <= {turn.id for conversation in conversations for turn in conversation.turns}
 
@@ -96,25 +93,19 @@ class MetricsContract(CallContract):
         return [[{"records": self.records()}], *varied[1:]]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"records": [record]} for record in _make_odd_records()]
+        odd = [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
+        return [{"records": records} for records in ([], *([record] for record in [*self.records(), *odd]))]
 
-    def test_it_measures_turns_that_are_there(self) -> None:
-        scores = self.make().measure(self.records())
-        assert set(scores) <= {record.turn_id for record in self.records()}
-        numbers = [value for turn in scores.values() for value in turn.values()]
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """Finite numbers of turns that are there."""
+        assert set(result) <= {record.turn_id for record in arguments["records"]}
+        numbers = [value for turn in result.values() for value in turn.values()]
         assert all(isinstance(value, float) and math.isfinite(value) for value in numbers)
 
     def test_why_it_measures_nothing_is_a_sentence(self) -> None:
         gap = self.make().explain_gap()
         assert isinstance(gap, str), f"explain_gap() returns a text, and this is {gap!r}"
         assert "\n" not in gap
-
-    def test_no_records_are_no_numbers(self) -> None:
-        assert dict(self.make().measure([])) == {}
-
-    def test_any_one_record_can_be_measured(self) -> None:
-        for record in [*self.records(), *_make_odd_records()]:
-            assert set(self.make().measure([record])) <= {record.turn_id}
 
     def test_the_measures_that_it_declares_are_all_that_it_has(self) -> None:
         metric = self.make()
@@ -193,11 +184,6 @@ def make_run_folder() -> Iterator[Path]:
             yield Path(folder) / "run"
         finally:
             os.chdir(before)
-
-
-def _make_odd_records() -> list[TurnRecord]:
-    """Make records of questions that are hard to handle."""
-    return [TurnRecord("odd", f"odd<::>{n}", "default", n, text) for n, text in enumerate(ODD_TEXTS, 1)]
 
 
 def _list_hooks(manager: pluggy.PluginManager) -> list[Any]:

@@ -1,14 +1,29 @@
-"""Samples for tests of stages: passages, a conversation, a prompt, a data set and an LLM with recorded replies."""
+"""Samples for tests of stages: passages, conversations, records, a data set, an LLM with recorded replies."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 from convrag.api.errors import LLMError
 from convrag.api.models import LLM
+from convrag.api.records import TurnRecord
 from convrag.api.stages import Dataset
-from convrag.api.types import Completion, Conversation, Message, Passage, Prompt, Question, Turn
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Conversation,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    Prompt,
+    Question,
+    Turn,
+)
 
 TEXTS = (
     "A kettle whistles because steam is forced through two small openings in its lid.",
@@ -29,6 +44,18 @@ ODD_TEXTS = (
 
 BLANK_TEXTS = ("", " ", "\n", "?!", "...")
 """Texts without words."""
+
+
+_QUESTIONS = (
+    ("What conducts heat best?", "Does a steel kettle boil sooner?", "And how hot does it get?"),
+    ("Qui boit du thé à la menthe ?", "Est-il très sucré ?", "And in English, please?"),
+    ("How is green tea brewed?", "What makes it bitter?", "Is eighty degrees enough for a small cup?"),
+    ("Where does the steam go?", "Through which openings?", "Why are there two of them?"),
+    ("Which water is best for tea?", "Must the water boil?", "How long does that take in copper?"),
+    ("What is a lid for?", "Is steam forced through it?", "Would a kettle without one whistle?"),
+    ("Who invented the kettle?", "Was it made of copper?", "Then why are they made of steel now?"),
+)
+"""The questions of seven conversations beside the sample conversation; each differs from all others."""
 
 
 def passages() -> list[Passage]:
@@ -58,6 +85,63 @@ def question(text: str = "Is copper better?", turns: int = 2) -> Question:
     """Make a question after some turns of the sample conversation."""
     history = conversation().turns[:turns]
     return Question(text, "tea", f"tea<::>{turns + 1}", number=turns + 1, history=history)
+
+
+def odd_questions() -> list[Question]:
+    """Make questions that are hard to handle: without a history, after a failed turn, and of odd texts."""
+    first, failed = question(turns=0), Turn("tea<::>1", "Why does a kettle whistle?")
+    odd = [(text, Turn("tea<::>1", text, text, (Passage("odd", text),))) for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+    after = [("Is copper better?", failed), *odd]
+    return [first, *(replace(first, text=text, history=(turn,), number=2) for text, turn in after)]
+
+
+def questions() -> list[list[Question]]:
+    """Make the questions of eight conversations of three turns, in order; those of one share a state."""
+    asked = []
+    for each in [conversation(), *(_make_conversation(n, texts) for n, texts in enumerate(_QUESTIONS, 2))]:
+        state: dict[object, dict[str, Any]] = {}
+        asked.append(
+            [
+                Question(turn.question, each.id, turn.id, number=n + 1, history=each.turns[:n], stage_state=state)
+                for n, turn in enumerate(each.turns)
+            ]
+        )
+    return asked
+
+
+def rotate_passages(steps: int) -> list[Passage]:
+    """Make the sample passages in another order: the first ones come last."""
+    found = passages()
+    steps %= len(found)
+    return found[steps:] + found[:steps]
+
+
+def make_hits(steps: int) -> list[Hit]:
+    """Make hits of the sample passages in another order, best first."""
+    return [Hit(passage, 4.0 - n) for n, passage in enumerate(rotate_passages(steps))]
+
+
+def make_evidence(*shown: Passage) -> Evidence:
+    """Make evidence of passages, numbered from 1; without arguments, of the sample passages."""
+    chosen = shown or tuple(passages())
+    return Evidence(tuple(EvidenceItem(n, passage, passage.content) for n, passage in enumerate(chosen, 1)))
+
+
+def vary_records(records: list[TurnRecord], steps: int) -> list[TurnRecord]:
+    """Make other records of the same turns: with hits in another order, and another answer."""
+    hits = make_hits(steps)
+    answer = Answer(f"{hits[0].passage.text} [1]", (hits[0].passage.id,))
+    evidence = make_evidence(*(hit.passage for hit in hits))
+    return [
+        record if record.error else replace(record, hits=tuple(hits[: 1 + steps % 4]), evidence=evidence, answer=answer)
+        for record in records
+    ]
+
+
+def _make_conversation(number: int, asked: tuple[str, ...]) -> Conversation:
+    found = rotate_passages(number)
+    turns = [Turn(f"tea-{number}<::>{n + 1}", question, found[n].text, (found[n],)) for n, question in enumerate(asked)]
+    return Conversation(f"tea-{number}", tuple(turns))
 
 
 def make_prompt(text: str = "What is tea?") -> Prompt:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
+from convrag.api.types import Hit, Query, Question, Rewrite
 from convrag.testing.calls import CallContract
-from convrag.testing.conversations import questions, rotate_passages
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, question
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, odd_questions, question, questions, rotate_passages
 
 
 class RewriterContract(CallContract):
@@ -21,30 +20,13 @@ class RewriterContract(CallContract):
         return [[{"question": each} for each in asked] for asked in questions()]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"question": question(text)} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+        return [{"question": each} for each in odd_questions()]
 
-    def test_a_follow_up_gives_queries(self) -> None:
-        rewrite = self.make().rewrite(question())
-        assert isinstance(rewrite, Rewrite)
-        assert rewrite.text.strip()
-        assert all(query.weight > 0 for query in rewrite.queries)
-
-    def test_a_first_question_needs_no_history(self) -> None:
-        assert self.make().rewrite(question(turns=0)).text.strip()
-
-    def test_an_earlier_turn_may_have_failed(self) -> None:
-        """A failed turn has no answer and no passages."""
-        asked = replace(question(turns=0), history=(Turn("tea<::>1", "Why does a kettle whistle?"),), number=2)
-        assert self.make().rewrite(asked).text.strip()
-
-    def test_nothing_asked_does_no_harm(self) -> None:
-        for text in BLANK_TEXTS:
-            assert self.make().rewrite(question(text)).queries
-
-    def test_unicode_goes_through(self) -> None:
-        for text in ODD_TEXTS:
-            history = (Turn("tea<::>1", text, text, (Passage("odd", text),)),)
-            assert self.make().rewrite(replace(question(text), history=history, number=2)).text.strip()
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """The queries have weights, and a question with words gives a query with words."""
+        assert isinstance(result, Rewrite)
+        assert result.text.strip() or arguments["question"].text in BLANK_TEXTS
+        assert all(query.weight > 0 for query in result.queries), "a weight is above 0"
 
     def test_turns_one_after_the_other_equal_turns_from_the_start(self) -> None:
         """A stage must be able to rebuild what it keeps in `question.state(self)` from the history."""
@@ -66,40 +48,24 @@ class RetrieverContract(CallContract):
         return [[self._make_input(n, each) for each in asked] for n, asked in enumerate(questions())]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"queries": [Query(text, domain=self.domain)], "k": 3} for text in (*ODD_TEXTS, *BLANK_TEXTS)]
+        texts = (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500)
+        kettle = [Query("kettle", domain=self.domain), Query("tea", domain=self.domain)]
+        few_or_none = [{"queries": kettle, "k": k} for k in (0, 1, 100)] + [{"queries": [], "k": 3}]
+        return [{"queries": [Query(text, domain=self.domain)], "k": 3} for text in texts] + few_or_none
+
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """At most k different passages, the best first; no queries find nothing."""
+        ids, scores = [hit.passage.id for hit in result], [hit.score for hit in result]
+        assert len(ids) == len(set(ids)), "a passage comes twice"
+        assert len(ids) <= (arguments["k"] if arguments["queries"] else 0)
+        assert scores == sorted(scores, reverse=True), "the best come first"
+        assert all(isinstance(hit, Hit) for hit in result)
 
     def _make_input(self, number: int, asked: Question) -> dict[str, Any]:
         """Make the queries of a question: its text, with more weight than each of the earlier ones."""
         texts = [asked.text, *(turn.question for turn in asked.history)]
         queries = [Query(text, 1.0 / n, asked.turn_id, self.domain) for n, text in enumerate(texts, 1)]
         return {"queries": queries, "k": 2 + number % 3}
-
-    def search(self, stage: Any, *texts: str, k: int = 3) -> list[Hit]:
-        """Retrieve for queries of weight 1."""
-        found: list[Hit] = stage.retrieve([Query(text, turn_id="tea<::>1", domain=self.domain) for text in texts], k)
-        return found
-
-    def test_the_best_come_first(self) -> None:
-        hits = self.search(self.make(), "copper kettle")
-        assert hits, "nothing was found for words of the passages"
-        assert all(isinstance(hit, Hit) for hit in hits)
-        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-
-    def test_no_passage_comes_twice_and_k_is_kept(self) -> None:
-        stage = self.make()
-        for k in (1, 2, 100):
-            ids = [hit.passage.id for hit in self.search(stage, "kettle", "tea", k=k)]
-            assert len(ids) == len(set(ids)) <= k
-
-    def test_nothing_asked_is_nothing_found(self) -> None:
-        stage = self.make()
-        assert self.search(stage) == []
-        assert self.search(stage, "kettle", k=0) == []
-
-    def test_odd_queries_do_no_harm(self) -> None:
-        stage = self.make()
-        for text in (*ODD_TEXTS, *BLANK_TEXTS, "zzzxxy", "kettle " * 500):
-            assert len(self.search(stage, text)) <= 3
 
 
 class RankerContract(CallContract):
@@ -115,26 +81,16 @@ class RankerContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")]
+        odd = [{"query": query, "texts": [*ODD_TEXTS, *BLANK_TEXTS]} for query in (*ODD_TEXTS[:2], "")]
+        return [*odd, *({"query": "copper kettle", "texts": list(TEXTS[:n])} for n in (0, 1, 2))]
 
-    def test_each_text_gets_a_score(self) -> None:
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """One finite score for each text."""
         import numpy as np
 
-        stage = self.make()
-        for n in (0, 1, 2, 4):
-            scores = stage.score("copper kettle", list(TEXTS[:n]))
-            assert scores.shape == (n,)
-            assert np.issubdtype(scores.dtype, np.floating)
-
-    def test_odd_texts_get_scores_too(self) -> None:
-        import numpy as np
-
-        stage = self.make()
-        texts = [*ODD_TEXTS, *BLANK_TEXTS]
-        for query in (*ODD_TEXTS[:2], ""):
-            scores = stage.score(query, texts)
-            assert scores.shape == (len(texts),)
-            assert np.isfinite(scores).all(), "a score is no number"
+        assert result.shape == (len(arguments["texts"]),), "each text gets a score"
+        assert np.issubdtype(result.dtype, np.floating)
+        assert np.isfinite(result).all(), "a score is no number"
 
     def test_equal_texts_get_equal_scores(self) -> None:
         scores = self.make().score("copper kettle", [TEXTS[0]] * 3)

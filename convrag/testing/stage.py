@@ -7,9 +7,9 @@ from typing import Any
 from unittest import SkipTest
 
 from convrag.api.groups import GROUPS
-from convrag.registry.description import parse_argument_texts
+from convrag.registry.parameters import read_argument_texts
 from convrag.testing.fingerprints import FingerprintContract
-from convrag.testing.imports import find_heavy_imports
+from convrag.testing.libraries import find_heavy_imports
 from convrag.testing.network import block_network
 
 
@@ -30,7 +30,7 @@ class StageContract(FingerprintContract):
     def test_it_explains_its_parameters(self) -> None:
         """Each has a line under `Args:`, which task=plugins shows."""
         option = self.option()
-        texts = parse_argument_texts(option.cls)
+        texts = read_argument_texts(option.cls)
         unexplained = [name for name in option.configurable if not texts.get(name)]
         assert not unexplained, f"explain under Args: in the docstring: {', '.join(unexplained)}"
 

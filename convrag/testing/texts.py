@@ -1,14 +1,48 @@
-"""Contracts of the stages that represent texts: embedders and clusterers."""
+"""Contracts of the stages that work on texts: chunkers, embedders and clusterers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from convrag.api.documents import Document, Heading
 from convrag.api.models import Embedder
 from convrag.api.types import Question
 from convrag.testing.calls import CallContract
-from convrag.testing.conversations import questions, rotate_passages
-from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS
+from convrag.testing.samples import BLANK_TEXTS, ODD_TEXTS, TEXTS, questions, rotate_passages
+
+
+class ChunkerContract(CallContract):
+    """A chunker cuts documents into passages that say where they stand."""
+
+    group = "chunker"
+    method = "chunk"
+
+    def inputs(self) -> list[list[dict[str, Any]]]:
+        return [[{"document": _make_document(conversation + turn)} for turn in range(3)] for conversation in range(8)]
+
+    def odd_inputs(self) -> list[dict[str, Any]]:
+        long = ["é" * 5_000, "茶は八十度で入れる。" * 300, "👩‍👩‍👧 " * 500, "\n" * 2_000 + "tea", "one. " * 2_000]
+        odd = tuple(Heading(place, 6 - place, "") for place in (0, 0, 1, 2))
+        texts = enumerate([*ODD_TEXTS, *BLANK_TEXTS, *long])
+        documents = [Document(f"odd-{n}.txt", text, headings=used) for n, text in texts for used in ((), odd)]
+        return [{"document": document} for document in documents]
+
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """Each passage is a span of the document with a text, in the order of the document; blank ones have none."""
+        document = arguments["document"]
+        assert result or not any(map(str.isalpha, document.text)), "a document with words has passages"
+        for passage in result:
+            of, start, end = (passage.metadata.get(key) for key in ("document", "start", "end"))
+            assert of == document.id, "metadata['document'] is its id: use convrag.sdk.document_passages"
+            assert passage.text == document.text[start:end], "metadata says where the text stands in the document"
+            assert passage.text.strip(), "a passage has a text"
+        starts = [passage.metadata["start"] for passage in result]
+        assert starts == sorted(starts), "passages come in the order of the document"
+
+    def test_passages_have_ids_of_their_own(self) -> None:
+        documents = [_make_document(0), _make_document(1)]
+        ids = [passage.id for document in documents for passage in self.make().chunk(document)]
+        assert len(ids) == len(set(ids)), "two documents of a corpus need passages with different ids"
 
 
 class EmbedderContract(CallContract):
@@ -24,36 +58,24 @@ class EmbedderContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]}]
+        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS]}, {"texts": []}, {"texts": [TEXTS[0]]}]
 
-    def test_rows_have_unit_length(self) -> None:
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """One row for each text, of unit length or zero."""
         import numpy as np
 
-        rows = self.make().embed(list(TEXTS))
-        lengths = np.linalg.norm(rows, axis=1)
-        assert rows.dtype == np.float32
-        assert rows.shape[0] == len(TEXTS)
-        assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0))
-        assert lengths.any(), "every row is zero"
-
-    def test_any_number_of_texts(self) -> None:
-        stage = self.make()
-        width = stage.embed([TEXTS[0]]).shape[1]
-        assert stage.embed([]).shape == (0, width)
-        assert stage.embed([TEXTS[0], TEXTS[1]], query=True).shape == (2, width)
-
-    def test_odd_texts_get_rows_too(self) -> None:
-        import numpy as np
-
-        rows = self.make().embed([*ODD_TEXTS, *BLANK_TEXTS])
-        assert len(rows) == len(ODD_TEXTS) + len(BLANK_TEXTS)
-        assert np.isfinite(rows).all(), "a row has a value that is no finite number"
+        lengths = np.linalg.norm(result, axis=1)
+        assert result.dtype == np.float32
+        assert result.ndim == 2
+        assert len(result) == len(arguments["texts"]), "each text gets a row"
+        assert np.all(np.isclose(lengths, 1, atol=1e-4) | (lengths == 0)), "rows have unit length"
 
     def test_a_row_does_not_depend_on_its_neighbours(self) -> None:
         import numpy as np
 
         stage = self.make()
         alone = np.concatenate([stage.embed([text]) for text in TEXTS])
+        assert alone.any(), "every row is zero"
         assert np.allclose(alone, stage.embed(list(TEXTS)), atol=1e-5)
 
 
@@ -74,32 +96,18 @@ class ClustererContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        return [{"texts": [*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS], "embedder": self.embedder()}]
+        numbered = [[f"{TEXTS[i % 4]} {i}" for i in range(n)] for n in (0, 1, 2, 3, 4, 5, 10, 40)]
+        odd = [[*ODD_TEXTS, *BLANK_TEXTS, *ODD_TEXTS], list(BLANK_TEXTS), [TEXTS[0]] * 6]
+        return [{"texts": texts, "embedder": self.embedder()} for texts in (*numbered, *odd)]
 
-    def test_any_number_of_texts(self) -> None:
+    def check(self, result: Any, arguments: dict[str, Any]) -> None:
+        """One label for each text; none is left out, and -1 is an outlier."""
         import numpy as np
 
-        stage = self.make()
-        for n in (0, 1, 2, 3, 4, 5, 10, 40):
-            labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder())
-            assert labels.shape == (n,)
-            assert np.issubdtype(labels.dtype, np.integer)
-
-    def test_labels_count_from_0(self) -> None:
-        """No label is left out; -1 is an outlier."""
-        stage = self.make()
-        for n in (1, 4, 12):
-            labels = stage.cluster([f"{TEXTS[i % 4]} {i}" for i in range(n)], self.embedder()).tolist()
-            clusters = set(labels) - {-1}
-            assert clusters == set(range(len(clusters))), f"the labels are {sorted(set(labels))}"
-
-    def test_identical_texts_do_no_harm(self) -> None:
-        assert self.make().cluster([TEXTS[0]] * 6, self.embedder()).shape == (6,)
-
-    def test_odd_texts_do_no_harm(self) -> None:
-        texts = [*ODD_TEXTS, *BLANK_TEXTS]
-        assert self.make().cluster(texts, self.embedder()).shape == (len(texts),)
-        assert self.make().cluster(list(BLANK_TEXTS), self.embedder()).shape == (len(BLANK_TEXTS),)
+        assert result.shape == (len(arguments["texts"]),), "each text gets a label"
+        assert np.issubdtype(result.dtype, np.integer)
+        clusters = set(result.tolist()) - {-1}
+        assert clusters == set(range(len(clusters))), f"the labels are {sorted(clusters)}"
 
 
 class LetterEmbedder(Embedder):
@@ -119,3 +127,14 @@ def _list_texts(number: int, asked: Question) -> list[str]:
     """List a question, the earlier questions and answers, and the sample texts in an order of their own."""
     said = [text for turn in asked.history for text in (turn.question, turn.answer)]
     return [asked.text, *said, *(passage.text for passage in rotate_passages(number + asked.number))]
+
+
+def _make_document(number: int) -> Document:
+    """Make one of many different documents about tea, with headings and pages."""
+    steps = number % len(TEXTS)
+    text, headings, pages = "", [], [0]
+    for place, paragraph in enumerate([*TEXTS[steps:], *TEXTS[:steps]]):
+        headings.append(Heading(len(text), 1 + min(place, 2), f"Part {number + place}"))
+        text += f"# Part {number + place}\n\n{paragraph} " + "It is said of tea. " * (number * place) + "\n\n"
+        pages.append(len(text))
+    return Document(f"tea/{number}.md", text, "Tea", headings=tuple(headings), pages=tuple(pages[:-1]))

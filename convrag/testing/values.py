@@ -1,11 +1,12 @@
-"""Copies of arguments and results as plain data, in which a test can see what has changed."""
+"""Copies of arguments and results as texts, in which a test can see what has changed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
+from collections.abc import Iterator, Mapping, MutableMapping, MutableSequence, MutableSet, Sequence, Set
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from convrag.api.errors import ConvragError
 from convrag.api.stage import Stage
@@ -14,24 +15,17 @@ from convrag.api.types import Conversation, Passage, Turn
 _SHARED = (Passage, Turn, Conversation)
 """Rows of a data set: stages hand on the objects that they were given, and change none."""
 
+_RAISED = "raised"
+_LONGEST = 200
 
-_ERROR = "error"
 
-
-class Frozen(NamedTuple):
-    """A copy of a value: the name of its type, and its contents as plain data (parts are copies in turn)."""
-
-    type: str
-    contents: Any
+class Frozen(dict[str, str]):
+    """A copy of a value: the place of each of its parts ("[0].passage.id") -> its text, which tells types apart."""
 
     @property
-    def is_error(self) -> bool:
-        """Whether the call raised an error instead of returning a value."""
-        return self.type == _ERROR
-
-    def __repr__(self) -> str:
-        """Show the value as Python would, cut to 200 characters."""
-        return _shorten(_show(self))
+    def error(self) -> str:
+        """The error that the call raised instead of returning a value; empty where it raised none."""
+        return self.get(_RAISED, "")
 
 
 def freeze(value: Any) -> Frozen:
@@ -39,22 +33,36 @@ def freeze(value: Any) -> Frozen:
 
     Fields that do not count in a comparison (`Question.stage_state`) are left out.
     """
+    return Frozen(_list_parts(value, ""))
+
+
+def freeze_error(error: Exception) -> Frozen:
+    """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
+    name = type(error).__name__
+    return Frozen({_RAISED: name if isinstance(error, ConvragError) else f"{name}: {error}"})
+
+
+def _list_parts(value: Any, place: str) -> Iterator[tuple[str, str]]:
     name = type(value).__name__
+    inner: list[tuple[str, Any]] = []
     if value is None or isinstance(value, (bool, int, float, str, bytes)):
-        return Frozen(name, value)
-    if hasattr(value, "dtype") and hasattr(value, "tolist"):  # numpy arrays and numbers
-        flat = value.reshape(-1).tolist()
-        return Frozen(f"{name} of {value.dtype} {value.shape}", [Frozen("", each) for each in flat])
-    if is_dataclass(value) and not isinstance(value, type):
-        return Frozen(name, {each.name: freeze(getattr(value, each.name)) for each in fields(value) if each.compare})
-    if isinstance(value, Mapping):
-        return Frozen(name, {key: freeze(each) for key, each in value.items()})
-    if isinstance(value, Set):
-        return Frozen(name, sorted((freeze(each) for each in value), key=repr))
-    if isinstance(value, (Sequence, Iterator)):
-        return Frozen(name, [freeze(each) for each in value])
-    shown = "" if isinstance(value, Stage) or " at 0x" in repr(value) else repr(value)  # an address is no value
-    return Frozen(name, shown)
+        name = repr(value)
+    elif hasattr(value, "dtype") and hasattr(value, "tolist"):  # numpy arrays and numbers
+        name = f"{name} of {value.dtype} {value.shape}"
+        inner = [(f"[{n}]", each) for n, each in enumerate(value.reshape(-1).tolist())]
+    elif is_dataclass(value) and not isinstance(value, type):
+        inner = [(f".{each.name}", getattr(value, each.name)) for each in fields(value) if each.compare]
+    elif isinstance(value, Mapping):
+        inner = [(f"[{key!r}]", each) for key, each in value.items()]
+    elif isinstance(value, Set | Sequence | Iterator):
+        items = sorted(value, key=repr) if isinstance(value, Set) else list(value)
+        name = f"{name} of {len(items)}"
+        inner = [(f"[{n}]", each) for n, each in enumerate(items)]
+    elif not isinstance(value, Stage) and " at 0x" not in repr(value):  # an address is no value
+        name = repr(value)
+    yield place, name
+    for below, each in inner:
+        yield from _list_parts(each, place + below)
 
 
 def describe_difference(
@@ -69,36 +77,12 @@ def describe_difference(
         labels: what to say of the one and of the other: ("before", "after").
         tolerance: by how much numbers may differ, as a share of the larger one.
     """
-
-    def find(one: Frozen, other: Frozen, name: str) -> str:
-        if one.type != other.type:
-            return tell(name, one, other, lambda each: f"{each!r} ({each.type})")
-        if isinstance(one.contents, dict):
-            parts = dict.fromkeys([*one.contents, *other.contents])
-            absent = Frozen("nothing", "nothing")
-            named = ((f"{name}.{part}" if one.type[:1].isupper() else f"{name}[{part!r}]", part) for part in parts)
-            found = (find(one.contents.get(p, absent), other.contents.get(p, absent), path) for path, p in named)
-            return next(filter(None, found), "")
-        if isinstance(one.contents, list):
-            if len(one.contents) == len(other.contents):
-                pairs = zip(one.contents, other.contents, strict=True)
-                found = (find(*pair, f"{name}[{n}]") for n, pair in enumerate(pairs))
-                difference = next(filter(None, found), "")
-                moved = difference and sorted(one.contents, key=repr) == sorted(other.contents, key=repr)
-                return tell(f"{name} is in another order", one, other) if moved else difference
-            return tell(name, one, other)
-        return "" if _are_equal(one.contents, other.contents, tolerance) else tell(name, one, other)
-
-    def tell(name: str, one: Frozen, other: Frozen, show: Callable[[Frozen], str] = repr) -> str:
-        return f"{name}: {show(one)} {labels[0]}, {show(other)} {labels[1]}"
-
-    return find(first, second, name)
-
-
-def freeze_error(error: Exception) -> Frozen:
-    """Copy an exception: its type, and its message unless that is written for users and may name places and times."""
-    name = type(error).__name__
-    return Frozen(_ERROR, name if isinstance(error, ConvragError) else f"{name}: {error}")
+    for place in first | second:
+        pair = first.get(place, "nothing"), second.get(place, "nothing")
+        if pair[0] != pair[1] and not _are_close(*pair, tolerance):
+            told = (f"{text[:_LONGEST]} {label}" for text, label in zip(pair, labels, strict=True))
+            return f"{name}{place}: {', '.join(told)}"
+    return ""
 
 
 def find_difference(
@@ -136,8 +120,7 @@ def overwrite(value: Any) -> None:
     elif isinstance(value, MutableSequence):
         for each in value:
             overwrite(each)
-        value.clear()
-        value.append("overwritten")
+        value[:] = ["overwritten"]
     elif isinstance(value, MutableSet):
         value.clear()
     elif isinstance(value, tuple):
@@ -145,23 +128,7 @@ def overwrite(value: Any) -> None:
             overwrite(each)
 
 
-def _are_equal(one: Any, other: Any, tolerance: float) -> bool:
-    """Compare two plain values; NaN equals NaN."""
-    if isinstance(one, float) and isinstance(other, float):
-        return one == other or (one != one and other != other) or math.isclose(one, other, rel_tol=tolerance)
-    return bool(one == other)
-
-
-def _show(frozen: Frozen) -> str:
-    contents = frozen.contents
-    if isinstance(contents, dict):
-        if frozen.type[:1].isupper():
-            return f"{frozen.type}({', '.join(f'{name}={_show(each)}' for name, each in contents.items())})"
-        return f"{{{', '.join(f'{name!r}: {_show(each)}' for name, each in contents.items())}}}"
-    if isinstance(contents, list):
-        return f"[{', '.join(map(_show, contents))}]"
-    return repr(contents) if frozen.type in ("str", "bytes", "float", "int", "bool", "NoneType", "") else str(contents)
-
-
-def _shorten(text: str, limit: int = 200) -> str:
-    return text if len(text) <= limit else f"{text[: limit // 2]} ... {text[-limit // 2 :]}"
+def _are_close(one: str, other: str, tolerance: float) -> bool:
+    with suppress(ValueError):
+        return tolerance > 0 and math.isclose(float(one), float(other), rel_tol=tolerance)
+    return False

@@ -14,16 +14,13 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
-from convrag.store.attempts import note_injected
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
-from convrag.store.remember import remember
+from convrag.store.remember import note_injected, remember
 from convrag.store.store import Store
+from convrag.turn.configuration import replace_paths
 from convrag.turn.defects import explain_build_error, explain_error, note_origin
 
 log = logging.getLogger(__name__)
-
-Injected = Stage | Mapping[str, Stage] | None
-"""What is injected for one parameter: a stage, several by their names, or none."""
 
 LIMIT = 64
 """The number of stages that are kept after their run: enough for the runs of a grid to share, few enough for memory."""
@@ -38,14 +35,14 @@ class StagePool:
         self._lock = threading.RLock()
 
     def get(
-        self, option: Option, values: dict[str, Any], injected: Mapping[str, Injected], store: Store, place: str
+        self, option: Option, values: dict[str, Any], injected: Mapping[str, Stage | None], store: Store, place: str
     ) -> Stage:
         """Return the stage of an option with these parameters and injected stages; build it unless the pool has it.
 
         Args:
             option: the option to build.
             values: its plain parameters, checked.
-            injected: the stages for its other parameters, by name; some hold several, by names of their own.
+            injected: the stages for its other parameters, by name.
             store: keeps the results of the stage.
             place: where it was chosen ("rewriter.embedder"), for messages.
 
@@ -67,12 +64,10 @@ class StagePool:
             with _explained(f"{place}={option.name} cannot be identified", lambda error: explain_error(error, stage)):
                 stage.fingerprint = fingerprint_stage(option, values, injected, stage)
                 stage.series = _compute_series(option, values, injected, stage)
-            others = list_injected(injected)
-            key = digest(
-                [stage.fingerprint, values, [(name, id(other)) for name, other in others], store.path, store.url]
-            )
+            others = [(name, id(other)) for name, other in injected.items()]
+            key = digest([stage.fingerprint, values, others, store.path, store.url])
             if key not in self._stages:
-                note_injected(stage, [other for _, other in others])
+                note_injected(stage, [*injected.values()])
                 remember(stage, store)
                 self._stages[key] = stage
             self._stages.move_to_end(key)
@@ -90,15 +85,6 @@ class StagePool:
 
 
 pool = StagePool()
-
-
-def list_injected(injected: Mapping[str, Injected]) -> list[tuple[str, Stage | None]]:
-    """List the stages that were injected, each with its parameter; of several, with its own name too ("of.mmr")."""
-    return [
-        (f"{name}.{inner}" if inner else name, stage)
-        for name, given in injected.items()
-        for inner, stage in (given.items() if isinstance(given, Mapping) else [("", given)])
-    ]
 
 
 _REFUSALS = (ImportError, TypeError, ValueError)
@@ -134,18 +120,16 @@ def fingerprint_stage(option: Option, values: Mapping[str, Any], injected: Mappi
         injected: the stages that were given for the other parameters, by name.
         stage: the stage.
     """
-    # a list of pairs: the order of several stages may bear on results
-    others = {name: list(given.items()) if isinstance(given, Mapping) else given for name, given in injected.items()}
-    return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **others})
+    return compute_fingerprint(stage, option.name, {**_select_result_parameters(option, values, stage), **injected})
 
 
 def _compute_series(option: Option, values: Mapping[str, Any], injected: Mapping[str, Any], stage: Stage) -> str:
     """Compute `Stage.series`: a path counts by its name, an injected stage by its own series."""
-    others = {name: other.series if isinstance(other, Stage) else other for name, other in list_injected(injected)}
+    others = {name: other.series if isinstance(other, Stage) else other for name, other in injected.items()}
     if "" in others.values():
         return ""  # a stage that was built by hand
     chosen = {name: value for name, value in values.items() if not option.parameters[name].operational}
-    named = _replace_paths(chosen, Path.absolute)
+    named = replace_paths(chosen, Path.absolute)
     return compute_fingerprint(stage, option.name, {**named, **others}, with_files=False)
 
 
@@ -154,7 +138,7 @@ def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: 
     selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not _holds_paths(value)}
-    return {name: _replace_paths(value, _hash_contents) for name, value in selected.items()}
+    return {name: replace_paths(value, _hash_contents) for name, value in selected.items()}
 
 
 def _holds_paths(value: Any) -> bool:
@@ -166,15 +150,6 @@ def _holds_paths(value: Any) -> bool:
 def _hash_contents(path: Path) -> Any:
     """Hash a file; of a folder, list the files."""
     return file_hash(path) or (_list_folder(path) if path.is_dir() else path)
-
-
-def _replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
-    """Replace the paths in a value, also in lists and dictionaries."""
-    if isinstance(value, Path):
-        return replace(value)
-    if isinstance(value, Mapping):
-        return {key: _replace_paths(item, replace) for key, item in value.items()}
-    return [_replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _list_folder(folder: Path) -> list[list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -17,8 +18,7 @@ from convrag.api.stage import Stage
 from convrag.api.stages import Dataset, Metrics
 from convrag.config.command import Command
 from convrag.config.messages import explained
-from convrag.config.named_stages import name_stages
-from convrag.config.references import keep_references
+from convrag.config.secret_checks import keep_references
 from convrag.config.unused import find_unused
 from convrag.config.variants import option_node
 from convrag.registry import plugins
@@ -26,9 +26,8 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.configuration import StageDescriptions
+from convrag.turn.configuration import describe_stage
 from convrag.turn.defects import check_items, check_type, explain_error, note_origin
-from convrag.turn.early_imports import start_imports
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -51,11 +50,12 @@ class Wiring:
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
         """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
-        self.store = get_store(**self.config["store"])
+        self.store = get_store(**self.config["store"], open_database=plugins.open_database)
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
-        self._descriptions = StageDescriptions(self.logged_config)
+        self._descriptions: dict[str, dict[str, Any]] = {}
+        self._injected: dict[str, list[str]] = {}
         self._building: list[str] = []
 
     def provide_dataset(self, dataset: Dataset) -> None:
@@ -71,7 +71,7 @@ class Wiring:
         note_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
-        self._descriptions.add("dataset", {OPTION_KEY: option.name, "contents": dataset.content_hash()})
+        self._descriptions["dataset"] = {OPTION_KEY: option.name, "contents": dataset.content_hash()}
 
     def get(self, group: str) -> Any:
         """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.
@@ -118,7 +118,7 @@ class Wiring:
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about missing libraries of the stage at a place, or else those of its own check.
+        """Return messages about the stage at a place: about missing libraries, or else from its own check.
 
         A check that fails is a problem, too.
         """
@@ -156,7 +156,14 @@ class Wiring:
 
         It does not depend on source code and versions, as fingerprints do, and holds no secrets.
         """
-        return self._descriptions.collect(groups)
+        found: dict[str, dict[str, Any]] = {}
+        waiting = list(groups)
+        while waiting:
+            place = waiting.pop(0)
+            if place not in found:
+                found[place] = self._descriptions[place]
+                waiting += self._injected.get(place, [])
+        return found
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
@@ -209,13 +216,16 @@ class Wiring:
         self._building.append(place)
         try:
             injected = {
-                parameter.name: self._inject(parameter, node.get(parameter.name), place, option)
+                parameter.name: self._inject(parameter, node, place)
                 for parameter in option.parameters.values()
                 if parameter.group
             }
         finally:
             self._building.pop()
-        self._descriptions.add_built(place, option, values)
+        written: Any = self.logged_config
+        for name in place.split("."):
+            written = written.get(name) if isinstance(written, Mapping) else None
+        self._descriptions[place] = describe_stage(option, values, written)
         self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
@@ -225,36 +235,22 @@ class Wiring:
         typed = self.command.names.get(place, "")
         return typed if typed and typed not in self.registry.options(option.group) else option.name
 
-    def _inject(
-        self, parameter: Parameter, given: Any, place: str, option: Option
-    ) -> Stage | Mapping[str, Stage] | None:
+    def _inject(self, parameter: Parameter, node: Mapping[str, Any], place: str) -> Stage | None:
         """Return the stage for a parameter: the one that the configuration gives it, its default, or the run's.
 
-        A parameter that holds several stages gets those of the configuration, by their names.
+        An optional one that the configuration sets to null is None, whatever its default.
         """
-        group, inner = parameter.group, f"{place}.{parameter.name}"
-        if parameter.several:
-            return self._inject_several(parameter, given, place, option)
+        group, inner, given = parameter.group, f"{place}.{parameter.name}", node.get(parameter.name)
+        if given is None and parameter.used_option and parameter.optional and parameter.name in node:
+            return None
         if given is None and not isinstance(parameter.default, Use):
             if parameter.default is None:
                 return None
-            self._descriptions.add_injected(place, group)
+            self._injected.setdefault(place, []).append(group)
             stage: Stage = self.get(group)
             return stage
-        self._descriptions.add_injected(place, inner)
+        self._injected.setdefault(place, []).append(inner)
         return self._build_given({OPTION_KEY: parameter.default.option} if given is None else given, group, inner)
-
-    def _inject_several(
-        self, parameter: Parameter, given: Any, place: str, option: Option
-    ) -> Mapping[str, Stage] | None:
-        """Return the stages that a parameter holds, in the order of the configuration, by their names."""
-        group, inner = parameter.group, f"{place}.{parameter.name}"
-        chosen = name_stages(parameter.used_options or None if given is None else given, group, inner)
-        if not chosen and (given is not None or parameter.default is not None):
-            raise ConfigError(f"{place}={option.name} needs at least one {group}: {inner}=[NAME,NAME,...]")
-        for name in chosen:
-            self._descriptions.add_injected(place, f"{inner}.{name}")
-        return {name: self._build_given(node, group, f"{inner}.{name}") for name, node in chosen.items()} or None
 
     def _build_given(self, given: Any, group: str, place: str) -> Stage:
         """Build the stage that a configuration gives a parameter: by a node, or by the name of an option."""
@@ -264,3 +260,23 @@ class Wiring:
             return self._build(option_node(group, given), group, place)
         choices = ", ".join(self.registry.options(group))
         raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
+
+
+def start_imports(stages: Iterable[Stage]) -> threading.Thread:
+    """Start a thread that calls `load_libraries` of each stage that has one. An import that fails is left to the calls.
+
+    Returns:
+        The thread, to be joined where nothing should go on before all is imported. It is a daemon.
+    """
+    loading = [stage for stage in stages if type(stage).load_libraries is not Stage.load_libraries]
+
+    def load() -> None:
+        for stage in loading:
+            try:
+                stage.load_libraries()
+            except Exception:
+                log.info("%s: its libraries were not imported early", type(stage).__name__, exc_info=True)
+
+    thread = threading.Thread(target=load, name="imports", daemon=True)
+    thread.start()
+    return thread

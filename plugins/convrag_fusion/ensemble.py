@@ -2,53 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, UnknownName, use
+from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, use
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.storage import UsageMeter, current_meter
 
+_PLACES = ("first", "second", "third", "fourth", "fifth")
+
 
 class EnsembleRewriter(Rewriter):
-    """Give the queries of several rewriters, weighted: rewrites that fail in different ways help each other.
+    """Give the queries of up to five rewriters, weighted: rewrites that fail in different ways help each other.
 
-    `rewriter.of=[mmr,condense,replay]` names the rewriters; two of one option get names of their own:
-    `rewriter.of='{claude: replay, mixtral: replay}' rewriter.of.claude.path=FILE`. All of them rewrite at once, and
-    each query keeps its own weight, multiplied by its rewriter's. What becomes of them is up to the retriever: bm25 and
-    dense add them up; `retriever=fused` searches for those of each rewriter by themselves and fuses the rankings. The
-    first query, by which passages are reranked and the question is answered, is the first rewriter's.
+    `rewriter.first=condense rewriter.second=mmr rewriter.third=null` chooses two; `rewriter.second.lambda_=.5` sets a
+    parameter of one. All of them rewrite at once, and each query keeps its own weight, multiplied by its rewriter's.
+    What becomes of them is up to the retriever: bm25 and dense add them up; `retriever=fused` searches for the queries
+    of each rewriter by themselves and fuses the rankings. The first query, by which passages are reranked and the
+    question is answered, is the first rewriter's.
 
     A rewriter that fails gives the question itself as it stands; the trace has the queries, the trace and the failure
-    of each.
+    of each, under "first", "second" and so on.
 
     Args:
-        of: the rewriters by name; the first one's first query is the rewritten question. By default one that asks the
-            llm, and two that work by rules.
-        weights: of the rewriters by name (`rewriter.weights.mmr=0.5`); 1 for those that are not named, 0 leaves the
+        first: its first query is the rewritten question. By default one that asks the llm.
+        second: by default one that works by rules, as the third.
+        third: null leaves it out.
+        fourth: none by default.
+        fifth: none by default.
+        weights: of the rewriters in their order, `rewriter.weights=[1,1,.5]`; 1 for all unless given. 0 leaves the
             queries of one out.
 
     Raises:
-        ConfigError: a weight is negative or belongs to none of the rewriters, or all of them are 0.
+        ConfigError: there is not one weight for each rewriter, one is negative, or all of them are 0.
     """
 
     def __init__(
         self,
         *,
-        of: Mapping[str, Rewriter] = use("full_history", "mmr", "blend"),
-        weights: Mapping[str, float] | None = None,
+        first: Rewriter = use("full_history"),
+        second: Rewriter | None = use("mmr"),
+        third: Rewriter | None = use("blend"),
+        fourth: Rewriter | None = None,
+        fifth: Rewriter | None = None,
+        weights: Sequence[float] | None = None,
     ) -> None:
-        for name, weight in (weights or {}).items():
-            if name not in of:
-                raise UnknownName("rewriter.weights: rewriter", name, of)
-            if weight < 0 or not isfinite(weight):
-                raise ConfigError(f"rewriter.weights.{name}={weight}: a weight is 0 or more")
-        self.of = dict(of)
-        self.weights = {name: float((weights or {}).get(name, 1.0)) for name in of}
-        if not any(self.weights.values()):
-            raise ConfigError("rewriter.weights: at least one rewriter needs a weight above 0")
+        places = zip(_PLACES, (first, second, third, fourth, fifth), strict=True)
+        self.of = {place: rewriter for place, rewriter in places if rewriter}
+        given = [1.0] * len(self.of) if weights is None else list(weights)
+        if len(given) != len(self.of):
+            raise ConfigError(f"rewriter.weights={given}: there are {len(self.of)} rewriters, {', '.join(self.of)}")
+        if not any(given) or not all(weight >= 0 and isfinite(weight) for weight in given):
+            raise ConfigError(f"rewriter.weights={given}: weights are 0 or more, and one of them is above 0")
+        self.weights = dict(zip(self.of, map(float, given), strict=True))
 
     def rewrite(self, question: Question) -> Rewrite:
         """The queries of the rewriters in their order, and what each of them did."""
@@ -98,7 +106,7 @@ def _ask(rewriter: Rewriter, question: Question) -> Rewrite:
 
 
 def _join(name: str, source: str) -> str:
-    """The source of a query: an ensemble in an ensemble names its own rewriters ("both/mmr")."""
+    """The source of a query: an ensemble in an ensemble names its own rewriters ("second/first")."""
     return f"{name}/{source}" if source else name
 
 

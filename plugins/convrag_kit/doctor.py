@@ -31,10 +31,10 @@ class DoctorTask(Task):
 def examine(config: DictConfig) -> Iterator[tuple[str, Iterable[Finding]]]:
     """The title and the findings of each part of the report."""
     from convrag.sdk.tasks.turns import Wiring
-    from convrag_kit import doctor_resources, doctor_storage, doctor_versions
+    from convrag_kit import doctor_resources, doctor_storage
     from convrag_kit.doctor_stages import ConfiguredStages
 
-    yield "versions", doctor_versions.check_versions()
+    yield "versions", doctor_resources.check_versions()
     yield "plugins", _check_plugins()
     with tempfile.TemporaryDirectory() as empty:  # some stages open the store in check(), which would create it
         copy = config.copy()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from importlib import metadata
 from typing import Any, Literal
 
 from convrag import ConvragError, PluginError, __version__
 from convrag.sdk.groups import GROUPS, options_group
-from convrag.sdk.tasks.options import Option, Variant, describe_option, plugins, variants_of
-from convrag_kit.unregistered import find_unregistered
+from convrag.sdk.tasks.options import FIRST_PARTY, GROUP, Option, Variant, describe_option, plugins, variants_of
 from convrag_kit.variant_check import explain_mistake
 
 State = Literal["ready", "faulty", "needs", "claimed", "broken"]
@@ -75,7 +76,7 @@ def build_inventory(groups: list[str]) -> dict[str, Any]:
 
 def list_failures() -> list[PluginError]:
     """What failed of the plugins that were found, and the distributions that register none."""
-    return [*plugins.load().registry.failures, *find_unregistered()]
+    return [*plugins.load().registry.failures, *_find_unregistered()]
 
 
 def list_groups() -> list[str]:
@@ -162,3 +163,30 @@ def _find_version(distribution: str) -> str:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def _find_unregistered() -> Iterator[PluginError]:
+    """Yield what is wrong with each distribution that needs convrag, and has no entry point in its group."""
+    needing = {each.name: each for each in metadata.distributions() if _needs_convrag(each)}
+    for name, distribution in needing.items():
+        groups = sorted({entry_point.group for entry_point in distribution.entry_points})
+        if name == FIRST_PARTY or GROUP in groups:
+            continue
+        near = get_close_matches(GROUP, groups, n=1, cutoff=0.75)
+        reason = (
+            f"its entry points are in the group {near[0]!r}, which must be {GROUP!r}"
+            if near
+            else "it has no entry point in the group 'convrag'"
+        )
+        yield PluginError(
+            f"{name} depends on convrag and registers nothing: {reason}. Write [project.entry-points.{GROUP}] with "
+            f'NAME = "PACKAGE" into its pyproject.toml, and install it again',
+            plugin=near[0] if near else name,
+            distribution=name,
+        )
+
+
+def _needs_convrag(distribution: metadata.Distribution) -> bool:
+    """Whether a distribution needs convrag in any case: not for an extra of its own."""
+    required = [line for line in distribution.requires or () if "extra ==" not in line]
+    return any(re.match(rf"{FIRST_PARTY}(?![\w.-])", line, re.IGNORECASE) for line in required)

@@ -1,18 +1,21 @@
-"""`task=new_plugin`: writes a distribution with one plugin that works."""
+"""`task=new_plugin`: checks the names of a new plugin, and writes a distribution with one that works."""
 
 from __future__ import annotations
 
+import keyword
+import re
 import secrets
 import shutil
 import sys
-from importlib import resources
+from importlib import metadata, resources
+from importlib.util import find_spec
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from convrag import ConfigError, Task, __version__
 from convrag.sdk.groups import GROUPS
-from convrag_kit.plugin_names import check_option, check_package, make_class_name, make_distribution_name
+from convrag.sdk.tasks.options import FIRST_PARTY, plugins, variants
 from convrag_kit.stage_templates import StageTemplate, choose_template
 
 
@@ -136,3 +139,52 @@ def format_compatible_versions(version: str) -> str:
     """The versions of convrag that a plugin made with this one can count on: ">=0.2,<0.3" of 0.2.1."""
     major, minor, *_ = version.split(".")
     return f">={major}.{minor},<{major}.{int(minor) + 1}"
+
+
+def check_package(package: str) -> None:
+    """Raise ConfigError where a name is not valid for a package, or is taken."""
+    place = f"task.package={package}"
+    if not re.fullmatch("[a-z][a-z0-9_]*", package) or keyword.iskeyword(package):
+        raise ConfigError(
+            f"{place} cannot be imported: a package's name has lower-case letters, digits and underscores, begins with "
+            f"a letter and is no word of Python's"
+        )
+    spec, distribution = find_spec(package), make_distribution_name(package)
+    if package == FIRST_PARTY or package in sys.stdlib_module_names or (spec and spec.origin):
+        raise ConfigError(f"{place} is taken: a module of this name is installed. Choose another one")
+    if any(metadata.distributions(name=distribution)):
+        raise ConfigError(f"{place} is taken: {distribution} is installed. Choose another one")
+
+
+def check_option(stage: str, option: str) -> None:
+    """Raise ConfigError where a name is not valid for an option, or is taken."""
+    place = f"{stage}={option}"
+    if not re.fullmatch("[A-Za-z][A-Za-z0-9_-]*", option):
+        raise ConfigError(
+            f"task.option: {place} will not do: a name begins with a letter, and has letters, digits, _ and - alone"
+        )
+    groups = ("ranker", "reranker") if stage == "ranker" else (stage,)
+    for group in groups:
+        taken = plugins.load().registry.options(group)
+        if option in taken or option in variants(group) or option in GROUPS:
+            holder = f" by {taken[option].distribution}" if option in taken else ""
+            raise ConfigError(f"{place} is taken{holder}: choose a name with a prefix of your own, task.option=...")
+
+
+def make_distribution_name(package: str) -> str:
+    """The name under which a package is published, and that of its folder: never the package's own.
+
+    Where a folder has the name of the package in it, Python imports the folder instead of the package if it is started
+    beside the folder.
+    """
+    dashed = package.replace("_", "-")
+    return dashed if dashed != package else f"convrag-{package}"
+
+
+def make_class_name(option: str, stage: str) -> str:
+    """The name of the class: AcmeRewriter, both for the rewriter `acme_rewriter` and for the rewriter `acme`."""
+    words = [word for word in option.replace("-", "_").split("_") if word]
+    kind = "LLM" if stage == "llm" else stage.capitalize()
+    if words[-1].lower() == stage:
+        words = words[:-1]
+    return "".join(word[:1].upper() + word[1:] for word in words) + kind

@@ -49,20 +49,15 @@ class Domain:
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
         files = find_rewrites(mtrag, domain, "claude", "dhrag", "mixtral")
-        wiring = Wiring(
-            compose(
-                *list_overrides(mtrag, domain, store),
-                *choose_minilm(),
-                "rewriter=ensemble",
-                "rewriter.of={claude: replay, dhrag: replay, mixtral: replay, mmr: mmr, blend: blend, "
-                "full_history: full_history, weighted_history: weighted_history, last: none, questions: all_questions}",
-                *(f"rewriter.of.{name}.path={path}" for name, path in files.items()),
-                "retriever=hybrid",
-                "generator=none",
-            )
-        )
-        self.retriever: Retriever = wiring.get("retriever")
-        self.turns = RewrittenTurns(wiring.get("rewriter"), wiring.get("dataset"), domain)
+        given = (*list_overrides(mtrag, domain, store), *choose_minilm(), "retriever=hybrid", "generator=none")
+        options = {name: ("rewriter=replay", f"rewriter.path={path}") for name, path in files.items()}
+        options |= {name: (f"rewriter={name}",) for name in ("mmr", "blend", "full_history", "weighted_history")}
+        options |= {"last": ("rewriter=none",), "questions": ("rewriter=all_questions",)}
+        wirings = {name: Wiring(compose(*given, *chosen)) for name, chosen in options.items()}
+        first = next(iter(wirings.values()))
+        self.retriever: Retriever = first.get("retriever")
+        rewriters = {name: wiring.get("rewriter") for name, wiring in wirings.items()}
+        self.turns = RewrittenTurns(rewriters, first.get("dataset"), domain)
 
     def score(self, weights: Mapping[str, float], **fusion: Any) -> list[float]:
         """The nDCG@5 of each turn with these rewriters, whose rankings are fused where a fusion is given."""

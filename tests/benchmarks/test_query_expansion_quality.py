@@ -54,33 +54,24 @@ class Domain:
 
     def __init__(self, mtrag: Path, domain: str, store: Path) -> None:
         files = find_rewrites(mtrag, domain, "claude", "mixtral")
-        overrides = []
-        for name, (_, base, parameters) in REWRITERS.items():
-            if base:
-                overrides.append(f"rewriter.of.{name}.base={BASES[base]}")
-            overrides += [f"rewriter.of.{name}.{key}={value}" for key, value in parameters.items()]
+        given = (*list_overrides(mtrag, domain, store), *choose_minilm(), "retriever=hybrid", "generator=none")
+        wirings = {}
+        for name, (option, base, parameters) in REWRITERS.items():
+            overrides = [f"rewriter={option}", *(f"rewriter.{key}={value}" for key, value in parameters.items())]
+            overrides += [f"rewriter.base={BASES[base]}"] if base else []
             if path := files.get(base or name):
-                overrides.append(f"rewriter.of.{name}.{'base.' if base else ''}path={path}")
-        of = ", ".join(f"{name}: {option}" for name, (option, _, _) in REWRITERS.items())
-        wiring = Wiring(
-            compose(
-                *list_overrides(mtrag, domain, store),
-                *choose_minilm(),
-                "rewriter=ensemble",
-                f"rewriter.of={{{of}}}",
-                *overrides,
-                "retriever=hybrid",
-                "generator=none",
-            )
-        )
-        self.hybrid: Any = wiring.get("retriever")
-        self.turns = RewrittenTurns(wiring.get("rewriter"), wiring.get("dataset"), domain)
+                overrides.append(f"rewriter.{'base.' if base else ''}path={path}")
+            wirings[name] = Wiring(compose(*given, *overrides))
+        first = next(iter(wirings.values()))
+        self.hybrid: Any = first.get("retriever")
+        rewriters = {name: wiring.get("rewriter") for name, wiring in wirings.items()}
+        self.turns = RewrittenTurns(rewriters, first.get("dataset"), domain)
 
 
 def test_query_expansion_quality(mtrag_path: Path, tmp_path: Path) -> None:
     store = Path(os.environ.get("CONVRAG_FUSION_STORE", tmp_path / "store"))
     domains = [Domain(mtrag_path, name, store) for name in DOMAINS]
-    ambiguous = [sum(trace["of"]["none_read"]["trace"]["ambiguous"] for trace in each.turns.traces) for each in domains]
+    ambiguous = [sum(trace["none_read"]["ambiguous"] for trace in each.turns.traces) for each in domains]
     print(f"\nambiguous by the rules: {ambiguous} of {[len(each.turns.traces) for each in domains]} scored turns")
     conversations = [name for domain in domains for name in domain.turns.conversations]
     kinds = {

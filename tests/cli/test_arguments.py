@@ -9,28 +9,30 @@ import pytest
 from commands import run_convrag
 from convrag import __version__
 from convrag.api.errors import ConfigError
-from convrag.cli.arguments import prepare_arguments
+from convrag.cli.arguments import read_arguments
 
 
 @pytest.mark.parametrize(
-    ("arguments", "prepared"),
+    ("arguments", "flags", "overrides"),
     [
-        (["rewriter=mmr", "-m", "top_k=1,2"], ["-m", "rewriter=mmr", "top_k=1,2"]),
-        (["a=1", "--config-dir", "mine", "+seed=x", "--cfg", "job", "b=2"], None),
-        (["sweep.baseline=rewriter=none+top_k=3"], ["sweep.baseline='rewriter=none+top_k=3'"]),
-        (["sweep.baseline='rewriter=none'"], ["sweep.baseline='rewriter=none'"]),
-        (["--multirun", "--multirun", "a=1"], ["--multirun", "--multirun", "a=1"]),
-        (["a.path=~/handbook", "b=~/x/*.md"], ["a.path='~/handbook'", "b='~/x/*.md'"]),
-        (["a.path=/tmp/Übungen 2/日本語"], ["a.path='/tmp/Übungen 2/日本語'"]),
-        (["a.path=[~/handbook, notes.txt,/é]"], ["a.path=['~/handbook', notes.txt,'/é']"]),
-        (["-m", "a.path=~/one,/tmp/two"], ["-m", "a.path='~/one',/tmp/two"]),
-        (["a='~/x'", 'b="é"', "c=“é”", "~d", "e=range(1,3)"], ["a='~/x'", 'b="é"', "c=“é”", "~d", "e=range(1,3)"]),
-        ([], []),
+        (["rewriter=mmr", "-m", "top_k=1,2"], ["-m"], ["rewriter=mmr", "top_k=1,2"]),
+        (
+            ["a=1", "--config-dir", "mine", "+seed=x", "--cfg", "job", "b=2"],
+            ["--config-dir", "mine", "--cfg", "job"],
+            ["a=1", "+seed=x", "b=2"],
+        ),
+        (["sweep.baseline=rewriter=none+top_k=3"], [], ["sweep.baseline='rewriter=none+top_k=3'"]),
+        (["sweep.baseline='rewriter=none'"], [], ["sweep.baseline='rewriter=none'"]),
+        (["a.path=~/handbook", "b=~/x/*.md"], [], ["a.path='~/handbook'", "b='~/x/*.md'"]),
+        (["a.path=[~/handbook, notes.txt,/é]"], [], ["a.path=['~/handbook', notes.txt,'/é']"]),
+        (["-m", "a.path=~/one,/tmp/two"], ["-m"], ["a.path='~/one',/tmp/two"]),
+        (["a='~/x'", 'b="é"', "~d", "e=range(1,3)"], [], ["a='~/x'", 'b="é"', "~d", "e=range(1,3)"]),
+        ([], [], []),
     ],
 )
-def test_flags_come_first(arguments: list[str], prepared: list[str] | None) -> None:
-    expected = prepared if prepared is not None else ["--config-dir", "mine", "--cfg", "job", "a=1", "+seed=x", "b=2"]
-    assert prepare_arguments(arguments) == expected
+def test_flags_are_told_from_overrides(arguments: list[str], flags: list[str], overrides: list[str]) -> None:
+    command = read_arguments(arguments)
+    assert (command.flags, command.overrides) == (flags, overrides)
 
 
 @pytest.mark.parametrize(
@@ -40,12 +42,14 @@ def test_flags_come_first(arguments: list[str], prepared: list[str] | None) -> N
         (["--rewriter=mmr"], ["an override has no dashes: rewriter=mmr"]),
         (["--limit", "3"], ["overrides have no dashes (limit=...)"]),
         (["-x"], ["-x: there is no such flag", "--config-dir"]),
+        (["--config-dir"], ["--config-dir: expected one argument"]),
+        (["--cfg", "jobs"], ["invalid choice: 'jobs'"]),
         (["hydra.run.dir="], ["hydra.run.dir=: name a folder"]),
     ],
 )
 def test_unknown_flags_are_told_what_to_type(arguments: list[str], parts: list[str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        prepare_arguments(arguments)
+        read_arguments(arguments)
     for part in parts:
         assert part in str(caught.value)
 

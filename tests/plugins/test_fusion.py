@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from convrag.api.errors import ConfigError, DataError, LLMError, RunStopped, UnknownName
 from convrag.api.stages import Retriever, Rewriter
 from convrag.api.types import Hit, Passage, Query, Question, Rewrite, Turn
+from convrag.config.compose import compose
 from convrag.sdk.fusion import reciprocal_rank_fusion
 from convrag.store.usage import UsageMeter
 from convrag.testing import RecordedLLM, RetrieverContract, RewriterContract, TinyDataset, question
+from convrag.turn.wiring import Wiring
 from convrag_baselines.blend import BlendRewriter
 from convrag_baselines.concatenation import NoRewriter
 from convrag_fusion.ensemble import EnsembleRewriter
@@ -29,9 +31,14 @@ ASKED = Question("Where is it?", "c", "c<::>2", number=2, history=HISTORY)
 KINDS = ("standalone", "keywords", "entities", "answer", "context")
 
 
+def join(*rewriters: Rewriter, weights: Sequence[float] | None = None) -> EnsembleRewriter:
+    places = dict.fromkeys(("second", "third")) | dict(zip(("first", "second", "third"), rewriters, strict=False))
+    return EnsembleRewriter(**places, weights=weights)  # type: ignore[arg-type]
+
+
 class TestEnsemble(RewriterContract):
     def make(self) -> EnsembleRewriter:
-        return EnsembleRewriter(of={"plain": NoRewriter(), "blend": BlendRewriter()}, weights={"blend": 0.5})
+        return join(NoRewriter(), BlendRewriter(), weights=[1, 0.5])
 
 
 class Given(Rewriter):
@@ -49,35 +56,32 @@ class Given(Rewriter):
 
 
 def test_queries_keep_their_weights_times_their_rewriters_and_name_it() -> None:
-    ensemble = EnsembleRewriter(
-        of={"one": Given(Query("a"), Query("b", 0.5)), "two": Given(Query("a", search="dense"))}, weights={"two": 3}
-    )
+    ensemble = join(Given(Query("a"), Query("b", 0.5)), Given(Query("a", search="dense")), weights=[1, 3])
     rewrite = ensemble.rewrite(ASKED)
     assert rewrite.queries == (
-        Query("a", 1.0, source="one"),
-        Query("b", 0.5, source="one"),
-        Query("a", 3.0, search="dense", source="two"),
+        Query("a", 1.0, source="first"),
+        Query("b", 0.5, source="first"),
+        Query("a", 3.0, search="dense", source="second"),
     )
-    assert rewrite.trace["of"]["one"] == {"queries": ["a", "b"], "trace": {"made": 2}}
+    assert rewrite.trace["of"]["first"] == {"queries": ["a", "b"], "trace": {"made": 2}}
     assert not rewrite.fallback
 
 
 def test_an_ensemble_in_an_ensemble_names_both() -> None:
-    inner = EnsembleRewriter(of={"one": Given(Query("a"))}, weights={"one": 0.5})
-    (query,) = EnsembleRewriter(of={"outer": inner}, weights={"outer": 0.5}).rewrite(ASKED).queries
-    assert (query.source, query.weight) == ("outer/one", 0.25)
+    inner = join(Given(Query("a")), weights=[0.5])
+    (query,) = join(inner, weights=[0.5]).rewrite(ASKED).queries
+    assert (query.source, query.weight) == ("first/first", 0.25)
 
 
 def test_one_that_fails_falls_back_by_itself() -> None:
-    failing = {"broken": Given(error=LLMError("no reply")), "silent": Given(Query(" ")), "fine": Given(Query("a"))}
-    rewrite = EnsembleRewriter(of=failing).rewrite(ASKED)
+    rewrite = join(Given(error=LLMError("no reply")), Given(Query(" ")), Given(Query("a"))).rewrite(ASKED)
     assert [(query.source, query.text) for query in rewrite.queries] == [
-        ("broken", "Where is it?"),
-        ("silent", "Where is it?"),
-        ("fine", "a"),
+        ("first", "Where is it?"),
+        ("second", "Where is it?"),
+        ("third", "a"),
     ]
-    assert rewrite.trace["of"]["broken"]["fallback"] == "LLMError: no reply"
-    assert rewrite.trace["of"]["silent"] == {
+    assert rewrite.trace["of"]["first"]["fallback"] == "LLMError: no reply"
+    assert rewrite.trace["of"]["second"] == {
         "queries": ["Where is it?"],
         "trace": {"made": 1},
         "fallback": "the rewriter gave no query",
@@ -86,38 +90,52 @@ def test_one_that_fails_falls_back_by_itself() -> None:
 
 
 def test_only_an_ensemble_of_failures_is_one() -> None:
-    rewrite = EnsembleRewriter(of={"a": Given(error=ValueError("x")), "b": Given()}).rewrite(ASKED)
-    assert rewrite.fallback == "a: ValueError: x; b: the rewriter gave no query"
+    rewrite = join(Given(error=ValueError("x")), Given()).rewrite(ASKED)
+    assert rewrite.fallback == "first: ValueError: x; second: the rewriter gave no query"
 
 
 def test_a_run_that_must_stop_stops() -> None:
     with pytest.raises(RunStopped):
-        EnsembleRewriter(of={"a": Given(Query("a")), "b": Given(error=RunStopped("too dear"))}).rewrite(ASKED)
+        join(Given(Query("a")), Given(error=RunStopped("too dear"))).rewrite(ASKED)
 
 
 def test_a_rewriter_of_weight_0_gives_no_query() -> None:
-    rewriters = {"a": Given(Query("a")), "b": Given(Query("b"))}
-    assert [q.text for q in EnsembleRewriter(of=rewriters, weights={"a": 0}).rewrite(ASKED).queries] == ["b"]
+    both = join(Given(Query("a")), Given(Query("b")), weights=[0, 1])
+    assert [query.text for query in both.rewrite(ASKED).queries] == ["b"]
 
 
 def test_all_rewrite_at_once_and_their_usage_counts() -> None:
     together = threading.Barrier(3)
-    rewriters = {name: Given(Query(name), wait=together) for name in ("a", "b", "c")}
     meter = UsageMeter()
     with meter.measure_stage("rewriter"):
-        rewrite = EnsembleRewriter(of=rewriters).rewrite(ASKED)
+        rewrite = join(*(Given(Query(name), wait=together) for name in ("a", "b", "c"))).rewrite(ASKED)
     assert [query.text for query in rewrite.queries] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("weights", [{"a": -1.0}, {"a": float("nan")}, {"a": 0.0}])
-def test_impossible_weights(weights: Mapping[str, float]) -> None:
-    with pytest.raises(ConfigError, match="weight"):
-        EnsembleRewriter(of={"a": NoRewriter()}, weights=weights)
+@pytest.mark.parametrize("weights", [[-1.0], [float("nan")], [0.0], [1.0, 1.0], []])
+def test_impossible_weights(weights: Sequence[float]) -> None:
+    with pytest.raises(ConfigError, match="weights"):
+        join(NoRewriter(), weights=weights)
 
 
-def test_a_weight_of_nobody() -> None:
-    with pytest.raises(UnknownName, match=r"rewriter 'mrm' does not exist. Did you mean 'mmr'"):
-        EnsembleRewriter(of={"mmr": NoRewriter()}, weights={"mrm": 1})
+def test_a_command_chooses_up_to_five_and_leaves_out_what_it_does_not_want() -> None:
+    def choose(*overrides: str) -> dict[str, str]:
+        rewriter = Wiring(compose("rewriter=ensemble", "tracker=none", *overrides)).get("rewriter")
+        return {place: type(each).__name__ for place, each in rewriter.of.items()}
+
+    usual = {"first": "FullHistoryRewriter", "second": "MMRRewriter", "third": "BlendRewriter"}
+    assert choose() == usual
+    assert choose("rewriter.third=null") == {place: usual[place] for place in ("first", "second")}
+    assert choose("rewriter.first=none", "rewriter.fifth=last_n", "rewriter.fifth.n=1") == {
+        "first": "NoRewriter",
+        "second": "MMRRewriter",
+        "third": "BlendRewriter",
+        "fifth": "LastNRewriter",
+    }
+    five = Wiring(compose("rewriter=five_rewrites")).get("rewriter")
+    assert [each.kind for each in five.of.values()] == list(KINDS)
+    with pytest.raises(UnknownName, match="rewriter=ensemble: parameter 'of' does not exist"):
+        compose("rewriter=ensemble", "rewriter.of=[mmr]")
 
 
 class TestReformulate(RewriterContract):
@@ -296,4 +314,4 @@ def test_any_rankings_give_a_sorted_ranking_without_repetitions(rankings: list[t
 
 def test_the_questions_state_is_each_rewriters_own() -> None:
     asked = question()
-    EnsembleRewriter(of={"a": NoRewriter(), "b": BlendRewriter()}).rewrite(asked)
+    join(NoRewriter(), BlendRewriter()).rewrite(asked)

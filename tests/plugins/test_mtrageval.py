@@ -62,7 +62,7 @@ def test_five_rewrites_are_searched_and_fused(server: Server, cluster: Cluster, 
     assert not record.error
     assert len(server.requests) - before == 5, "one call for each rewriter"
     assert {query.source: query.text for query in record.queries} == dict(
-        zip(("standalone", "keywords", "entities", "answer", "context"), REPLIES.values(), strict=True)
+        zip(("first", "second", "third", "fourth", "fifth"), REPLIES.values(), strict=True)
     )
     assert len(cluster.searches()) - searched == 5, "one search for each rewrite"
     assert record.hits
@@ -73,20 +73,19 @@ def test_five_rewrites_are_searched_and_fused(server: Server, cluster: Cluster, 
 def test_recorded_queries_of_different_kinds_run_it_without_servers(here: Path) -> None:
     record = Pipeline.compose(
         "+system=mtrageval",
-        "rewriter.of={recorded: replay, last: none, questions: all_questions, blend: blend}",
-        "rewriter.of.recorded.path="
-        + str(Path(__file__).parents[2] / "plugins/convrag_datasets/sample/rewrites.jsonl"),
+        *("rewriter.second=none", "rewriter.third=all_questions", "rewriter.fourth=blend", "rewriter.fifth=null"),
+        "rewriter.first=replay",
+        "rewriter.first.path=" + str(Path(__file__).parents[2] / "plugins/convrag_datasets/sample/rewrites.jsonl"),
         "retriever.base=bm25",
         "generator=none",
     ).turn("c", "why does the moon have phases?")
     assert not record.error
-    assert [query.source for query in record.queries] == ["recorded", "last", "questions", "blend"]
+    assert [query.source for query in record.queries] == ["first", "second", "third", "fourth"]
     assert record.hits
 
 
 def test_the_preset_combines_with_other_rewriters_and_retrievers() -> None:
     config = compose("+system=mtrageval", "rewriter=none", "retriever.base=dense")
     assert (config.rewriter._option_, config.retriever.base._option_) == ("none", "dense")
-    config = compose("+system=mtrageval", "rewriter.of.answer=blend", "~rewriter.of.keywords")
-    assert list(config.rewriter.of) == ["standalone", "entities", "answer", "context"]
-    assert config.rewriter.of.answer._option_ == "blend"
+    config = compose("+system=mtrageval", "rewriter.fourth=blend", "rewriter.second=null")
+    assert (config.rewriter.second, config.rewriter.fourth._option_) == (None, "blend")

@@ -276,8 +276,8 @@ def test_a_model_that_fails_leaves_the_rules() -> None:
 
 def test_readings_are_searched_by_themselves_in_an_ensemble_too() -> None:
     readings = MultiQueryRewriter(llm=Rules(), base=NoRewriter())
-    rewrite = EnsembleRewriter(of={"plain": NoRewriter(), "several": readings}).rewrite(ask("Is it safe?", ASKED))
-    assert [query.source for query in rewrite.queries] == ["plain", "several/reading1", "several/reading2"]
+    rewrite = EnsembleRewriter(first=NoRewriter(), second=readings, third=None).rewrite(ask("Is it safe?", ASKED))
+    assert [query.source for query in rewrite.queries] == ["first", "second/reading1", "second/reading2"]
     assert [group.weight for group in group_queries(rewrite.queries)] == [1.0, 0.5, 0.5]
     assert len(group_queries(rewrite.queries, apart=True)) == 2
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.integration
 def test_it_differs_from_perplexity_in_the_rewriter_alone() -> None:
     plain, plus = (compose(f"+system={name}") for name in ("perplexity", "perplexity_plus"))
     assert {key for key in {*plain, *plus} if plain.get(key) != plus.get(key)} == {"rewriter"}
-    assert plus.rewriter.of.condense == plain.rewriter
+    assert plus.rewriter.first == plain.rewriter
 
 
 @pytest.mark.parametrize("option", ["openai_compatible"], indirect=True)
@@ -33,8 +33,8 @@ def test_a_follow_up_costs_one_request(server: Server, here: Path) -> None:
     assert len(server.requests) == 1
     assert record.rewritten_query == "How long does a heat pump last?"
     assert [(query.source, query.weight) for query in record.queries[:3]] == [
-        ("condense", 1.0),
-        ("mmr", 0.5),
-        ("mmr", 0.5),
+        ("first", 1.0),
+        ("second", 0.5),
+        ("second", 0.5),
     ]
-    assert {query.source for query in record.queries} == {"condense", "mmr", "blend"}
+    assert {query.source for query in record.queries} == {"first", "second", "third"}

@@ -124,10 +124,10 @@ def test_another_rewriter_goes_on_from_the_resolved_question() -> None:
 def test_it_is_chosen_by_name_before_any_rewriter_and_within_an_ensemble() -> None:
     wiring = Wiring(compose("rewriter=resolve", "rewriter.then=blend", "rewriter.then.weight=.3", "tracker=none"))
     assert wiring.get("rewriter").rewrite(ask(LISA, "Where is it?")).text == "Where is the Mona Lisa?"
-    both = EnsembleRewriter(of={"resolve": ResolveRewriter(), "then": ResolveRewriter(then=BlendRewriter())})
+    both = EnsembleRewriter(first=ResolveRewriter(), second=ResolveRewriter(then=BlendRewriter()), third=None)
     traces = both.rewrite(ask(LISA, "Where is it?")).trace["of"]
-    assert traces["resolve"]["queries"] == ["Where is the Mona Lisa?"]
-    assert {"links", "resolved", "selected"} <= set(traces["then"]["trace"])
+    assert traces["first"]["queries"] == ["Where is the Mona Lisa?"]
+    assert {"links", "resolved", "selected"} <= set(traces["second"]["trace"])
 
 
 @pytest.mark.parametrize(

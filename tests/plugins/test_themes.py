@@ -212,11 +212,11 @@ def test_both_work_on_the_bundled_sample_without_a_model(option: str, here: Path
 
 
 def test_any_rewriter_may_be_its_base(here: Path) -> None:
-    several = ("rewriter.base=ensemble", "rewriter.base.of=[condense,mmr,multi_query]")
+    several = ("rewriter.base=ensemble", "rewriter.base.first=condense", "rewriter.base.third=multi_query")
     chat = Pipeline.compose("rewriter=themes", *several, "generator=none", "retriever=bm25")
     chat.turn("c", "Is the Moon or the Sun nearer to the Earth?")
     record = chat.turn("c", "How far away is it?")
     assert not record.fallbacks
-    sources = ["condense", "mmr", "mmr", "multi_query/reading1", "multi_query/reading2", "themes"]
+    sources = ["first", "second", "second", "third/reading1", "third/reading2", "themes"]
     assert [query.source for query in record.queries] == sources
     assert record.queries[-1].search == "lexical"

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -64,7 +64,7 @@ def test_stages_are_told_from_values(option: Option) -> None:
         "clusterer": "clusterer",
     }
     assert parameters["store"].injects_store
-    assert parameters["clusterer"].default == Use(("kmeans",))
+    assert parameters["clusterer"].default == Use("kmeans")
     assert [name for name, p in parameters.items() if p.operational] == ["workers"]
     assert [name for name, p in parameters.items() if p.required] == ["path"]
 
@@ -137,83 +137,6 @@ def test_a_class_without_a_constructor_has_no_parameters() -> None:
     assert option.values({}, "embedder") == {}
     with pytest.raises(UnknownName, match="There is none"):
         option.values({"x": 1}, "embedder")
-
-
-class Several(Rewriter):
-    """Takes several stages of a group, each under a name."""
-
-    def __init__(
-        self,
-        *,
-        of: Mapping[str, Rewriter],
-        judges: dict[str, LLM] | None = None,
-        weights: Mapping[str, float] | None = None,
-        others: Mapping[str, Rewriter] = use("blend", "none"),
-    ) -> None: ...
-
-    def rewrite(self, question: Any) -> Any: ...
-
-
-def test_a_mapping_of_stages_holds_several() -> None:
-    option = Option("rewriter", "several", Several, "toys", "toys")
-    assert {name: (p.group, p.several, p.is_of_run) for name, p in option.parameters.items()} == {
-        "of": ("rewriter", True, False),
-        "judges": ("llm", True, False),
-        "weights": ("", False, False),
-        "others": ("rewriter", True, False),
-    }
-    assert option.list_mappings() == ["of", "judges", "weights", "others"]
-    assert option.list_used_options() == [("rewriter", "blend"), ("rewriter", "none")]
-    assert option.list_groups_of_run() == []
-    config = OmegaConf.structured(option.schema)
-    assert (config.of, config.judges, config.weights, config.others) == (None, None, None, None)
-    described = {each.name: (each.type, each.default) for each in describe_option(option).parameters}
-    assert described["of"] == ("rewriter stages, each by its name", "required")
-    assert described["judges"] == ("llm stages, each by its name", "None")
-    assert described["others"] == ("rewriter stages, each by its name", "blend, none")
-
-
-def test_the_source_says_the_same_of_several_stages() -> None:
-    from convrag.registry.class_source import find_class
-    from convrag.registry.signature_source import read_signature
-
-    source = find_class("convrag_fusion.ensemble:EnsembleRewriter")
-    written = read_signature(source) if source else None
-    assert written
-    assert {name: (p.group, p.several, p.is_mapping) for name, p in written.items()} == {
-        "of": ("rewriter", True, True),
-        "weights": ("", False, True),
-    }
-    assert (written["of"].used_options, written["of"].used_option) == (("full_history", "mmr", "blend"), "")
-    assert all(parameter.is_plain and not parameter.is_of_run for parameter in written.values())
-
-
-class Defaulted(Rewriter):
-    """Has a default for several stages."""
-
-    def __init__(self, *, of: Mapping[str, Rewriter] = {}) -> None: ...
-
-    def rewrite(self, question: Any) -> Any: ...
-
-
-class Undecided(Rewriter):
-    """Has two defaults for one stage."""
-
-    def __init__(self, *, base: Rewriter = use("blend", "none")) -> None: ...
-
-    def rewrite(self, question: Any) -> Any: ...
-
-
-@pytest.mark.parametrize(
-    ("cls", "said"),
-    [
-        (Defaulted, r'Defaulted.__init__: of holds several stages: its default is use\("...", "..."\) or None'),
-        (Undecided, r"Undecided.__init__: base holds one stage, and its default names several"),
-    ],
-)
-def test_defaults_of_stages_are_as_many_as_there_may_be(cls: type[Rewriter], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
-        _ = Option("rewriter", "wrong", cls, "toys", "toys").parameters
 
 
 class Documented(Ranker):

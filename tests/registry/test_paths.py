@@ -131,7 +131,7 @@ def test_a_variant_has_defaults_of_its_own(stages: str, by_path: bool) -> None:
     assert option.help == "Rank somehow. (model=large, embedder=minilm)"
     assert option.values({}, "reranker") == {"model": "large", "n": 3}
     assert option.values({"model": "tiny"}, "reranker")["model"] == "tiny"
-    assert option.parameters["embedder"].default == Use(("minilm",))
+    assert option.parameters["embedder"].default == Use("minilm")
     schema = OmegaConf.structured(option.schema)
     assert (schema.model, schema.defaults) == ("large", ["_self_", {"/embedder@embedder": "minilm"}])
 

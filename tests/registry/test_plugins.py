@@ -70,9 +70,8 @@ def test_a_misspelt_hook_is_pointed_out(caplog: pytest.LogCaptureFixture) -> Non
     def convrag_regster(register: Any) -> None: ...
 
     Plugins([toys.plugin("toy_misspelt", convrag_regster=convrag_regster)])
-    assert re.search(
-        r"convrag_regster, which is no hook \(.*, line \d+\). Did you mean convrag_register\?", caplog.text
-    )
+    assert "hook 'convrag_regster' does not exist. Did you mean 'convrag_register'?" in caplog.text
+    assert "test_plugins.py, line " in caplog.text
 
 
 def naming(packages: Any) -> Any:
@@ -141,15 +140,6 @@ def test_a_plugin_to_disable_that_is_not_there_is_pointed_out(
     assert said.startswith("CONVRAG_DISABLE_PLUGINS: plugin 'toy_god' does not exist. Did you mean 'toy_good'?")
 
 
-def test_a_wrong_call_of_register_is_said_with_its_arguments(caplog: pytest.LogCaptureFixture) -> None:
-    @hookimpl
-    def forgets(register: Any) -> None:
-        register("llm", "echo")
-
-    Plugins([toys.plugin("toy_short", convrag_register=forgets)])
-    assert "(TypeError: it called register('llm', 'echo'): target is missing; it is register(group, op" in caplog.text
-
-
 def test_a_plugin_s_logger_keeps_its_level() -> None:
     """It may be a large library's, which a program uses for other things as well."""
     hook = toys.registering(("llm", "echo", toys.EchoLLM))
@@ -170,10 +160,9 @@ def test_yaml_packages_are_collected(tmp_path: Path, monkeypatch: pytest.MonkeyP
     [
         ("acme.conf", "returned 'acme.conf', which is no list of packages"),
         (3, "returned 3, which is no list of packages"),
-        ([3], r"returned \[3\], and packages are named by strings"),
-        (["acme_nowhere.conf"], "named 'acme_nowhere.conf', and there is no such package"),
-        (["no package"], "there is no such package"),
-        (["toys"], "named 'toys', which is a module"),
+        (["acme_nowhere.conf"], "named 'acme_nowhere.conf', which is no package"),
+        (["no package"], "which is no package"),
+        (["toys"], "named 'toys', which is no package"),
     ],
 )
 def test_packages_that_are_none_are_one_message(packages: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -185,27 +174,18 @@ def test_packages_that_are_none_are_one_message(packages: Any, message: str, cap
     assert not loaded.config_packages
 
 
-def test_a_misspelt_argument_names_plugin_hook_and_argument(caplog: pytest.LogCaptureFixture) -> None:
-    @hookimpl
+@pytest.mark.parametrize("marks", [{}, {"wrapper": True}])
+def test_what_pluggy_refuses_costs_one_warning(marks: Any, caplog: pytest.LogCaptureFixture) -> None:
+    @hookimpl(**marks)
     def convrag_run_finished(run: Any, sumary: Any) -> None: ...
 
-    good = toys.registering(("llm", "echo", toys.EchoLLM))
-    plugin = toys.plugin("toy_careless", convrag_run_finished=convrag_run_finished, convrag_register=good)
-    loaded = Plugins([plugin])
+    good = toys.plugin("toy_good", convrag_register=toys.registering(("llm", "echo", toys.EchoLLM)))
+    loaded = Plugins([toys.plugin("toy_careless", convrag_run_finished=convrag_run_finished), good])
     (failure,) = loaded.registry.failures
-    expected = "'toy_careless' of an unknown distribution implements convrag_run_finished with the argument sumary"
-    assert expected in str(failure)
-    assert "Did you mean summary?" in str(failure)
+    assert "plugin 'toy_careless' of an unknown distribution could not be loaded (PluginValidat" in str(failure)
+    assert "hook 'convrag_run_finished' hookimpl definition: convrag_run_finished(run: 'Any', sumary" in str(failure)
     assert len(caplog.records) == 1
-    assert loaded.registry.get("llm", "echo"), "its other hooks work"
-
-
-def test_a_wrapper_that_never_yields_is_one_message() -> None:
-    @hookimpl(wrapper=True)
-    def convrag_report(run: Any) -> None: ...
-
-    loaded = Plugins([toys.plugin("toy_wrapper", convrag_report=convrag_report)])
-    assert "never does" in str(loaded.registry.failures[0])
+    assert loaded.registry.get("llm", "echo")
 
 
 def test_a_hook_may_have_a_name_of_its_own() -> None:
@@ -232,5 +212,5 @@ def test_one_module_is_one_plugin(caplog: pytest.LogCaptureFixture) -> None:
     hook = toys.registering(("llm", "echo", toys.EchoLLM))
     first = toys.plugin("a_twice", convrag_register=hook)
     loaded = Plugins([first, metadata.EntryPoint("b_twice", "a_twice", GROUP)])
-    assert "one entry point is enough" in caplog.text
+    assert "already registered under a different name" in caplog.text
     assert loaded.registry.get("llm", "echo")

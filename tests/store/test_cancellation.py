@@ -7,8 +7,15 @@ import time
 
 import pytest
 
-from convrag.store.abandonment import clean_up_abandoned, if_abandoned
-from convrag.store.cancellation import Cancellation, Cancelled, check_cancelled, sleep, when_cancelled
+from convrag.store.cancellation import (
+    Cancellation,
+    Cancelled,
+    check_cancelled,
+    clean_up_abandoned,
+    if_abandoned,
+    sleep,
+    when_cancelled,
+)
 
 
 def test_a_sleep_ends_when_it_is_cancelled() -> None:

@@ -18,13 +18,13 @@ from convrag.testing.values import describe_difference, freeze, overwrite
     [
         ([1, 2], [1, 2], ""),
         (math.nan, math.nan, ""),
-        (1, 1.0, "x: 1 (int) before, 1.0 (float) after"),
-        ([1], (1,), "x: [1] (list) before, [1] (tuple) after"),
-        (["b", "a"], ["a", "b"], "x is in another order: ['b', 'a'] before, ['a', 'b'] after"),
-        ({"a": 1}, {"a": 1, "b": 2}, "x['b']: nothing (nothing) before, 2 (int) after"),
+        (1, 1.0, "x: 1 before, 1.0 after"),
+        ([1], (1,), "x: list of 1 before, tuple of 1 after"),
+        (["b", "a"], ["a", "b"], "x[0]: 'b' before, 'a' after"),
+        ({"a": 1}, {"a": 1, "b": 2}, "x['b']: nothing before, 2 after"),
         ([Nugget("a", "p", 0, 1)], [Nugget("a", "p", 0, 2)], "x[0].end: 1 before, 2 after"),
         (np.zeros(2), np.array([0.0, 1.0]), "x[1]: 0.0 before, 1.0 after"),
-        (np.zeros(1), np.zeros(1, np.float32), "x: [0.0] (ndarray of float64 (1,)) before, "),
+        (np.zeros(1), np.zeros(1, np.float32), "x: ndarray of float64 (1,) before, "),
         ({"é", "a"}, {"a", "é"}, ""),
     ],
 )

@@ -19,7 +19,7 @@ from convrag.run.workers import ConversationWorkers
 from convrag.sdk.profiles import INTRODUCTION, add_profile
 from convrag.store.fingerprint import digest
 from convrag.testing import RecordedLLM, TinyDataset, question
-from convrag.testing.conversations import make_evidence
+from convrag.testing.samples import make_evidence
 from convrag_baselines.full_history import FullHistoryRewriter
 from convrag_baselines.threshold import ThresholdRewriter
 from convrag_basics.direct_generator import DirectGenerator

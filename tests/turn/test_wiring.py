@@ -127,7 +127,7 @@ def test_a_hundred_wirings_use_one_database(wire: Any) -> None:
         wiring.get("rewriter")
         wiring.check()
         assert wiring.store is first.store
-    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    assert len(os.listdir("/proc/self/fd")) <= before  # noqa: PTH208
 
 
 def test_a_stage_can_be_given_its_own(wire: Any) -> None:

@@ -1,0 +1,270 @@
+"""A turn's record as JSON, a line of intermediate/, and back: its fields are checked, since people edit such files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from math import nan
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from convrag.api.plain_data import describe_first_problem, make_plain
+from convrag.api.types import (
+    Answer,
+    Completion,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    Message,
+    Passage,
+    PassageSpan,
+    Prompt,
+    Query,
+    Role,
+    Support,
+)
+from convrag.api.usage import Usage
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+@dataclass(frozen=True)
+class PassageRow:
+    """A retrieved passage with its score; None is a score that was no number."""
+
+    id: str
+    score: float | None
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """A passage that the model saw; with its texts and metadata where it is not among the retrieved ones.
+
+    `shown` is the text that was shown, where it is not the passage's.
+    """
+
+    number: int
+    id: str
+    hint: bool
+    shown: str | None = None
+    text: str = ""
+    title: str = ""
+    url: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """A part of the passage with this id, in characters."""
+
+    id: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class SupportRow:
+    """A statement of the answer, in characters, and the parts of passages that it rests on."""
+
+    start: int
+    end: int
+    spans: tuple[SpanRow, ...]
+
+
+@dataclass(frozen=True)
+class QueryRow:
+    """A query with its weight; None is a weight that was no number. The other two may be missing."""
+
+    text: str
+    weight: float | None
+    search: Literal["any", "lexical", "dense"] = "any"
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class MessageRow:
+    """A message of a prompt."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class RecordRow:
+    """A turn; the fields with a default may be missing."""
+
+    turn_id: str
+    conversation_id: str
+    domain: str
+    turn: int
+    original_query: str
+    queries: tuple[QueryRow, ...]
+    trace: dict[str, dict[str, Any]]
+    contexts: tuple[PassageRow, ...]
+    evidence: tuple[EvidenceRow, ...]
+    agent_response: str
+    citations: tuple[str, ...]
+    timings: dict[str, float]
+    usage: dict[str, Usage]
+    fallbacks: dict[str, str]
+    error: str
+    labels: dict[str, Any]
+    reference: str = ""
+    gold: dict[str, int] = field(default_factory=dict)
+    prompt: tuple[MessageRow, ...] = ()
+    attempt: int = 0
+    profile: tuple[str, ...] = ()
+    support: tuple[SupportRow, ...] = ()
+    replies: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = ()
+
+
+_SAME = (
+    "conversation_id turn_id domain original_query trace timings usage fallbacks error labels reference gold attempt "
+    "profile"
+)
+"""The fields that a row and a record have in common."""
+
+
+def check_row(row: Any) -> RecordRow:
+    """Check plain data. Raises ValueError, which names the field that is missing or has another form."""
+    from pydantic import ValidationError
+
+    try:
+        checked: RecordRow = _get_adapter().validate_python(row)
+    except ValidationError as error:
+        raise ValueError(describe_first_problem(error)) from error
+    return checked
+
+
+@cache
+def _get_adapter() -> TypeAdapter[RecordRow]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RecordRow)
+
+
+def format_record(record: Any, *, replies: bool = False) -> dict[str, Any]:
+    """Format a record as plain data; `TurnRecord.to_dict` explains it."""
+    fields = {
+        "turn_id": record.turn_id,
+        "conversation_id": record.conversation_id,
+        "domain": record.domain,
+        "turn": record.number,
+        "original_query": record.original_query,
+        "rewritten_query": record.rewritten_query,
+        "queries": [format_query(query) for query in record.queries],
+        "trace": make_plain(record.trace),
+        "contexts": [_format_hit(hit) for hit in record.hits],
+        "evidence": _format_evidence(record),
+        "agent_response": record.answer.text,
+        "citations": list(record.answer.citations),
+        "timings": {stage: round(seconds, 6) for stage, seconds in record.timings.items()},
+        "usage": {stage: _format_usage(usage) for stage, usage in record.usage.items()},
+        "fallbacks": dict(record.fallbacks),
+        "error": record.error,
+        "labels": make_plain(record.labels),
+        "reference": record.reference,
+        "gold": dict(record.gold),
+        "prompt": [{"role": message.role, "content": message.content} for message in record.prompt],
+        "attempt": record.attempt,
+    }
+    if record.answer.support:
+        fields["support"] = [_format_support(each) for each in record.answer.support]
+    if record.profile:
+        fields["profile"] = list(record.profile)
+    if replies:
+        fields["replies"] = make_plain([[asdict(prompt), asdict(completion)] for prompt, completion in record.replies])
+    return fields
+
+
+def format_query(query: Query) -> dict[str, Any]:
+    """Format a query as plain data; `search` and `source` are left out where they have their defaults."""
+    fields = {"text": query.text, "weight": make_plain(query.weight)}
+    if query.search != "any":
+        fields["search"] = query.search
+    if query.source:
+        fields["source"] = query.source
+    return fields
+
+
+def parse_record(row: Any) -> dict[str, Any]:
+    """Read the fields of a record from plain data; `TurnRecord.from_dict` explains it."""
+    checked = check_row(row)
+    hits = tuple(Hit(_make_passage(each), _read_number(each.score)) for each in checked.contexts)
+    passages = {hit.passage.id: hit.passage for hit in hits}
+    scores = {hit.passage.id: hit.score for hit in reversed(hits)}
+    items = []
+    for item in checked.evidence:
+        passage = passages.get(item.id) or _make_passage(item)
+        shown = passage.text if item.shown is None else item.shown
+        items.append(EvidenceItem(item.number, passage, shown, item.hint, scores.get(item.id)))
+    return {name: getattr(checked, name) for name in _SAME.split()} | {
+        "number": checked.turn,
+        "queries": tuple(
+            Query(each.text, _read_number(each.weight), checked.turn_id, checked.domain, each.search, each.source)
+            for each in checked.queries
+        ),
+        "hits": hits,
+        "evidence": Evidence(tuple(items)),
+        "answer": Answer(
+            checked.agent_response, checked.citations, support=tuple(_make_support(each) for each in checked.support)
+        ),
+        "prompt": tuple(Message(cast(Role, message.role), message.content) for message in checked.prompt),
+        "replies": tuple(_parse_reply(*reply) for reply in checked.replies),
+    }
+
+
+def _format_evidence(record: Any) -> list[dict[str, Any]]:
+    """Format the evidence by passage id. Passages that are not among the hits are written with their texts."""
+    retrieved = {hit.passage.id for hit in record.hits}
+    return [
+        {"number": item.number, "id": item.passage.id, "hint": item.hint}
+        | ({} if item.passage.id in retrieved else _format_passage(item.passage))
+        | ({} if item.text == item.passage.text else {"shown": item.text})
+        for item in record.evidence.items
+    ]
+
+
+def _format_hit(hit: Hit) -> dict[str, Any]:
+    return {"id": hit.passage.id, "score": make_plain(hit.score)} | _format_passage(hit.passage)
+
+
+def _format_passage(passage: Passage) -> dict[str, Any]:
+    """Format what a passage has beside its id."""
+    texts = {"title": passage.title, "text": passage.text, "url": passage.url}
+    return texts | ({"metadata": make_plain(passage.metadata)} if passage.metadata else {})
+
+
+def _format_usage(usage: Usage) -> dict[str, Any]:
+    return {name: make_plain(getattr(usage, name)) for name in Usage.__slots__}
+
+
+def _format_support(support: Support) -> dict[str, Any]:
+    spans = [{"id": span.passage_id, "start": span.start, "end": span.end} for span in support.spans]
+    return {"start": support.start, "end": support.end, "spans": spans}
+
+
+def _make_support(row: SupportRow) -> Support:
+    return Support(row.start, row.end, tuple(PassageSpan(span.id, span.start, span.end) for span in row.spans))
+
+
+def _make_passage(row: PassageRow | EvidenceRow) -> Passage:
+    return Passage(row.id, row.text, row.title, row.url, row.metadata)
+
+
+def _read_number(value: float | None) -> float:
+    return nan if value is None else value
+
+
+def _parse_reply(prompt: Mapping[str, Any], completion: Mapping[str, Any]) -> tuple[Prompt, Completion]:
+    """Parse a prompt with its reply. Raises ValueError for fields that they do not have."""
+    try:
+        messages = tuple(Message(*message) for message in prompt["messages"])
+        return Prompt(**{**prompt, "messages": messages}), Completion(**completion)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"replies: {error}") from error
