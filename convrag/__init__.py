@@ -52,7 +52,6 @@ from convrag.api.stages import (
     Tracker,
 )
 from convrag.api.sweeps import Cell, Sweep
-from convrag.api.turn_logs import ConversationLog, TurnLog
 from convrag.api.types import (
     Answer,
     Completion,
@@ -112,7 +111,6 @@ __all__ = [
     "Conversation",
     "ConversationChanged",
     "ConversationInfo",
-    "ConversationLog",
     "Conversations",
     "ConversationsUnusable",
     "ConvragError",
@@ -171,7 +169,6 @@ __all__ = [
     "Task",
     "Tracker",
     "Turn",
-    "TurnLog",
     "TurnRecord",
     "UnidentifiedValue",
     "UnknownName",

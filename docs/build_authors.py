@@ -29,7 +29,7 @@ TYPES = {
     "Answers": "EvidenceItem Evidence Nugget Answer Support PassageSpan",
     "Language models": "Prompt PromptTemplate Completion",
     "Documents": "Document Heading CorpusPart",
-    "Records and reports": "TurnRecord Usage Report Measurement Slice Run RunSummary ConversationLog TurnLog",
+    "Records and reports": "TurnRecord Usage Report Measurement Slice Run RunSummary",
     "Grids": "Sweep Cell",
 }
 """Section -> the types in it, in the order in which a reader meets them."""

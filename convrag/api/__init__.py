@@ -11,7 +11,6 @@
 * `rows`: a turn's record as JSON, and back.
 * `html`: a rewrite, evidence and a turn's record as a notebook shows them.
 * `plain_data`: what JSON can hold.
-* `turn_logs`: what a tracker is told of the turns of conversations.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.

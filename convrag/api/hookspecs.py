@@ -12,7 +12,7 @@ from convrag.api.deprecation import Deprecated
 from convrag.api.records import Report, Run, RunSummary, TurnRecord
 from convrag.api.stage import Stage
 from convrag.api.sweeps import Sweep
-from convrag.api.types import Completion, Passage, Prompt
+from convrag.api.types import Completion, Passage, Prompt, Question
 
 hookspec = pluggy.HookspecMarker("convrag")
 hookimpl = pluggy.HookimplMarker("convrag")
@@ -197,4 +197,60 @@ def convrag_sweep_finished(sweep: Sweep, reports: list[Report]) -> str | None:
         reports: what was reported on it; none where it was interrupted.
 
     Return a line for the terminal, below the reports (where the grid is logged, say), or None.
+    """
+
+
+# What a plugin may watch of each turn, whichever door its question came through -----------------------------------
+
+
+@hookspec
+def convrag_turn_started(question: Question, config: Mapping[str, Any], model: str) -> None:
+    """Called before the first stage of a turn, of a run or of a conversation, by the turn's thread: be quick.
+
+    Args:
+        question: with the history as no memory has seen it yet. The hooks of one turn are given the same object.
+        config: of the turn's run or pipeline: the options and parameters of its stages.
+        model: the name that a server gives to the pipeline; else empty.
+    """
+
+
+@hookspec
+def convrag_stage_finished(question: Question, stage: str, record: TurnRecord) -> None:
+    """Called after each stage that ended well, by the turn's thread: several turns go on at once.
+
+    Args:
+        question: of the turn.
+        stage: its group ("rewriter").
+        record: of the turn so far.
+    """
+
+
+@hookspec
+def convrag_turn_ended(question: Question, record: TurnRecord) -> None:
+    """Called once at the end of a turn, by its thread; of a run, before `convrag_turn_finished`.
+
+    Args:
+        question: of the turn.
+        record: the whole record. It has an `error` where the turn failed or was stopped.
+    """
+
+
+@hookspec
+def convrag_conversations_started(config: Mapping[str, Any], model: str) -> None:
+    """Called once for each pipeline of task=chat, task=serve and `Pipeline.compose`, before its stages are checked.
+
+    Args:
+        config: of the pipeline.
+        model: the name that a server gives to it; else empty.
+    """
+
+
+@hookspec
+def convrag_conversations_ended(seconds: float) -> str | None:
+    """Called for each pipeline when task=chat or task=serve ends.
+
+    Args:
+        seconds: that it may take at most, to log the turns that have ended, say.
+
+    Return a line for the terminal (where they are logged, say), or None.
     """

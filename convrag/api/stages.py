@@ -8,15 +8,14 @@ with a lock, and keep what belongs to one conversation in `question.state(self)`
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from convrag.api.documents import CorpusPart, Document
 from convrag.api.models import Embedder
-from convrag.api.records import Run, TurnRecord
+from convrag.api.records import TurnRecord
 from convrag.api.stage import Stage, remembered
-from convrag.api.turn_logs import ConversationLog
 from convrag.api.types import (
     Answer,
     Conversation,
@@ -324,34 +323,10 @@ class Metrics(Stage):
 
 
 class Tracker(Stage):
-    """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs."""
+    """Logs runs. A tracker is an observer: it implements any of the observing hooks of convrag.api.hookspecs.
 
-    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
-        """Return what is called after each stage of the run's turns; None, as here, where only whole turns are logged.
-
-        It is given the stage's group ("rewriter", "retriever", ...) and the record of the turn so far, before
-        `convrag_turn_finished` has the whole one. Conversations call it from their threads, several at a time: it must
-        be quick, and raise nothing. A stage that ends its turn by an error is not told of.
-
-        Args:
-            run: which is about to start; asked once.
-        """
-        return None
-
-    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationLog | None:
-        """Return what is told of the turns of conversations; None, as here, where runs alone are logged.
-
-        Such turns are those of task=chat, task=serve and `Pipeline.compose`. It is asked once for each pipeline, before
-        the stages are checked, and only where the tracker has a parameter `traces` that is true.
-
-        Args:
-            config: of the pipeline: the options and parameters of its stages.
-            model: the name that a server gives to the pipeline; else empty.
-
-        Raises:
-            ConfigError: the address to which they would be logged cannot be used.
-        """
-        return None
+    The turns of conversations reach it only where it has a parameter `traces` that is true.
+    """
 
 
 class Task(Stage):

@@ -26,6 +26,7 @@ _RESULTS: Mapping[str, type] = {
     "convrag_sweep_check": list,
     "convrag_run_finished": str,
     "convrag_sweep_finished": str,
+    "convrag_conversations_ended": str,
 }
 """The observing hooks whose results are used -> what they return, if not None."""
 

@@ -5,7 +5,6 @@
 * `manifest`: run.json, by which a finished run is known when the same one is asked for.
 * `workers`: several conversations at a time, each in a thread.
 * `truths`: what the data set says of a turn: labels, the reference answer, the relevant passages.
-* `observers`: calls the hooks of those that observe the run.
 * `writers`: the files of a run.
 * `run_result`: a finished run, read from its folder.
 * `records`: the records of a run in memory, on disk and as lines of JSON.

@@ -42,7 +42,7 @@ def read_finished_summary(run: Run) -> RunSummary | None:
         manifest = json.loads((run.folder / MANIFEST).read_text(encoding="utf-8"))
         if manifest["identity"] != compute_identity(run):
             return None
-        damage, _ = check_files(run.folder, manifest.get("files", {}))  # runs of early versions list none
+        damage, _ = check_files(run.folder, manifest["files"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

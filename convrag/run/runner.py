@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple
 
 from omegaconf import DictConfig
 
@@ -24,7 +24,6 @@ from convrag.api.types import Conversation
 from convrag.config.compose import settings_of
 from convrag.config.settings import DEFAULT_METRICS, STAND_IN, Settings
 from convrag.run.manifest import MANIFEST, format_manifest, read_finished_summary
-from convrag.run.observers import Observers
 from convrag.run.records import TurnRecords
 from convrag.run.truths import PassageLookup, add_truths
 from convrag.run.workers import ConversationWorkers
@@ -38,9 +37,10 @@ from convrag.sdk.progress import show_preparation
 from convrag.store.abandonment import if_abandoned
 from convrag.store.atomic import write_atomically
 from convrag.store.manifest import describe_files
-from convrag.turn.early_imports import start_imports
+from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
-from convrag.turn.wiring import Wiring
+from convrag.turn.turn import Watch
+from convrag.turn.wiring import Wiring, start_imports
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +92,7 @@ def run_experiment(
     qrels = dataset.qrels()
     wiring.prepare(show_preparation)
     start_imports(metrics.values())  # while the first turns wait for a language model
-    watch = wiring.get("tracker").watch_turns(run)
-    source = ConversationWorkers(pipeline, conversations, settings, qrels, watch=watch)
+    source = ConversationWorkers(pipeline, conversations, settings, qrels)
     return run, _execute_run(run, wiring, source, *observers, top_level=top_level, show=show)
 
 
@@ -133,7 +132,7 @@ def evaluate_records(
         config={name: node for name, node in wiring.logged_config.items() if name in used or name not in GROUPS},
         notes=(*notes, *wiring.collect_notes()),
     )
-    source = _FinishedRecords(add_truths(records, dataset), stopped)
+    source = _FinishedTurns(add_truths(records, dataset), stopped)
     return run, _execute_run(run, wiring, source, show=show)
 
 
@@ -150,29 +149,23 @@ def _make_run(wiring: Wiring, folder: Path, conversations: int, turns: int, swee
     )
 
 
-class _RecordSource(Protocol):
-    """Yields the records of a run; `stopped` says why it ended early, and is empty if it did not."""
+class _FinishedTurns(NamedTuple):
+    """The records of finished turns, and why the run that made them ended early."""
 
+    turns: Sequence[TurnRecord]
     stopped: str
 
-    def records(self) -> Generator[TurnRecord]: ...
+    def records(self, watch: Watch) -> Generator[TurnRecord]:
+        yield from self.turns
 
 
-class _FinishedRecords:
-    """A source of records of finished turns."""
-
-    def __init__(self, records: Sequence[TurnRecord], stopped: str) -> None:
-        self._records = records
-        self.stopped = stopped
-
-    def records(self) -> Generator[TurnRecord]:
-        yield from self._records
+_Source = ConversationWorkers | _FinishedTurns
 
 
 def _execute_run(
     run: Run,
     wiring: Wiring,
-    source: _RecordSource,
+    source: _Source,
     *own_observers: object,
     top_level: str = "",
     show: Show | None = None,
@@ -201,12 +194,12 @@ def _execute_run(
         return summary
 
 
-def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _RecordSource, observers: Observers) -> RunSummary:
+def _write_run(files: RunFolder, run: Run, wiring: Wiring, source: _Source, observers: Observers) -> RunSummary:
     records = TurnRecords()
     try:
         observers.notify("convrag_run_started", run=run)
         start = time.perf_counter()
-        with closing(source.records()) as finished:
+        with closing(source.records(Watch(observers, run.config))) as finished:
             for record in finished:
                 records.add(record)
                 observers.notify("convrag_turn_finished", run=run, record=record)

@@ -14,7 +14,7 @@ from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.progress import turn_progress
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.session import Session, to_turn
-from convrag.turn.turn import TurnOptions, Watcher
+from convrag.turn.turn import Watch
 
 
 class ConversationWorkers:
@@ -22,7 +22,6 @@ class ConversationWorkers:
 
     Records get what the data set says of their turns: labels, reference answers, and relevant passages by `qrels`.
     `stopped` says why a stage stopped the run before the last question. The records until then are yielded.
-    `watch` is called after each stage, as `Pipeline.turn` explains.
     """
 
     def __init__(
@@ -31,19 +30,21 @@ class ConversationWorkers:
         conversations: Sequence[Conversation],
         settings: Settings,
         qrels: Qrels | None = None,
-        *,
-        watch: Watcher | None = None,
     ) -> None:
         self.pipeline = pipeline
         self.conversations = conversations
         self.settings = settings
         self.qrels = qrels or {}
         self.stopped = ""
-        self._options = TurnOptions(watch=watch)
         self._stop = threading.Event()
 
-    def records(self) -> Generator[TurnRecord]:
-        """Yield the records of all turns, conversation by conversation in the data set's order."""
+    def records(self, watch: Watch | None = None) -> Generator[TurnRecord]:
+        """Yield the records of all turns, conversation by conversation in the data set's order.
+
+        Args:
+            watch: who watches the turns; by default the plugins.
+        """
+        self.pipeline.watch = watch or self.pipeline.watch
         total = sum(len(conversation.turns) for conversation in self.conversations)
         with turn_progress(total) as advance:
 
@@ -68,7 +69,7 @@ class ConversationWorkers:
                 break
             question = session.make_question(turn.question, turn.id, hide_history=self.settings.history == "none")
             try:
-                record = self.pipeline.answer(question, self._options)
+                record = self.pipeline.answer(question)
             except RunStopped as error:
                 self.stopped = str(error)
                 self._stop.set()

@@ -47,15 +47,12 @@ class RunFolder:
         """Move every file to its place, replacing the files of an earlier run. Raises DiskError."""
         self._check_presence()
         with writing(self.folder):
-            self._move_files()
-
-    def _move_files(self) -> None:
-        for path in sorted(self.unfinished.iterdir()):
-            place = self.folder / path.name
-            if place.is_dir():
-                shutil.rmtree(place)
-            path.replace(place)
-        self.unfinished.rmdir()
+            for path in sorted(self.unfinished.iterdir()):
+                place = self.folder / path.name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                path.replace(place)
+            self.unfinished.rmdir()
 
     def _check_presence(self) -> None:
         """Raise DiskError where somebody has removed the folder: what was written before is lost."""

@@ -42,8 +42,7 @@
 * `parallel`: calls a function for many items in parallel.
 * `progress`: what is being done and how far it is, on the terminal and in the log.
 * `progress_display`: how that looks on a terminal.
-* `progress_lines`: lines about it, now and then, where there is no terminal.
-* `remaining_time`: how long a grid will take yet, and seconds in words.
+* `progress_lines`: how far a step and a grid are, in words, and lines about it where there is no terminal.
 * `console`: the console that everything is printed on.
 * `markdown`: text of others in Markdown, and tables.
 * `follow_ups`: follow-up questions that a language model suggests.

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from convrag.sdk.progress_lines import StepProgress, tell_progress
-from convrag.sdk.remaining_time import CellProgress
+from convrag.sdk.progress_lines import CellProgress, StepProgress, tell_progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

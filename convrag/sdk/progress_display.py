@@ -8,7 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from convrag.sdk.console import make_console
-from convrag.sdk.remaining_time import format_duration
+from convrag.sdk.progress_lines import format_duration
 
 
 def make_display() -> Progress:

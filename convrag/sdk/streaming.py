@@ -1,8 +1,8 @@
-"""The pieces of a model's reply, for those who listen."""
+"""The pieces of a model's reply, for those who listen, and work in a thread as a stream."""
 
 from __future__ import annotations
 
-from convrag.store.streaming import current_listener, listen_with
+from convrag.store.streaming import Stream, current_listener, listen_with
 from convrag.store.surrogates import mend_surrogates
 
-__all__ = ["current_listener", "listen_with", "mend_surrogates"]
+__all__ = ["Stream", "current_listener", "listen_with", "mend_surrogates"]

@@ -38,5 +38,4 @@
 * `file_names`: file names made of a user's names, so that no name becomes a path.
 * `usage`: the seconds, calls, tokens and costs of each stage in a turn.
 * `streaming`: the pieces of an LLM's reply on their way to a listener.
-* `async_streaming`: the same pieces for a coroutine.
 """

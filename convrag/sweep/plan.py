@@ -20,13 +20,13 @@ from convrag.config.secret_checks import refuse_secrets
 from convrag.config.settings import read_metric_names
 from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
-from convrag.run.observers import Observers
 from convrag.run.runner import NO_CONVERSATIONS
 from convrag.sweep.cells import draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
 from convrag.sweep.composed_cells import ComposedCells
 from convrag.sweep.experiments import explain_same, mark_same, read_experiment
 from convrag.sweep.folders import config_sources
 from convrag.sweep.metric_checks import find_missing_metrics
+from convrag.turn.observers import Observers
 from convrag.turn.wiring import Wiring
 
 

@@ -22,7 +22,6 @@ from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
 from convrag.config.messages import HYDRA_ERRORS
 from convrag.config.settings import Settings, read_metric_names
-from convrag.run.observers import Observers
 from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
 from convrag.store.abandonment import if_abandoned
@@ -33,6 +32,7 @@ from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
 from convrag.sweep.metric_checks import check_metrics_were_measured
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
 from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
+from convrag.turn.observers import Observers
 
 log = logging.getLogger(__name__)
 

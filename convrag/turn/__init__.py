@@ -1,8 +1,8 @@
 """One turn of a conversation, from the question to the answer.
 
-* `pipeline`: answers the questions of conversations.
+* `pipeline`: answers the questions of conversations, over a data set or over passages given as objects.
 * `turn`: takes one question through the stages.
-* `logged_turns`: tells a tracker of the turns of conversations.
+* `observers`: calls the hooks of those who watch turns and runs.
 * `session`: the state of one conversation.
 * `conversations`: the conversations of a pipeline, in memory and in a database.
 * `conversation_database`: reads and changes conversations in a database.
@@ -11,12 +11,8 @@
 * `database_engine`: the connection to a file of SQLite or to PostgreSQL.
 * `prepared_statements`: statements whose text is made once, for each of the two.
 * `configuration`: the configuration that a conversation belongs to, and what differs from another.
-* `holding`: holds a conversation for a turn.
-* `passages_dataset`: passages given as objects, as a corpus.
-* `wiring`: builds the stages of a configuration.
+* `wiring`: builds the stages of a configuration, and imports their libraries early.
 * `stage_pool`: the stages of a process; equal ones are one object.
-* `early_imports`: imports libraries while there is something else to wait for.
-* `results`: what the stages of a turn return, checked.
-* `defects`: defects of plugins' stages in words, with plugin, file and line.
+* `defects`: defects of plugins' stages in words, with plugin, file and line; what stages return, checked.
 * `logs`: the format of log records on the terminal, and warnings without repetition.
 """

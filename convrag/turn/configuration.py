@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,45 +17,6 @@ from convrag.turn.session import Session
 
 SETTINGS = "settings"
 _RESULT_SETTINGS = ("top_k", "top_n", "history")
-
-
-class StageDescriptions:
-    """What the stages of a configuration were built from, by place.
-
-    Args:
-        written: the whole configuration, unresolved.
-    """
-
-    def __init__(self, written: Mapping[str, Any]) -> None:
-        self._written = written
-        self._described: dict[str, dict[str, Any]] = {}
-        self._injected: dict[str, list[str]] = {}
-
-    def add(self, place: str, description: dict[str, Any]) -> None:
-        """Add what a stage was built from."""
-        self._described[place] = description
-
-    def add_built(self, place: str, option: Option, values: Mapping[str, Any]) -> None:
-        """Add a stage that was built from an option, with these parameters."""
-        node: Any = self._written
-        for name in place.split("."):
-            node = node.get(name) if isinstance(node, Mapping) else None
-        self.add(place, describe_stage(option, values, node))
-
-    def add_injected(self, place: str, inner: str) -> None:
-        """Note that the stage at the place `inner` was injected into the one at `place`."""
-        self._injected.setdefault(place, []).append(inner)
-
-    def collect(self, places: Iterable[str]) -> dict[str, dict[str, Any]]:
-        """Return place -> description of the stages at these places, and of all that were injected into them."""
-        found: dict[str, dict[str, Any]] = {}
-        waiting = list(places)
-        while waiting:
-            place = waiting.pop(0)
-            if place not in found:
-                found[place] = self._described[place]
-                waiting += self._injected.get(place, [])
-        return found
 
 
 def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> dict[str, Any]:
@@ -129,18 +90,16 @@ def _name_option(stage: Mapping[str, Any]) -> str:
 
 
 def _describe_value(name: str, value: Any, written: Any, held: Mapping[str, str]) -> Any:
-    if isinstance(value, Path):
-        plain: Any = str(value.expanduser().absolute())
-    else:
-        plain = written if "${" in str(written) else plain_value(_make_absolute(value))
+    absolute = replace_paths(value, lambda path: str(path.expanduser().absolute()))
+    plain = written if "${" in str(written) and not isinstance(value, Path) else plain_value(absolute)
     named_so = is_secret_name(name) and isinstance(plain, str) and "${" not in plain
     return MASK if plain and (named_so or describe_secret(str(plain), held)) else plain
 
 
-def _make_absolute(value: Any) -> Any:
-    """Make paths absolute, also in lists and dictionaries."""
+def replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
+    """Replace the paths in a value, also in lists and dictionaries."""
     if isinstance(value, Path):
-        return value.expanduser().absolute()
+        return replace(value)
     if isinstance(value, Mapping):
-        return {key: _make_absolute(item) for key, item in value.items()}
-    return [_make_absolute(item) for item in value] if isinstance(value, list | tuple) else value
+        return {key: replace_paths(item, replace) for key, item in value.items()}
+    return [replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value

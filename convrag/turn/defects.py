@@ -1,18 +1,32 @@
-"""Defects of plugins' stages in words: the stage, its plugin, the file and the line."""
+"""Defects of plugins' stages in words: the stage, its plugin, the file and the line.
+
+What the stages of a turn return is checked where it arrives: else it would fail later, in somebody else's code.
+"""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from convrag.api.errors import ConvragError, StageFault
 from convrag.api.locations import find_package, locate_error, locate_function
 from convrag.api.stage import Stage
+from convrag.api.types import (
+    Answer,
+    Evidence,
+    EvidenceItem,
+    Hit,
+    MemoryView,
+    Passage,
+    PassageSpan,
+    Query,
+    Rewrite,
+    Selection,
+    Support,
+    Turn,
+)
 from convrag.registry.option import Option
-
-log = logging.getLogger(__name__)
 
 _origins: WeakKeyDictionary[Stage, tuple[str, Option]] = WeakKeyDictionary()
 """A stage that was built from an option -> where it was first chosen ("rewriter.embedder"), and the option."""
@@ -73,6 +87,66 @@ def check_items(stage: Stage, method: str, result: Any, wanted: type) -> tuple[A
             problem = f"{method} returned a list with {name_type(item)}, which is no {wanted.__name__}"
             raise make_error(stage, problem, method)
     return items
+
+
+_NOTES = {"fallback": str, "trace": Mapping}
+
+_FIELDS: dict[type, dict[str, Any]] = {
+    MemoryView: {"history": [Turn], **_NOTES},
+    Turn: dict.fromkeys(("id", "question", "answer"), str),
+    Rewrite: {"queries": [Query], **_NOTES},
+    Query: {"text": str},
+    Hit: {"passage": Passage, "score": float},
+    Passage: dict.fromkeys(("id", "text", "title", "url"), str),
+    Selection: {"hits": [Hit], **_NOTES},
+    Evidence: {"items": [EvidenceItem], "trace": Mapping},
+    EvidenceItem: {"passage": Passage, "text": str},
+    Answer: {"text": str, "citations": [str], "trace": Mapping, "support": [Support]},
+    Support: {"start": int, "end": int, "spans": [PassageSpan]},
+    PassageSpan: {"passage_id": str, "start": int, "end": int},
+}
+"""The fields of what stages return whose types are checked; a list holds the type of its items."""
+
+
+def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
+    """Return what a method returned, checked with all that it holds.
+
+    Args:
+        stage: whose method it is.
+        method: its name.
+        result: what it returned.
+        wanted: the type that it should have; [type] for a collection, of which a tuple is returned.
+
+    Raises:
+        StageFault: something in it is of another type.
+    """
+    if isinstance(wanted, list):
+        return tuple(
+            check_result(stage, method, item, wanted[0]) for item in check_items(stage, method, result, wanted[0])
+        )
+    if wanted is float:
+        return _check_score(stage, method, result)
+    check_type(stage, method, result, wanted)
+    for name, kind in _FIELDS.get(wanted, {}).items():
+        check_result(stage, method, getattr(result, name), kind)
+    return result
+
+
+def check_scores(stage: Stage, result: Any) -> list[float]:
+    """Return a ranker's scores as numbers. Raises StageFault."""
+    try:
+        scores = result.tolist() if hasattr(result, "tolist") else list(result)
+    except TypeError as error:
+        raise make_error(stage, f"score returned {name_type(result)}, which is no list of numbers", "score") from error
+    return [_check_score(stage, "score", score) for score in scores]
+
+
+def _check_score(stage: Stage, method: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        said = f"{method} returned {name_type(value)} as a score, which is no number"
+        raise make_error(stage, said, method) from error
 
 
 def name_type(value: object) -> str:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
-from convrag.api.errors import ConfigError
+from convrag.api.errors import ConfigError, OtherConfiguration, UnknownName
 from convrag.api.records import TurnRecord
-from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
-from convrag.api.turn_logs import ConversationLog
-from convrag.api.types import Passage, Question, Rewrite
+from convrag.api.stages import Context, Dataset, Generator, Memory, Ranker, Retriever, Rewriter, Selector
+from convrag.api.types import Conversation, Passage, Question, Rewrite
 from convrag.config.compose import compose_command, settings_of
 from convrag.config.settings import Settings
-from convrag.store.async_streaming import AsyncStream
 from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import Stream
-from convrag.turn.configuration import SETTINGS, describe_settings
+from convrag.turn.configuration import SETTINGS, check_configuration, describe_settings
 from convrag.turn.conversations import Conversations
-from convrag.turn.holding import hold_conversation
-from convrag.turn.logged_turns import find_log, run_logged
 from convrag.turn.logs import FailureLog
-from convrag.turn.passages_dataset import PassagesDataset
+from convrag.turn.observers import Observers
 from convrag.turn.session import Session
-from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watcher
+from convrag.turn.turn import Listener, Stages, TurnInProgress, TurnOptions, Watch
 from convrag.turn.wiring import Wiring
+
+SWITCH = "traces"
+"""The parameter by which a tracker watches the turns of conversations. Where it is not true, no tracker is built."""
 
 
 class Pipeline:
@@ -69,8 +70,8 @@ class Pipeline:
         self.conversations = Conversations() if conversations is None else conversations
         self.configuration: Mapping[str, Mapping[str, Any]] = configuration or {}
         """Place ("rewriter", "rewriter.embedder", "settings") -> option and the parameters that bear on results."""
-        self.log: ConversationLog | None = None
-        """Is told of each turn; None for nobody. See `convrag.turn.logged_turns`."""
+        self.watch = Watch(Observers())
+        """Who is told of each turn; see the hooks `convrag_turn_started`, `_stage_finished` and `_turn_ended`."""
         self._failures = FailureLog()
 
     @classmethod
@@ -119,9 +120,24 @@ class Pipeline:
         )
 
     @classmethod
-    def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
+    def for_conversations(
+        cls, wiring: Wiring, settings: Settings, conversations: Conversations | None, model: str = ""
+    ) -> Pipeline:
+        """Make the pipeline of a wiring, not yet checked, whose turns belong to no run, and tell the observers.
+
+        The tracker is one of them where it logs such turns (`tracker.traces=true`). `model` is the name that a server
+        gives to the pipeline. Raises ConfigError where an observer cannot be built, or refuses.
+        """
         pipeline = cls.from_wiring(wiring, settings, conversations)
-        pipeline.log = find_log(wiring)
+        watched = wiring.config.get("tracker", {}).get(SWITCH) is True
+        observers = Observers(wiring.get("tracker")) if watched else Observers()
+        pipeline.watch = Watch(observers, wiring.logged_config, model)
+        observers.notify("convrag_conversations_started", config=wiring.logged_config, model=model)
+        return pipeline
+
+    @classmethod
+    def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
+        pipeline = cls.for_conversations(wiring, settings, conversations)
         wiring.check()
         wiring.prepare()
         return pipeline
@@ -137,7 +153,7 @@ class Pipeline:
         generate: bool = True,
         profile: Sequence[str] = (),
         listener: Listener | None = None,
-        watch: Watcher | None = None,
+        stages: bool = False,
     ) -> TurnRecord:
         """Ask the next question of a conversation; a new id begins a new one.
 
@@ -153,7 +169,8 @@ class Pipeline:
             generate: whether to generate an answer; if not, the turn ends with its evidence.
             profile: personal statements of the user ("I'm vegetarian."), which the stages see in this turn.
             listener: is called with each piece of the answer as soon as it is there.
-            watch: is called after each stage with its group ("rewriter", "retriever", ...) and the record so far.
+            stages: whether the listener is called after each stage, too, with a StageFinished: its group ("rewriter",
+                "retriever", ...) and the record so far.
 
         Raises:
             ConfigError: `text` is empty, or `top_k` is below 1.
@@ -163,8 +180,8 @@ class Pipeline:
             ConversationsUnusable: the database of conversations cannot be used.
         """
         _check_question(text)
-        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, watch=watch)
-        with hold_conversation(self, conversation_id, domain) as conversation:
+        options = TurnOptions(query=query, top_k=top_k, generate=generate, listener=listener, stages=stages)
+        with self._hold(conversation_id, domain) as conversation:
             record = self.answer(self._make_question(conversation, text, profile), options)
             check_cancelled()
             self.conversations.append(conversation, record)
@@ -178,7 +195,7 @@ class Pipeline:
         top_k: int | None = None,
         profile: Sequence[str] = (),
         listener: Listener | None = None,
-        watch: Watcher | None = None,
+        stages: bool = False,
     ) -> TurnRecord:
         """Answer the last question of a conversation again; the new turn replaces the last one.
 
@@ -191,16 +208,16 @@ class Pipeline:
             top_k: as in `turn`.
             profile: as in `turn`.
             listener: as in `turn`.
-            watch: as in `turn`.
+            stages: as in `turn`.
 
         Raises:
             ConfigError: there is no such conversation, or it has no turn.
             and what `turn` raises.
         """
-        options = TurnOptions(query=query, top_k=top_k, listener=listener, watch=watch)
+        options = TurnOptions(query=query, top_k=top_k, listener=listener, stages=stages)
         if self.conversations.get(conversation_id) is None:
             raise ConfigError(f"there is no conversation {conversation_id!r}: ask its first question")
-        with hold_conversation(self, conversation_id, None) as conversation:
+        with self._hold(conversation_id, None) as conversation:
             if not conversation.history:
                 raise ConfigError(f"conversation {conversation_id!r} has no turn yet: ask its first question")
             question = conversation.make_last_question(hide_history=self.settings.history == "none")
@@ -211,20 +228,23 @@ class Pipeline:
                 self.conversations.replace_last(conversation, record)
         return record
 
-    def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[TurnRecord]:
+    def stream(self, conversation_id: str, text: str, **options: Any) -> Stream[str, TurnRecord]:
         """Ask like `turn`, and stream the answer: iterate over its pieces, then read the `record`."""
-        return Stream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
+        stream = self.astream(conversation_id, text, **options)
+        stream.start()
+        return stream
 
-    def astream(self, conversation_id: str, text: str, **options: Any) -> AsyncStream[TurnRecord]:
+    def astream(self, conversation_id: str, text: str, **options: Any) -> Stream[str, TurnRecord]:
         """Ask like `turn`, in a thread, and stream the answer: `async for` its pieces, then read the `record`.
 
-        Leaving the loop, or cancelling its task, cancels the turn, which is not kept.
+        The turn begins with the iteration. Leaving the loop, or cancelling its task, cancels the turn, which is not
+        kept.
         """
-        return AsyncStream(lambda listener: self.turn(conversation_id, text, listener=listener, **options))
+        return Stream(lambda tell: self.turn(conversation_id, text, **{"listener": tell, **options}))
 
     async def aturn(self, conversation_id: str, text: str, **options: Any) -> TurnRecord:
         """Ask like `turn`, in a thread. Cancelling the task cancels the turn, which is not kept."""
-        stream = AsyncStream(lambda _: self.turn(conversation_id, text, **options))
+        stream = self.astream(conversation_id, text, **options)
         async for _ in stream:
             pass  # its pieces go to options["listener"], if anywhere
         return stream.record
@@ -237,7 +257,7 @@ class Pipeline:
         Raises as `turn` does.
         """
         _check_question(text)
-        with hold_conversation(self, conversation_id, domain) as conversation:
+        with self._hold(conversation_id, domain) as conversation:
             return self._start_turn(self._make_question(conversation, text, profile), TurnOptions()).rewrite()
 
     def reset(self, conversation_id: str) -> None:
@@ -251,11 +271,35 @@ class Pipeline:
             RunStopped: the run must stop.
             Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
         """
-        turn = self._start_turn(question, options or TurnOptions())
-        return turn.run() if self.log is None else run_logged(turn, self.log)
+        return self._start_turn(question, options or TurnOptions()).run()
 
     def _start_turn(self, question: Question, options: TurnOptions) -> TurnInProgress:
-        return TurnInProgress(question, self.stages, self.settings, self._failures, options)
+        return TurnInProgress(question, self.stages, self.settings, self._failures, self.watch, options)
+
+    @contextmanager
+    def _hold(self, conversation_id: str, domain: str | None) -> Iterator[Session]:
+        """Hold the lock of a conversation, since its turns must not overlap; an unknown id begins one.
+
+        It has all turns that other processes have added to it. Raises as `turn` does.
+        """
+        while True:
+            conversation = self.conversations.find(conversation_id) or self._begin(conversation_id, domain)
+            with conversation.lock:
+                if conversation.dropped:  # by another thread, while this one waited
+                    continue
+                self.conversations.refresh(conversation)
+                if domain not in (None, conversation.domain):
+                    raise OtherConfiguration(conversation_id, [(f"domain={conversation.domain}", f"domain={domain}")])
+                check_configuration(conversation, self.configuration)
+                yield conversation
+                return
+
+    def _begin(self, conversation_id: str, domain: str | None) -> Session:
+        if domain is None and len(self.domains) == 1:
+            domain = self.domains[0]
+        if domain not in self.domains:
+            raise UnknownName("domain", str(domain), self.domains)
+        return self.conversations.begin(conversation_id, domain, configuration=self.configuration)
 
     def _make_question(self, conversation: Session, text: str, profile: Sequence[str]) -> Question:
         question = conversation.make_question(text, hide_history=self.settings.history == "none")
@@ -273,3 +317,49 @@ def _check_profile(profile: Sequence[str]) -> tuple[str, ...]:
     if isinstance(profile, str) or not all(isinstance(statement, str) for statement in profile):
         raise ConfigError(f"the profile is {profile!r}: it must be a list of statements, each a text")
     return tuple(profile)
+
+
+class PassagesDataset(Dataset):
+    """A corpus in memory, without conversations of its own.
+
+    Args:
+        passages: at least one, each with an id of its own and a text.
+
+    Raises:
+        ConfigError: there is none, one is no Passage, or two have the same id.
+    """
+
+    def __init__(self, passages: Iterable[Passage]) -> None:
+        self._passages = tuple(passages)
+        known: set[str] = set()
+        for number, passage in enumerate(self._passages, start=1):
+            if not isinstance(passage, Passage):
+                raise ConfigError(f"passage {number} is a {type(passage).__name__}: give convrag.Passage(id, text)")
+            for name in ("id", "text", "title", "url"):
+                if not isinstance(getattr(passage, name), str):
+                    raise ConfigError(f"passage {number}: its {name} is {getattr(passage, name)!r}, which is no text")
+            if passage.id in known:
+                raise ConfigError(f"passage {number}: its id {passage.id!r} is that of an earlier one")
+            known.add(passage.id)
+        if not known:
+            raise ConfigError("there are no passages to search: give at least one convrag.Passage(id, text)")
+
+    def conversations(self) -> Iterator[Conversation]:
+        """Yield nothing: the conversations are those that are held over the passages."""
+        return iter(())
+
+    def corpus(self, domain: str) -> Iterator[Passage]:
+        """Yield the passages."""
+        return iter(self._passages)
+
+    def content_hash(self) -> str:
+        """Return a hash of all passages."""
+        return self._hash
+
+    def corpus_fingerprint(self, domain: str) -> str:
+        """Return a hash of all passages."""
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> str:
+        return super().corpus_fingerprint("default")

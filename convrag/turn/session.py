@@ -93,14 +93,18 @@ class Session:
 
     def take_over(self, other: Session) -> None:
         """Become what another session of the same conversation is: another process has begun it anew."""
-        self.history, self.attempt = other.history, other.attempt
-        self.domain, self.model, self.configuration = other.domain, other.model, other.configuration
-        self.created, self.updated, self.number, self.version = (
-            other.created,
-            other.updated,
-            other.number,
-            other.version,
-        )
+        for name in (
+            "history",
+            "attempt",
+            "domain",
+            "model",
+            "configuration",
+            "created",
+            "updated",
+            "number",
+            "version",
+        ):
+            setattr(self, name, getattr(other, name))
         self.stage_state.clear()
 
     def describe(self) -> ConversationInfo:

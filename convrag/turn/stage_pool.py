@@ -18,6 +18,7 @@ from convrag.store.attempts import note_injected
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
 from convrag.store.remember import remember
 from convrag.store.store import Store
+from convrag.turn.configuration import replace_paths
 from convrag.turn.defects import explain_build_error, explain_error, note_origin
 
 log = logging.getLogger(__name__)
@@ -129,7 +130,7 @@ def _compute_series(option: Option, values: Mapping[str, Any], injected: Mapping
     if "" in others.values():
         return ""  # a stage that was built by hand
     chosen = {name: value for name, value in values.items() if not option.parameters[name].operational}
-    named = _replace_paths(chosen, Path.absolute)
+    named = replace_paths(chosen, Path.absolute)
     return compute_fingerprint(stage, option.name, {**named, **others}, with_files=False)
 
 
@@ -138,7 +139,7 @@ def _select_result_parameters(option: Option, values: Mapping[str, Any], stage: 
     selected = {name: value for name, value in values.items() if not option.parameters[name].operational}
     if stage.content_hash():
         return {name: value for name, value in selected.items() if not _holds_paths(value)}
-    return {name: _replace_paths(value, _hash_contents) for name, value in selected.items()}
+    return {name: replace_paths(value, _hash_contents) for name, value in selected.items()}
 
 
 def _holds_paths(value: Any) -> bool:
@@ -150,15 +151,6 @@ def _holds_paths(value: Any) -> bool:
 def _hash_contents(path: Path) -> Any:
     """Hash a file; of a folder, list the files."""
     return file_hash(path) or (_list_folder(path) if path.is_dir() else path)
-
-
-def _replace_paths(value: Any, replace: Callable[[Path], Any]) -> Any:
-    """Replace the paths in a value, also in lists and dictionaries."""
-    if isinstance(value, Path):
-        return replace(value)
-    if isinstance(value, Mapping):
-        return {key: _replace_paths(item, replace) for key, item in value.items()}
-    return [_replace_paths(item, replace) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _list_folder(folder: Path) -> list[list[Any]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -16,12 +17,9 @@ from convrag.store.attempts import answer_again
 from convrag.store.cancellation import check_cancelled
 from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
-from convrag.turn import results
-from convrag.turn.defects import explain_error
+from convrag.turn.defects import check_result, check_scores, explain_error, make_error
 from convrag.turn.logs import FailureLog
-
-Listener = Callable[[str], None]
-Watcher = Callable[[str, TurnRecord], None]
+from convrag.turn.observers import Observers
 
 
 class Stages(NamedTuple):
@@ -36,6 +34,25 @@ class Stages(NamedTuple):
     generator: Generator
 
 
+class StageFinished(NamedTuple):
+    """A stage ("rewriter") has ended well; the record holds the results so far."""
+
+    stage: str
+    record: TurnRecord
+
+
+Listener = Callable[[Any], None]
+"""Is called with each piece of the answer, a str, and with each StageFinished where these are wanted."""
+
+
+class Watch(NamedTuple):
+    """Who watches the turns of a pipeline, and what they are told of it: its configuration, its name in a server."""
+
+    observers: Observers
+    config: Mapping[str, Any] = {}
+    model: str = ""
+
+
 @dataclass(frozen=True)
 class TurnOptions:
     """The options of one turn; `Pipeline.turn` explains them. Raises ConfigError for a `top_k` below 1."""
@@ -44,7 +61,7 @@ class TurnOptions:
     top_k: int | None = None
     generate: bool = True
     listener: Listener | None = None
-    watch: Watcher | None = None
+    stages: bool = False
     attempt: int = 0
 
     def __post_init__(self) -> None:
@@ -60,6 +77,7 @@ class TurnInProgress:
     stages: Stages
     settings: Settings
     failures: FailureLog
+    watch: Watch
     options: TurnOptions = TurnOptions()
     meter: UsageMeter = field(default_factory=UsageMeter)
     queries: tuple[Query, ...] = ()
@@ -75,12 +93,28 @@ class TurnInProgress:
     """The one that runs, or was the last to."""
 
     def run(self) -> TurnRecord:
-        """Run all stages. A stage that fails without a fallback ends the turn.
+        """Run all stages, and tell the observers. A stage that fails without a fallback ends the turn.
 
         Raises:
             RunStopped: the run must stop.
             Cancelled: the turn was cancelled (see `convrag.store.cancellation`).
         """
+        asked, (observers, config, model) = self.question, self.watch
+        observers.notify("convrag_turn_started", question=asked, config=config, model=model)
+        try:
+            self._run_stages(asked)
+        except BaseException as error:
+            reason = redact(str(error)) if isinstance(error, RunStopped) else "stopped before its end"
+            record = replace(self.make_record(), error=f"{self.stage}: {reason}")
+            observers.notify("convrag_turn_ended", question=asked, record=record)
+            raise
+        record = self.make_record()
+        observers.notify("convrag_turn_ended", question=asked, record=record)
+        return record
+
+    def _run_stages(self, asked: Question) -> None:
+        observers, listener = self.watch.observers, self.options.listener if self.options.stages else None
+        watched = observers.listen_to("convrag_stage_finished")
         for name, step in self._list_steps():
             self.stage = name
             check_cancelled()
@@ -92,9 +126,11 @@ class TurnInProgress:
             except Exception as error:
                 self.error = f"{name}: {self._log_failure(error, name)}"
                 break
-            if self.options.watch:
-                self.options.watch(name, self.make_record())
-        return self.make_record()
+            if watched or listener:
+                record = self.make_record()
+                observers.notify("convrag_stage_finished", question=asked, stage=name, record=record)
+                if listener:
+                    listener(StageFinished(name, record))
 
     def rewrite(self) -> Rewrite:
         """View the history and rewrite the question, without the other stages."""
@@ -105,16 +141,11 @@ class TurnInProgress:
         """Put what the memory lets the later stages see in place of the history; if that fails, they see all of it."""
         if (memory := self.stages.memory) is None:
             return
-        try:
-            view = results.check_view(memory, memory.view(self.question))
-        except RunStopped:
-            raise
-        except Exception as error:
-            self.fallbacks["memory"] = self._log_failure(error, "memory")
-            return
-        if view.history is not self.question.history:
-            self.question = replace(self.question, history=view.history, before_memory=self.question.history)
-        self._note("memory", view)
+        with self._falling_back("memory"):
+            view: MemoryView = check_result(memory, "view", memory.view(self.question), MemoryView)
+            if view.history is not self.question.history:
+                self.question = replace(self.question, history=view.history, before_memory=self.question.history)
+            self._note("memory", view)
 
     def rewrite_question(self) -> Rewrite:
         """Rewrite the question as standalone queries; if that fails, the question is the query."""
@@ -136,39 +167,36 @@ class TurnInProgress:
         """Retrieve passages for the queries."""
         retriever = self.stages.retriever
         hits = retriever.retrieve(self.queries, self.options.top_k or self.settings.top_k)
-        self.hits = results.check_hits(retriever, hits)
+        self.hits = check_result(retriever, "retrieve", hits, [Hit])
 
     def rerank(self) -> None:
         """Rerank the passages; if that fails, they keep their order."""
-        try:
+        with self._falling_back("reranker"):
             self.hits = rerank_hits(self.stages.reranker, self.queries[0].text, self.hits)
-        except RunStopped:
-            raise
-        except Exception as error:
-            self.fallbacks["reranker"] = self._log_failure(error, "reranker")
 
     def select(self) -> None:
         """Choose passages for the evidence; if that fails, take the first ones."""
         if (selector := self.stages.selector) is None:
             return
-        try:
+        with self._falling_back("selector"):
             chosen = selector.select(self.question, self.hits, self._count_wanted())
-            selection = results.check_selection(selector, chosen, self.hits)
-        except RunStopped:
-            raise
-        except Exception as error:
-            self.fallbacks["selector"] = self._log_failure(error, "selector")
-            return
-        self.selected = selection.hits
-        self._note("selector", selection)
+            selection: Selection = check_result(selector, "select", chosen, Selection)
+            if unknown := {hit.passage.id for hit in selection.hits} - {hit.passage.id for hit in self.hits}:
+                said = f"select returned the passage {min(unknown)!r}, which is none of those it was given"
+                raise make_error(selector, said, "select")
+            self.selected = selection.hits
+            self._note("selector", selection)
 
     def assemble(self) -> None:
-        """Make the evidence, which the model sees, of the chosen passages."""
+        """Make the evidence, which the model sees, of the chosen passages, with the scores that ranked them."""
         hits = self.hits[: self._count_wanted()] if self.selected is None else self.selected
         generator, context = self.stages.generator, self.stages.context
-        messages = results.check_messages(generator, generator.messages(self.question))
-        evidence = results.check_evidence(context, context.assemble(self.question, hits, messages))
-        self.evidence = results.add_scores(evidence, hits)
+        messages = check_result(generator, "messages", generator.messages(self.question), [Message])
+        made = context.assemble(self.question, hits, messages)
+        evidence: Evidence = check_result(context, "assemble", made, Evidence)
+        scores = {hit.passage.id: hit.score for hit in reversed(hits)}
+        items = tuple(replace(item, score=scores.get(item.passage.id, item.score)) for item in evidence.items)
+        self.evidence = replace(evidence, items=items)
         self.trace["context"] = dict(self.evidence.trace)
 
     def generate(self) -> None:
@@ -180,7 +208,8 @@ class TurnInProgress:
         before = len(replies)
         try:
             with listen_with(listener if generator.streams else None):
-                self.answer = results.check_answer(generator, generator.generate(self.question, self.evidence))
+                answer = generator.generate(self.question, self.evidence)
+            self.answer = check_result(generator, "generate", answer, Answer)
         finally:
             self.prompt = replies[-1][0].messages if len(replies) > before else ()
         if listener and not generator.streams:
@@ -236,7 +265,19 @@ class TurnInProgress:
     def _make_rewrite(self) -> Rewrite:
         if self.options.query is not None:
             return Rewrite.of(self.options.query, edited=True)
-        return results.check_rewrite(self.stages.rewriter, self.stages.rewriter.rewrite(self.question))
+        rewriter = self.stages.rewriter
+        rewrite: Rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
+        return rewrite
+
+    @contextmanager
+    def _falling_back(self, stage: str) -> Iterator[None]:
+        """Note an error of the block as the reason why a stage fell back."""
+        try:
+            yield
+        except RunStopped:
+            raise
+        except Exception as error:
+            self.fallbacks[stage] = self._log_failure(error, stage)
 
     def _log_failure(self, error: Exception, stage: str) -> str:
         """Log the failure of a stage, and return its reason: for a mistake in its code, with the file and the line."""
@@ -247,7 +288,7 @@ class TurnInProgress:
 
 def rerank_hits(ranker: Ranker, query: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
     """Sort hits by the ranker's scores. If all scores are equal, the hits keep their order and their own scores."""
-    scores = results.check_scores(ranker, ranker.score(query, [hit.passage.content for hit in hits]))
+    scores = check_scores(ranker, ranker.score(query, [hit.passage.content for hit in hits]))
     if len(scores) != len(hits):
         raise ConvragError(f"{type(ranker).__name__} gave {len(scores)} scores for {len(hits)} texts")
     if len(set(scores)) < 2:

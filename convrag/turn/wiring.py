@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -25,9 +26,8 @@ from convrag.registry.option import Option
 from convrag.registry.parameters import Parameter, Use
 from convrag.store.fingerprint import compute_fingerprint
 from convrag.store.store import get_store
-from convrag.turn.configuration import StageDescriptions
+from convrag.turn.configuration import describe_stage
 from convrag.turn.defects import check_items, check_type, explain_error, note_origin
-from convrag.turn.early_imports import start_imports
 from convrag.turn.stage_pool import pool
 
 log = logging.getLogger(__name__)
@@ -54,7 +54,8 @@ class Wiring:
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
-        self._descriptions = StageDescriptions(self.logged_config)
+        self._descriptions: dict[str, dict[str, Any]] = {}
+        self._injected: dict[str, list[str]] = {}
         self._building: list[str] = []
 
     def provide_dataset(self, dataset: Dataset) -> None:
@@ -70,7 +71,7 @@ class Wiring:
         note_origin(dataset, "dataset", option)
         self.stages["dataset"] = dataset
         self._options["dataset"] = option.name
-        self._descriptions.add("dataset", {OPTION_KEY: option.name, "contents": dataset.content_hash()})
+        self._descriptions["dataset"] = {OPTION_KEY: option.name, "contents": dataset.content_hash()}
 
     def get(self, group: str) -> Any:
         """Return the run's stage of a group, an instance of `GROUPS[group]`; it is built at the first call.
@@ -155,7 +156,14 @@ class Wiring:
 
         It does not depend on source code and versions, as fingerprints do, and holds no secrets.
         """
-        return self._descriptions.collect(groups)
+        found: dict[str, dict[str, Any]] = {}
+        waiting = list(groups)
+        while waiting:
+            place = waiting.pop(0)
+            if place not in found:
+                found[place] = self._descriptions[place]
+                waiting += self._injected.get(place, [])
+        return found
 
     def collect_fingerprints(self) -> dict[str, str]:
         """Return place -> fingerprint of every built stage."""
@@ -214,7 +222,10 @@ class Wiring:
             }
         finally:
             self._building.pop()
-        self._descriptions.add_built(place, option, values)
+        written: Any = self.logged_config
+        for name in place.split("."):
+            written = written.get(name) if isinstance(written, Mapping) else None
+        self._descriptions[place] = describe_stage(option, values, written)
         self._options[place] = self._name_typed(place, option)
         self.stages[place] = pool.get(option, values, injected, self.store, place)
         return self.stages[place]
@@ -235,10 +246,10 @@ class Wiring:
         if given is None and not isinstance(parameter.default, Use):
             if parameter.default is None:
                 return None
-            self._descriptions.add_injected(place, group)
+            self._injected.setdefault(place, []).append(group)
             stage: Stage = self.get(group)
             return stage
-        self._descriptions.add_injected(place, inner)
+        self._injected.setdefault(place, []).append(inner)
         return self._build_given({OPTION_KEY: parameter.default.option} if given is None else given, group, inner)
 
     def _build_given(self, given: Any, group: str, place: str) -> Stage:
@@ -249,3 +260,23 @@ class Wiring:
             return self._build(option_node(group, given), group, place)
         choices = ", ".join(self.registry.options(group))
         raise ConfigError(f"{place}={given}: this is no option of {group}; choose from: {choices}")
+
+
+def start_imports(stages: Iterable[Stage]) -> threading.Thread:
+    """Start a thread that calls `load_libraries` of each stage that has one. An import that fails is left to the calls.
+
+    Returns:
+        The thread, to be joined where nothing should go on before all is imported. It is a daemon.
+    """
+    loading = [stage for stage in stages if type(stage).load_libraries is not Stage.load_libraries]
+
+    def load() -> None:
+        for stage in loading:
+            try:
+                stage.load_libraries()
+            except Exception:
+                log.info("%s: its libraries were not imported early", type(stage).__name__, exc_info=True)
+
+    thread = threading.Thread(target=load, name="imports", daemon=True)
+    thread.start()
+    return thread

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from convrag import Report, Run, RunSummary, Sweep, TurnRecord, hookimpl
-from convrag_mlflow.conversation_traces import ConversationTraces
+from convrag import Report, Run, RunSummary, Sweep, hookimpl
 from convrag_mlflow.installation import find_problem
 from convrag_mlflow.tracker import MlflowTracker
 
@@ -21,13 +20,11 @@ class AutoTracker(MlflowTracker):
         if self.traces and (problem := find_problem()):
             yield f"{{place}}.traces=true: {problem}"
 
-    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
-        """What notes the stages of the run's turns, where they become traces and MLflow can log."""
-        return None if find_problem() else super().watch_turns(run)
-
-    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationTraces | None:
-        """What makes the turns of conversations traces, where MLflow can log."""
-        return None if find_problem() else super().log_conversations(config, model)
+    @hookimpl
+    def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
+        """Make the turns of a pipeline traces, where MLflow can log."""
+        if not find_problem():
+            super().convrag_conversations_started(config, model)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:

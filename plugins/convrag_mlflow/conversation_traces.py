@@ -9,7 +9,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from convrag import ConversationLog, Question, TurnLog, TurnRecord
+from convrag import Question, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.turns import Stages
 from convrag_mlflow.background_writer import BackgroundWriter
@@ -51,6 +51,13 @@ class TraceWriter:
         self.has_written = False
         self.writer = BackgroundWriter[EndedTurn](connection.open, self._write, self._warn)
 
+    def flush(self, seconds: float) -> str:
+        """Wait until all turns are written; where they can be seen, or that they could not be written in time."""
+        if left := self.writer.flush(seconds):
+            log.warning("the traces of %d turns are not in MLflow: it has not taken them in %.1f s", left, seconds)
+            return ""
+        return self.connection.describe() if self.has_written else ""
+
     def _write(self, turns: Sequence[EndedTurn]) -> None:
         experiment = self.connection.open()
         from convrag_mlflow.turn_spans import make_turn
@@ -72,7 +79,7 @@ class TraceWriter:
         log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
 
 
-class ConversationTraces(ConversationLog):
+class ConversationTraces:
     """The turns of one pipeline as traces.
 
     Args:
@@ -92,15 +99,8 @@ class ConversationTraces(ConversationLog):
         self._writer.writer.announce()
         return TurnTrace(self, self._writer.writer, question)
 
-    def flush(self, seconds: float) -> str:
-        """Wait until all turns are written; where they can be seen, or that they could not be written in time."""
-        if left := self._writer.writer.flush(seconds):
-            log.warning("the traces of %d turns are not in MLflow: it has not taken them in %.1f s", left, seconds)
-            return ""
-        return self._writer.connection.describe() if self._writer.has_written else ""
 
-
-class TurnTrace(TurnLog):
+class TurnTrace:
     """One turn while it runs.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from convrag import Run, TurnRecord
@@ -18,10 +18,14 @@ class RunTurns:
     def __init__(self) -> None:
         self._notes: dict[Path, TurnNotes] = {}
 
-    def watch(self, run: Run) -> Callable[[str, TurnRecord], None]:
-        """Begin to note the turns of a run; what is returned is called after each stage."""
-        notes = self._notes[run.folder] = TurnNotes()
-        return notes.watch
+    def watch(self, run: Run) -> None:
+        """Begin to note the turns of a run."""
+        self._notes[run.folder] = TurnNotes()
+
+    def end_stage(self, stage: str, record: TurnRecord) -> None:
+        """Note that a stage of a turn has ended."""
+        for notes in list(self._notes.values()):
+            notes.watch(stage, record)
 
     def keep(self, run: Run, path: Path) -> None:
         """Note them in this file, which outlives the process."""

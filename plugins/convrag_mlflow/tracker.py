@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 from convrag import (
     ConfigError,
+    Question,
     Report,
     Run,
     RunSummary,
@@ -21,7 +22,7 @@ from convrag import (
 from convrag.sdk.files import writing
 from convrag_mlflow.addresses import check_database, redact_uri, resolve_uri
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter
+from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter, TurnTrace
 from convrag_mlflow.installation import MODULES, find_problem
 from convrag_mlflow.journal import Entry, Journal
 from convrag_mlflow.run_data import describe_run
@@ -67,6 +68,8 @@ class MlflowTracker(Tracker):
         self.traces = traces
         self._connection = Connection(uri, experiment, store)
         self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, store, traces=True))
+        self._pipelines: dict[tuple[int, str], ConversationTraces] = {}
+        self._open_turns: dict[int, TurnTrace] = {}
         self._runs: dict[Path, str] = {}
         self._entries: dict[Path, Entry] = {}
         self._turns = RunTurns()
@@ -76,23 +79,47 @@ class MlflowTracker(Tracker):
         if problem := find_problem():
             yield problem
 
-    def watch_turns(self, run: Run) -> Callable[[str, TurnRecord], None] | None:
-        """What notes the stages of the run's turns, where they become traces."""
-        return self._turns.watch(run) if self.traces else None
-
-    def log_conversations(self, config: Mapping[str, Any], model: str) -> ConversationTraces | None:
-        """What makes the turns of conversations traces; a server is connected to at once, a database in a thread."""
+    @hookimpl
+    def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
+        """Make the turns of a pipeline traces; a server is connected to at once, a database in a thread."""
         if not self.traces:
-            return None
+            return
         if self._has_database():
             check_database(self.uri)
         else:
             self._conversations.connection.open()
-        return ConversationTraces(self._conversations, config, model)
+        self._pipelines[id(config), model] = ConversationTraces(self._conversations, config, model)
+
+    @hookimpl
+    def convrag_turn_started(self, question: Question, config: Mapping[str, Any], model: str) -> None:
+        """Begin to note a turn of a conversation; of a run, its stages alone are noted."""
+        if pipeline := self._pipelines.get((id(config), model)):
+            self._open_turns[id(question)] = pipeline.begin_turn(question)
+
+    @hookimpl
+    def convrag_stage_finished(self, question: Question, stage: str, record: TurnRecord) -> None:
+        """Note that a stage has ended."""
+        if turn := self._open_turns.get(id(question)):
+            turn.end_stage(stage, record)
+        else:
+            self._turns.end_stage(stage, record)
+
+    @hookimpl
+    def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
+        """Have a turn of a conversation written."""
+        if turn := self._open_turns.pop(id(question), None):
+            turn.end_turn(record)
+
+    @hookimpl
+    def convrag_conversations_ended(self, seconds: float) -> str | None:
+        """Wait until all turns are written; where they can be seen."""
+        return self._conversations.flush(seconds) or None
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
         """Create the run, with its parameters and prompts; note a single run that a database on disk will have."""
+        if self.traces:
+            self._turns.watch(run)
         journal = None if run.sweep else self._journal()
         if not journal:
             with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):

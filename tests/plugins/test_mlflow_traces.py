@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 import pytest
 
 from commands import LIBRARIES, run_convrag
-from convrag import Run, Store
+from convrag import Question, Run, Store
 from convrag.api.records import RunSummary
 from convrag.testing.running import make_records
 from convrag_mlflow.journal import Journal
@@ -143,9 +144,7 @@ def test_a_memory_shows_the_history_that_the_turn_saw(here: Path) -> None:
     assert shown == {"question": root.inputs["question"], "answer": root.attributes["convrag.reference"]}
 
 
-def test_without_the_parameter_no_stage_is_watched_and_nothing_is_noted(here: Path) -> None:
-    tracker = MlflowTracker(store=Store(here / "store"), uri=f"sqlite:///{here}/outputs/mlflow.db")
-    assert tracker.watch_turns(Run(here, {}, 1, 1)) is None
+def test_without_the_parameter_nothing_is_noted(here: Path) -> None:
     convrag(*QUICK[:-1], folder=here)
     assert read_traces(here) == []
     assert len(read_runs(here)) == 1
@@ -273,14 +272,16 @@ def test_a_server_gets_the_traces_of_a_run(database: Path, tmp_path: Path) -> No
             assert trace.info.trace_metadata["mlflow.trace.session"] == f"moon-basics ({run.info.run_id[:8]})"
 
 
+QUESTION = Question("Why?", "c", "t", "default", 1)
+
+
 def make_tracker(folder: Path) -> MlflowTracker:
     return MlflowTracker(store=Store(folder / "store"), uri=f"sqlite:///{folder}/outputs/mlflow.db", traces=True)
 
 
 def watch_sample(tracker: MlflowTracker, run: Run) -> Sequence[Any]:
     """Let the tracker follow the records of the contract's sample."""
-    watch = tracker.watch_turns(run)
-    assert watch
+    watch = partial(tracker.convrag_stage_finished, QUESTION)
     tracker.convrag_run_started(run)
     records = make_records()
     for record in records:
@@ -293,8 +294,7 @@ def watch_sample(tracker: MlflowTracker, run: Run) -> Sequence[Any]:
 @pytest.mark.filterwarnings("ignore")
 def test_turns_that_cannot_be_noted_cost_one_warning(here: Path, caplog: pytest.LogCaptureFixture) -> None:
     tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
-    watch = tracker.watch_turns(run)
-    assert watch
+    watch = partial(tracker.convrag_stage_finished, QUESTION)
     tracker.convrag_run_started(run)
     (path,) = here.glob("outputs/mlflow/unlogged/*.json")
     path.with_suffix(".turns.jsonl").mkdir()  # nothing can be written there
@@ -311,8 +311,7 @@ def test_a_disk_that_is_full_while_turns_are_noted_costs_one_warning(
     here: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
-    watch = tracker.watch_turns(run)
-    assert watch
+    watch = partial(tracker.convrag_stage_finished, QUESTION)
     tracker.convrag_run_started(run)
     (path,) = here.glob("outputs/mlflow/unlogged/*.json")
     path.with_suffix(".turns.jsonl").symlink_to("/dev/full")
@@ -355,8 +354,7 @@ def test_a_cell_that_is_run_again_has_the_traces_of_its_last_run(here: Path) -> 
 @pytest.mark.filterwarnings("ignore")
 def test_half_a_surrogate_pair_of_a_plugin_costs_no_trace(here: Path) -> None:
     tracker, run = make_tracker(here), Run(here / "run", {}, 1, 2)
-    watch = tracker.watch_turns(run)
-    assert watch
+    watch = partial(tracker.convrag_stage_finished, QUESTION)
     tracker.convrag_run_started(run)
     for record in make_records():
         odd = replace(record, original_query="half \ud83d", trace={"rewriter": {"\udc00": "\ud83d\ude00"}})

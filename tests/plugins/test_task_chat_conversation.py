@@ -13,8 +13,9 @@ from convrag.api.errors import ConversationsUnusable, LLMError
 from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Passage
 from convrag.sdk.prompts import PromptTemplate
+from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
-from convrag_tasks.chat.background_call import BackgroundCall
+from convrag_tasks.chat.background_display import Tell, ask, wait_for
 from convrag_tasks.chat.conversation import make_conversation_id
 from convrag_tasks.chat.follow_ups import FollowUpSuggester
 
@@ -217,13 +218,13 @@ def test_ctrl_c_does_not_wait_for_a_turn_that_hangs() -> None:
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    def run(call: BackgroundCall[str]) -> str:
+    def run(tell: Tell) -> str:
         hang.wait(30)
-        call.report(lambda: shown.append("too late"))
+        tell(lambda: shown.append("too late"))
         return "too late"
 
     with pytest.raises(KeyboardInterrupt):
-        BackgroundCall(run).wait(interrupt)
+        wait_for(Stream(run), interrupt)
     hang.set()
     assert shown == []
 
@@ -231,7 +232,7 @@ def test_ctrl_c_does_not_wait_for_a_turn_that_hangs() -> None:
 def test_ctrl_c_ends_the_waits_of_a_turn() -> None:
     ended = threading.Event()
 
-    def run(_: BackgroundCall[None]) -> None:
+    def run(_: Tell) -> None:
         try:
             sleep(60)
         except Cancelled:
@@ -242,7 +243,7 @@ def test_ctrl_c_ends_the_waits_of_a_turn() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        BackgroundCall(run).wait(interrupt)
+        wait_for(Stream(run), interrupt)
     assert ended.wait(5)
 
 
@@ -253,9 +254,9 @@ def test_the_main_thread_alone_prints_and_reads() -> None:
         threads.append(threading.current_thread().name)
         return "typed"
 
-    def run(call: BackgroundCall[str]) -> str:
-        call.report(note)
-        return call.ask(note)
+    def run(tell: Tell) -> str:
+        tell(note)
+        return ask(tell, note)
 
-    assert BackgroundCall(run).wait(lambda: None) == "typed"
+    assert wait_for(Stream(run), lambda: None) == "typed"
     assert threads == [threading.main_thread().name] * 2

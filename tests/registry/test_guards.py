@@ -14,7 +14,7 @@ from convrag.api.hookspecs import hookimpl
 from convrag.api.records import Report
 from convrag.registry import plugins
 from convrag.registry.plugins import Plugins
-from convrag.run.observers import Observers
+from convrag.turn.observers import Observers
 
 
 def report(title: str) -> Any:

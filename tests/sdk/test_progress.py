@@ -9,7 +9,7 @@ import pytest
 
 from convrag.sdk import progress, progress_lines
 from convrag.sdk.progress import show_preparation, show_step, track, turn_progress, within_grid
-from convrag.sdk.remaining_time import CellProgress, format_duration
+from convrag.sdk.progress_lines import CellProgress, format_duration
 
 
 class Terminal(io.StringIO):

@@ -10,7 +10,7 @@ from convrag import Query, Store, TurnRecord
 from convrag.run.writers import format_beir_line
 from convrag.sdk.queries import choose_queries, describe_query
 from convrag.testing import passages
-from convrag.turn.passages_dataset import PassagesDataset
+from convrag.turn.pipeline import PassagesDataset
 from convrag_offline.lsa import LsaEmbedder
 from convrag_replay.recorded_files import read_rewrites
 from convrag_retrieval.bm25 import BM25Retriever

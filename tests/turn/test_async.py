@@ -16,6 +16,7 @@ from convrag.api.types import Answer
 from convrag.store import cancellation
 from convrag.store.streaming import current_listener
 from convrag.turn.conversations import Conversations
+from convrag.turn.turn import StageFinished
 from toys import QuotingGenerator, pipeline
 
 
@@ -164,11 +165,13 @@ def test_a_loop_that_ends_first_leaves_no_turn() -> None:
 def test_a_turn_is_watched() -> None:
     seen: list[tuple[str, str, int, str]] = []
     chat = pipeline()
-    record = chat.turn(
-        "c",
-        "what?",
-        watch=lambda stage, so_far: seen.append((stage, so_far.rewritten_query, len(so_far.hits), so_far.answer.text)),
-    )
+
+    def listen(event: str | StageFinished) -> None:
+        if not isinstance(event, str):
+            stage, so_far = event
+            seen.append((stage, so_far.rewritten_query, len(so_far.hits), so_far.answer.text))
+
+    record = chat.turn("c", "what?", listener=listen, stages=True)
     assert seen == [
         ("rewriter", "WHAT?", 0, ""),
         ("retriever", "WHAT?", 3, ""),
@@ -176,22 +179,21 @@ def test_a_turn_is_watched() -> None:
         ("context", "WHAT?", 3, ""),
         ("generator", "WHAT?", 3, record.answer.text),
     ]
-    stages: list[str] = []
-    chat.turn("c", "BOOM", watch=lambda stage, _: stages.append(stage))
-    assert stages == ["rewriter"]
-    stages.clear()
-    chat.regenerate("c", query="tea", watch=lambda stage, _: stages.append(stage))
-    assert len(stages) == 5
-    stages.clear()
-    list(chat.stream("c", "what?", watch=lambda stage, _: stages.append(stage)))
-    assert len(stages) == 5
+    seen.clear()
+    chat.turn("c", "BOOM", listener=listen, stages=True)
+    assert [stage for stage, *_ in seen] == ["rewriter"]
+    seen.clear()
+    chat.regenerate("c", query="tea", listener=listen, stages=True)
+    assert len(seen) == 5
+    events = list(chat.stream("c", "what?", stages=True))
+    assert len([event for event in events if isinstance(event, StageFinished)]) == 5
 
 
 def test_a_watcher_that_raises_ends_the_turn() -> None:
-    def refuse(stage: str, record: Any) -> None:
-        raise LookupError(stage)
+    def refuse(event: object) -> None:
+        raise LookupError(event)
 
     chat = pipeline()
     with pytest.raises(LookupError, match="rewriter"):
-        chat.turn("c", "what?", watch=refuse)
+        chat.turn("c", "what?", listener=refuse, stages=True)
     assert chat.turn("c", "what?").number == 1

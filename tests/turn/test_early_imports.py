@@ -9,8 +9,7 @@ import pytest
 from convrag.api.stage import Stage
 from convrag.config.compose import compose
 from convrag.store.store import get_store
-from convrag.turn.early_imports import start_imports
-from convrag.turn.wiring import Wiring
+from convrag.turn.wiring import Wiring, start_imports
 from convrag_offline.extractive import ExtractiveLLM
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from convrag import Answer, Evidence, EvidenceItem, Message
-from convrag_web.report.bundle import bundle_modules
+from convrag_web.report.page import bundle_modules
 from convrag_web.report.passage_pool import split_by_passages
 from convrag_web.report.turn_blocks import RunTurns, pack_turns
 from web.report_records import (
@@ -194,7 +194,7 @@ def test_every_module_of_the_view_can_be_bundled() -> None:
     ],
 )
 def test_a_form_that_cannot_be_bundled_is_an_error(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convrag_web.report.bundle.read_view_file", lambda name: f"{line}\nconst a = 1;\n")
+    monkeypatch.setattr("convrag_web.report.page.read_view_file", lambda name: f"{line}\nconst a = 1;\n")
     with pytest.raises(ValueError, match="cannot be bundled"):
         bundle_modules(f"odd{len(line)}.js")
 
@@ -202,7 +202,7 @@ def test_a_form_that_cannot_be_bundled_is_an_error(line: str, monkeypatch: pytes
 def test_a_detour_of_imports_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     other = {"left.js": "right", "right.js": "left"}
     monkeypatch.setattr(
-        "convrag_web.report.bundle.read_view_file", lambda name: f'import {{ a }} from "./{other[name]}.js";\n'
+        "convrag_web.report.page.read_view_file", lambda name: f'import {{ a }} from "./{other[name]}.js";\n'
     )
     with pytest.raises(ValueError, match=r"left\.js -> right\.js -> left\.js"):
         bundle_modules("left.js")

@@ -16,7 +16,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag import Conversations, LLMError, TurnRecord
-from convrag_web.server.conversation_export import make_file_name
+from convrag_web.server.conversations_api import make_file_name
 from served import RunningServer, serve
 
 pytestmark = pytest.mark.integration

@@ -18,8 +18,7 @@ from convrag import Answer, Evidence, TurnRecord
 from convrag_web.server.completions import _format_chunks
 from convrag_web.server.event_stream import start_stream
 from convrag_web.server.openai_replies import CompletionFormat
-from convrag_web.server.running_turn import Emit, Event, RunningTurn, StageFinished
-from convrag_web.server.turn_threads import TurnThreads
+from convrag_web.server.turn_runner import Event, RunningTurn, StageFinished, Tell, TurnThreads
 
 RECORD = TurnRecord("c", "t", "default", 1, "q", (), (), Evidence(), Answer("a"))
 
@@ -36,7 +35,7 @@ def take_batches(
 ) -> list[tuple[float, list[Event]]]:
     """The same, as they came together."""
 
-    def work(emit: Emit) -> TurnRecord:
+    def work(emit: Tell) -> TurnRecord:
         for stage in stages:
             emit(StageFinished(stage, RECORD))
         for number in range(pieces):
@@ -85,7 +84,7 @@ def test_events_that_are_due_together_come_together() -> None:
 
 
 def test_what_was_said_before_a_turn_failed_is_sent() -> None:
-    def work(emit: Emit) -> TurnRecord:
+    def work(emit: Tell) -> TurnRecord:
         emit("The Moon ")
         return replace(RECORD, error="generator: it has gone")
 

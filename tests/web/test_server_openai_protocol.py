@@ -13,8 +13,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
 from convrag_web.server.app import Limits
-from convrag_web.server.message_history import make_question
-from convrag_web.server.openai_requests import CompletionRequest
+from convrag_web.server.openai_requests import CompletionRequest, make_question
 from served import QUESTION, RunningServer, serve
 
 pytestmark = pytest.mark.integration

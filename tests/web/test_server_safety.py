@@ -18,10 +18,10 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 
-from convrag_web.server import request_limits, uvicorn_server
-from convrag_web.server.addresses import list_hosts
-from convrag_web.server.app import Access, Limits
-from convrag_web.server.security_headers import HEADERS
+from convrag_web.server import guard, serving
+from convrag_web.server.app import Limits
+from convrag_web.server.guard import HEADERS, Access
+from convrag_web.server.serving import list_hosts
 from served import QUESTION, RunningServer, serve
 
 pytestmark = pytest.mark.integration
@@ -149,8 +149,8 @@ def test_a_chunked_body_without_end_is_refused(server: RunningServer) -> None:
 
 
 def test_slow_bodies_and_headers_are_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uvicorn_server, "HEADER_SECONDS", 0.3)
-    monkeypatch.setattr(request_limits, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(serving, "HEADER_SECONDS", 0.3)
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.3)
     with serve(tmp_path, "generator=direct") as server:
         host = f"Host: 127.0.0.1:{server.port}\r\n"
         begun = [
@@ -182,7 +182,7 @@ def test_headers_without_end_are_refused(server: RunningServer) -> None:
 
 
 def test_an_idle_connection_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uvicorn_server, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(serving, "HEADER_SECONDS", 0.2)
     with serve(tmp_path, "generator=direct") as server:
         connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
         connection.connect()

@@ -18,7 +18,7 @@ pytest.importorskip("uvicorn")
 pytest.importorskip("prometheus_client")
 pytest.importorskip("litellm")
 
-from convrag_web.server import conversation_turns, running_turn, turn_threads
+from convrag_web.server import conversation_turns, turn_runner
 from convrag_web.server.app import Limits
 from llm_server import Server, Step, make_error, make_reply
 from served import QUESTION, RunningServer, serve
@@ -151,7 +151,7 @@ def test_a_turn_that_takes_too_long_is_given_up(llm: Server, tmp_path: Path) -> 
 
 
 def test_a_silent_stream_is_kept_open(llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running_turn, "SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr(turn_runner, "SILENCE_SECONDS", 0.2)
     llm.plan_replies(Step(body=make_reply(LONG), silence=1))
     with serve(tmp_path, *asking(llm)) as server:
         body = server.complete(stream=True).text
@@ -214,7 +214,7 @@ def test_what_is_counted(llm: Server, tmp_path: Path, caplog: pytest.LogCaptureF
 def test_threads_and_connections_end_when_they_are_idle(
     llm: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turn_threads, "IDLE_SECONDS", 0.2)
+    monkeypatch.setattr(turn_runner, "IDLE_SECONDS", 0.2)
     others = set(threading.enumerate())
     with serve(tmp_path, *asking(llm)) as server:
         with ThreadPoolExecutor(8) as pool:

@@ -9,8 +9,8 @@ import pytest
 
 pytest.importorskip("fastapi")
 
-from convrag_web.server import turn_threads
-from convrag_web.server.turn_threads import TurnThreads
+from convrag_web.server import turn_runner
+from convrag_web.server.turn_runner import TurnThreads
 
 _variable: ContextVar[int] = ContextVar("variable", default=0)
 
@@ -49,7 +49,7 @@ def test_threads_are_used_again_and_as_many_begin_as_are_needed() -> None:
 
 
 def test_idle_threads_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_threads, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(turn_runner, "IDLE_SECONDS", 0.05)
     threads = TurnThreads()
     run_at_once(threads, 4)
     wait_until_idle(threads, 0)

@@ -4,7 +4,6 @@
 * `loop`: reads lines, and answers questions or carries out commands.
 * `commands`: the commands, their help and their completion.
 * `conversation`: the conversation at hand: asking, asking again, going on with another one.
-* `background_call`: runs a turn in a thread, so that the terminal stays alive and Ctrl-C is heard.
 * `background_display`: shows what goes on meanwhile.
 * `hidden_typing`: what is typed meanwhile is not shown.
 * `line_input`: reads lines from a terminal, with editing and history, or from a pipe.

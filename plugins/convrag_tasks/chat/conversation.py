@@ -10,10 +10,9 @@ from typing import Protocol
 
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.cancelling import check_cancelled
-from convrag.sdk.tasks.turns import Session, Stages
+from convrag.sdk.tasks.turns import Session, StageFinished, Stages
 from convrag_tasks.chat.answer_display import DOING, Display
-from convrag_tasks.chat.background_call import BackgroundCall
-from convrag_tasks.chat.background_display import carry_out
+from convrag_tasks.chat.background_display import Tell, ask, carry_out
 from convrag_tasks.chat.screen import Screen, format_queries
 
 
@@ -43,7 +42,7 @@ class InteractiveRewriter(Rewriter):
 class TurnCall(Protocol):
     """A turn of a pipeline, `turn` or `regenerate`, with all but these arguments given."""
 
-    def __call__(self, *, listener: Callable[[str], None], watch: Callable[[str, TurnRecord], None]) -> TurnRecord: ...
+    def __call__(self, *, listener: Callable[[str | StageFinished], None], stages: bool) -> TurnRecord: ...
 
 
 class ChatConversation:
@@ -114,13 +113,10 @@ class ChatConversation:
     def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
         """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
 
-        def run(call: BackgroundCall[TurnRecord], display: Display) -> TurnRecord:
+        def run(tell: Tell, display: Display) -> TurnRecord:
             if self._read_query:
-                self.rewriter.choose = lambda queries: call.ask(partial(self._choose_query, display, queries))
-            return turn(
-                listener=lambda piece: call.report(partial(display.add_piece, piece)),
-                watch=lambda stage, record: call.report(partial(self._show_stage, display, stage, record)),
-            )
+                self.rewriter.choose = lambda queries: ask(tell, partial(self._choose_query, display, queries))
+            return turn(listener=lambda event: tell(partial(self._show, display, event)), stages=True)
 
         return carry_out(self.screen, DOING[Stages._fields[0]], run)
 
@@ -132,8 +128,12 @@ class ChatConversation:
         display.show_doing(DOING["retriever"])
         return edited
 
-    def _show_stage(self, display: Display, stage: str, record: TurnRecord) -> None:
-        """Show what a stage has done, and which one goes on."""
+    def _show(self, display: Display, event: str | StageFinished) -> None:
+        """Show a piece of the answer; or what a stage has done, and which one goes on."""
+        if isinstance(event, str):
+            display.add_piece(event)
+            return
+        stage, record = event
         if stage == "rewriter" and not self._read_query:
             display.print_line(format_queries(record.queries), "cyan")
         following = Stages._fields[Stages._fields.index(stage) + 1 :]

@@ -66,7 +66,7 @@ class ChatTask(Task):
         """Read questions and answer them until /quit or the end of the input; 1 where the run was stopped."""
         from convrag import Conversations, Pipeline
         from convrag.sdk.tasks.configuration import check_configuration, settings_of
-        from convrag.sdk.tasks.turns import Wiring, find_log, flushing
+        from convrag.sdk.tasks.turns import Wiring, ending_conversations
         from convrag_tasks.chat.conversation import ChatConversation, make_conversation_id
         from convrag_tasks.chat.follow_ups import FollowUpSuggester
         from convrag_tasks.chat.inspection import Inspection
@@ -77,8 +77,7 @@ class ChatTask(Task):
 
         wiring = Wiring(config)
         conversations = Conversations(self.conversations or wiring.store.path / "conversations.db")
-        pipeline = Pipeline.from_wiring(wiring, settings_of(config), conversations)
-        pipeline.log = find_log(wiring)
+        pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations)
         llm = wiring.get("llm") if self.suggestions else None
         wiring.check()
         conversation_id = self.conversation or make_conversation_id()
@@ -94,7 +93,7 @@ class ChatTask(Task):
         chat = ChatConversation(pipeline, screen, session, read_query)
         suggester = FollowUpSuggester(llm, self.template, self.suggestions) if llm else None
         loop = ChatLoop(chat, suggester, Inspection(chat, folder))
-        with flushing([pipeline.log], lambda line: screen.print_line(line, "dim")):
+        with ending_conversations([pipeline.watch.observers], lambda line: screen.print_line(line, "dim")):
             status = loop.run(reader)
         if chat.records:
             screen.print_line("To go on:", "dim")

@@ -16,8 +16,7 @@ from convrag.sdk.jsonl import read_lines
 from convrag.sdk.tasks.runs import read_hydra_config, read_records
 from convrag.sdk.tasks.scores import read_summary
 from convrag_web.report.page import REPORT, write_page
-from convrag_web.report.run_facts import describe_scores
-from convrag_web.report.run_report import ROOM, list_cuts
+from convrag_web.report.run_report import ROOM, describe_scores, list_cuts
 from convrag_web.report.turn_blocks import Need, RunTurns, pack_turns
 
 log = logging.getLogger(__name__)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
+from functools import cache
 from hashlib import sha256
 from html import escape
-from pathlib import Path
+from importlib.resources import files
+from pathlib import Path, PurePath
 from typing import Any
 
 from convrag.sdk.files import open_atomically
 from convrag.sdk.strict_json import format_json
-from convrag_web.report.bundle import bundle_modules, read_view_file
 
 REPORT = "report.html"
 
@@ -63,3 +65,40 @@ def _escape_json(text: str) -> str:
 
 def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}"
+
+
+_IMPORT = re.compile(r'^import \{ (?P<names>\w+(?:, \w+)*) \} from "\./(?P<module>\w+)\.js";$', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function (?P<function>\w+)|const (?P<constant>\w+))", re.MULTILINE)
+_OTHER = re.compile(r"^(?:import|export)\b.*|</script|<!--", re.MULTILINE | re.IGNORECASE)
+
+
+def read_view_file(name: str) -> str:
+    """Read a file of view/."""
+    return files("convrag_web").joinpath("view", name).read_text(encoding="utf-8")
+
+
+@cache
+def bundle_modules(entry: str) -> str:
+    """Join a module of view/ and all that it imports into one script.
+
+    Raises:
+        ValueError: a module has a form that is not allowed here, or imports itself by a detour.
+    """
+    functions: dict[str, str] = {}
+    _add_module(entry, functions, ())
+    return "\n".join(functions.values())
+
+
+def _add_module(name: str, functions: dict[str, str], importing: tuple[str, ...]) -> None:
+    if name in functions:
+        return
+    if name in importing:
+        raise ValueError(f"view/{name} imports itself: {' -> '.join([*importing, name])}")
+    text = read_view_file(name)
+    for found in _IMPORT.finditer(text):
+        _add_module(f"{found['module']}.js", functions, (*importing, name))
+    exported = [found["function"] or found["constant"] for found in _EXPORT.finditer(text)]
+    body = _EXPORT.sub("", _IMPORT.sub(r"const { \g<names> } = \g<module>_js;", text))
+    if odd := _OTHER.search(body):
+        raise ValueError(f"view/{name}: {odd[0]!r} cannot be bundled")
+    functions[name] = f"const {PurePath(name).stem}_js = (() => {{\n{body}\nreturn {{ {', '.join(exported)} }};\n}})();"

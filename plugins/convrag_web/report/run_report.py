@@ -6,11 +6,13 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from convrag import Run, RunSummary, TurnRecord
-from convrag.sdk.tasks.scores import count
+from convrag.sdk.groups import OPTION_KEY
+from convrag.sdk.tasks.grids import find_cell_name
+from convrag.sdk.tasks.scores import count, describe_ending, list_remarks, make_score_rows, make_usage_rows
 from convrag_web.report.page import LIMIT, REPORT, write_page
-from convrag_web.report.run_facts import describe_run
 from convrag_web.report.turn_blocks import Need, RunTurns, TurnBlocks, pack_turns
 from convrag_web.report.turn_rows import FindPassages
 
@@ -70,3 +72,44 @@ def list_cuts(packed: TurnBlocks, which: str = "well-answered") -> list[str]:
     if packed.without_record:
         lines.append(f"All but the scores was left out of {count(packed.without_record, f'{which} turn')} {why}.")
     return lines
+
+
+def describe_run(run: Run, summary: RunSummary) -> dict[str, Any]:
+    """Describe a run as plain data for the head of its report."""
+    return {
+        **describe_scores(summary),
+        "name": find_cell_name(run.folder) or run.folder.name,
+        "folder": run.folder.name,
+        "history": str(run.config.get("history", "generated")),
+        "ending": describe_ending(summary),
+        "remarks": list_remarks(run, summary),
+        "table": make_score_rows(summary),
+        "usage": make_usage_rows(summary),
+        "timings": dict(summary.timings),
+        "slices": {name: _list_slices(slices) for name, slices in summary.slices.items()},
+        "stages": _list_stages(run.config),
+        "config": dict(run.config),
+    }
+
+
+def describe_scores(summary: RunSummary) -> dict[str, Any]:
+    """Describe what the page needs of each run that it shows turns of: how it ended, and its measures."""
+    return {
+        "state": summary.state,
+        "turns": summary.turns,
+        "overall": dict(summary.overall),
+        "main": list(summary.main_measures),
+    }
+
+
+def _list_slices(slices: Mapping[str, Any]) -> list[list[Any]]:
+    return [[value, part.turns, dict(part.scores)] for value, part in slices.items()]
+
+
+def _list_stages(config: Mapping[str, Any]) -> list[list[str]]:
+    """The option of each group that the run chose: [["rewriter", "mmr"]]; of `metrics`, all."""
+    chosen = []
+    for group, node in config.items():
+        if isinstance(node, Mapping) and OPTION_KEY in node:
+            chosen.append([str(group), str(node[OPTION_KEY])])
+    return chosen

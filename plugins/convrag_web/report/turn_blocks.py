@@ -2,15 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from convrag import TurnRecord
-from convrag_web.report.cut import Cut, TurnCost, choose_cut
-from convrag_web.report.packing import CHUNK, format_row, pack_bytes, pack_rows
-from convrag_web.report.passage_pool import PassagePool
-from convrag_web.report.turn_index import TurnIndex
-from convrag_web.report.turn_rows import FindPassages, TurnPacker
+from convrag_web.report.passage_pool import CHUNK, PassagePool, format_row, pack_bytes, pack_rows
+from convrag_web.report.turn_rows import FindPassages, TurnIndex, TurnPacker
+
+_RECORDS = 0.75
+"""The share of the room that records may take before those of well-answered turns are left out, too."""
+
+_CAUTION = 0.97  # the packed size of what is kept is an estimate
+
+
+class TurnCost(NamedTuple):
+    """What a turn takes: its need of a second look (lower is more urgent), bytes of its record, numbers of passages."""
+
+    need: float
+    size: float
+    passages: array[int]
+
+
+class Cut(NamedTuple):
+    """The turns whose records are kept, by their place in the report, and the passages whose texts are kept."""
+
+    turns: frozenset[int]
+    passages: frozenset[int]
+
+
+def choose_cut(turns: Sequence[TurnCost], passages: Sequence[float], room: float) -> Cut:
+    """Choose what to keep, beginning with the turns that need it most.
+
+    Args:
+        turns: all turns, in the order of the report.
+        passages: the packed size of each passage, in characters.
+        room: characters for all of it.
+    """
+    room *= _CAUTION
+    order = sorted(range(len(turns)), key=lambda place: (turns[place].need, place))
+    kept: list[int] = []
+    records = 0.0
+    for place in order:
+        if records + turns[place].size > _RECORDS * room:
+            break
+        records += turns[place].size
+        kept.append(place)
+    texts: set[int] = set()
+    left = room - records
+    for place in kept:
+        new = set(turns[place].passages) - texts
+        if (size := sum(passages[number] for number in new)) > left:
+            break
+        left -= size
+        texts |= new
+    return Cut(frozenset(kept), frozenset(texts))
+
 
 Need = Callable[[str], float]
 """Turn id -> how much it needs a second look; lower is more urgent."""

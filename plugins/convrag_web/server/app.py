@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fastapi import FastAPI
@@ -10,14 +9,12 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from convrag import Conversations, __version__
-from convrag_web.server import completions, conversations_api, docs_page, health, static_files
-from convrag_web.server.access import AccessCheck
+from convrag_web.server import completions, conversations_api, pages
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.errors import install_error_handlers
-from convrag_web.server.request_limits import RequestLimits
-from convrag_web.server.security_headers import SecureReplies
+from convrag_web.server.guard import Access, Guard
 from convrag_web.server.served_models import ServedModels
-from convrag_web.server.server_metrics import ServerMetrics
+from convrag_web.server.server_metrics import ServerMetrics, make_router
 from convrag_web.server.turn_runner import TurnRunner
 
 DESCRIPTION = (
@@ -38,15 +35,6 @@ class Limits:
     max_characters: int = 100_000
 
 
-@dataclass(frozen=True)
-class Access:
-    """Who may ask; `AccessCheck` explains it."""
-
-    token: str = ""
-    hosts: Sequence[str] | None = None
-    origins: Sequence[str] = ()
-
-
 def make_app(models: ServedModels, conversations: Conversations, limits: Limits, access: Access) -> ASGIApp:
     """Make the application that serves these models, and keeps their conversations."""
     metrics = ServerMetrics()
@@ -63,26 +51,18 @@ def make_app(models: ServedModels, conversations: Conversations, limits: Limits,
     routers = [  # a request is compared with the routes in this order
         conversations_api.make_router(models, turns, limits.max_characters),
         completions.make_router(models, runner, limits.max_messages, limits.max_characters),
-        conversations_api.make_models_router(models),
-        health.make_router(metrics),
-        docs_page.make_router(),
-        static_files.make_router(),
+        make_router(metrics),
+        pages.make_router(),
     ]
     for router in routers:
         app.include_router(router)
     install_error_handlers(app, routers)
-    return _guard(app, limits, access)
-
-
-def _guard(app: ASGIApp, limits: Limits, access: Access) -> ASGIApp:
-    """Put the checks before an application, the innermost first."""
-    app = RequestLimits(app, max_body=limits.max_body)
-    app = AccessCheck(app, token=access.token, hosts=access.hosts, origins=access.origins)
-    if access.origins:
-        app = CORSMiddleware(
-            app,
-            allow_origins=list(access.origins),
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
-        )
-    return SecureReplies(app)
+    guarded = Guard(app, access, limits.max_body)
+    if not access.origins:
+        return guarded
+    return CORSMiddleware(
+        guarded,
+        allow_origins=list(access.origins),
+        allow_methods=["GET", "POST", "DELETE"],
+        allow_headers=["Authorization", "Content-Type"],
+    )

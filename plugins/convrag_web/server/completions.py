@@ -9,16 +9,15 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from convrag import TurnRecord
+from convrag.sdk.tasks.turns import TurnOptions
 from convrag_web.server import openai_replies
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import DONE, PING, format_event, start_stream
-from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
-from convrag_web.server.message_history import check_lengths, make_question
+from convrag_web.server.json_reply import JsonReply
 from convrag_web.server.openai_replies import CompletionFormat
-from convrag_web.server.openai_requests import CompletionRequest, narrow_choices
-from convrag_web.server.running_turn import Emit, RunningTurn
+from convrag_web.server.openai_requests import CompletionRequest, check_lengths, make_question, narrow_choices
 from convrag_web.server.served_models import ServedModels
-from convrag_web.server.turn_runner import TurnRunner
+from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
 
 def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max_characters: int) -> APIRouter:
@@ -30,7 +29,7 @@ def make_router(models: ServedModels, runner: TurnRunner, max_messages: int, max
         max_messages: that a request may have.
         max_characters: that a message may have.
     """
-    router = APIRouter(prefix="/v1", route_class=StrictJsonRoute, responses=ERRORS, tags=["OpenAI"])
+    router = APIRouter(prefix="/v1", responses=ERRORS, tags=["OpenAI"])
     started = int(time.time())
     KnownRequest = narrow_choices(CompletionRequest, list(models), models.domains)
 
@@ -64,8 +63,8 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
         hide_history=model.pipeline.settings.history == "none",
     )
 
-    def answer(emit: Emit) -> TurnRecord:
-        return model.answer(question, emit if request.stream else None)
+    def answer(tell: Tell) -> TurnRecord:
+        return model.pipeline.answer(question, TurnOptions(listener=tell if request.stream else None))
 
     usage = request.stream_options is not None and request.stream_options.include_usage
     form = CompletionFormat(id, model.name, record=request.convrag, usage=usage)
@@ -73,7 +72,7 @@ async def _complete(request: CompletionRequest, models: ServedModels, runner: Tu
     if request.stream:
         return await start_stream(turn, _format_chunks(turn, form))
     try:
-        _, record = await turn.finish()
+        record = await turn.finish()
     finally:
         turn.cancel()
     return JsonReply(form.format_whole(check_answered(record)))

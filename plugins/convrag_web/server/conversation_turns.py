@@ -7,21 +7,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from anyio import CapacityLimiter, to_thread
-
 from convrag import ConversationInfo, Conversations, OtherConfiguration, TurnRecord
-from convrag.sdk.cancelling import Cancellation
+from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import find_differences
-from convrag.sdk.tasks.turns import Session, Stages
+from convrag.sdk.tasks.turns import Session
 from convrag_web.server.errors import RequestError
-from convrag_web.server.running_turn import Emit, RunningTurn, StageFinished
 from convrag_web.server.served_models import ServedModel, ServedModels
-from convrag_web.server.turn_runner import TurnRunner
+from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner
 
 BUSY_SECONDS = 10.0
 """How long a request waits for the turn in progress of its conversation: one that was just cancelled ends soon."""
-
-LAST_STAGE = Stages._fields[-1]
 
 SUGGESTIONS_AT_ONCE = 16
 """How many requests may ask for suggestions at a time; others wait."""
@@ -40,7 +35,7 @@ class ConversationTurns:
         self.conversations = conversations
         self._models = models
         self._runner = runner
-        self._suggesting = CapacityLimiter(SUGGESTIONS_AT_ONCE)
+        self._suggesting = asyncio.Semaphore(SUGGESTIONS_AT_ONCE)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def find(self, id: str) -> Session:
@@ -77,36 +72,34 @@ class ConversationTurns:
     async def ask(self, id: str, question: str, query: str | None) -> RunningTurn:
         """Start the next turn. Raises RequestError, OtherConfiguration."""
 
-        def take_turn(session: Session, model: ServedModel, emit: Emit) -> TurnRecord:
-            return model.pipeline.turn(id, question, query=query, listener=emit, watch=_watch_with(emit))
+        def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
+            return model.pipeline.turn(id, question, query=query, listener=tell, stages=True)
 
         return await self._start(id, take_turn)
 
     async def regenerate(self, id: str, query: str | None) -> RunningTurn:
         """Start to answer the last question again. Raises RequestError, OtherConfiguration."""
 
-        def take_turn(session: Session, model: ServedModel, emit: Emit) -> TurnRecord:
+        def take_turn(session: Session, model: ServedModel, tell: Tell) -> TurnRecord:
             if not session.history:
                 raise RequestError(409, "the conversation has no turn yet: ask its first question", code="no_turn")
-            return model.pipeline.regenerate(id, query=query, listener=emit, watch=_watch_with(emit))
+            return model.pipeline.regenerate(id, query=query, listener=tell, stages=True)
 
         return await self._start(id, take_turn)
 
     async def suggest(self, id: str) -> list[str]:
         """Suggest questions to ask next, none before the first turn. The llm's call ends where the client leaves."""
-        cancellation = Cancellation()
 
-        def ask() -> list[str]:
-            with cancellation.apply():
-                model = self.find_model(self.find(id))
-                records = self.conversations.records(id)
-                return model.suggest(records[-1]) if records else []
+        def ask(_: object) -> list[str]:
+            model = self.find_model(self.find(id))
+            records = self.conversations.records(id)
+            return model.suggest(records[-1]) if records else []
 
-        try:
-            questions: list[str] = await to_thread.run_sync(ask, abandon_on_cancel=True, limiter=self._suggesting)
-            return questions
-        finally:
-            cancellation.cancel()
+        async with self._suggesting:
+            asking = Stream[None, list[str]](ask)
+            async for _ in asking:
+                pass
+        return asking.record
 
     @asynccontextmanager
     async def hold(self, id: str) -> AsyncIterator[None]:
@@ -117,17 +110,17 @@ class ConversationTurns:
         finally:
             lock.release()
 
-    async def _start(self, id: str, take_turn: Callable[[Session, ServedModel, Emit], TurnRecord]) -> RunningTurn:
+    async def _start(self, id: str, take_turn: Callable[[Session, ServedModel, Tell], TurnRecord]) -> RunningTurn:
         """Start a turn. The conversation is looked for in the turn's thread, which spares a thread of its own."""
         lock = await self._acquire(id)
         name = ""
 
-        def find_and_take_turn(emit: Emit) -> TurnRecord:
+        def find_and_take_turn(tell: Tell) -> TurnRecord:
             nonlocal name
             session = self.find(id)
             model = self.find_model(session)
             name = model.name
-            return take_turn(session, model, emit)
+            return take_turn(session, model, tell)
 
         return await self._runner.start(find_and_take_turn, lambda: name, on_end=lock.release)
 
@@ -140,11 +133,3 @@ class ConversationTurns:
             text = "a turn of this conversation is in progress; ask again when it has ended"
             raise RequestError(409, text, code="conversation_busy") from None
         return lock
-
-
-def _watch_with(emit: Emit) -> Callable[[str, TurnRecord], None]:
-    def watch(stage: str, record: TurnRecord) -> None:
-        if stage != LAST_STAGE:  # the whole record follows
-            emit(StageFinished(stage, record))
-
-    return watch

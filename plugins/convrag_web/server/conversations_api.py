@@ -1,7 +1,8 @@
 """Conversations that are kept: the API below /api."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from secrets import token_hex
 from typing import Any
@@ -12,17 +13,17 @@ from starlette.responses import Response
 
 from convrag import ConversationInfo, TurnRecord
 from convrag.sdk.rows import RecordRow
+from convrag.sdk.tasks.turns import Stages
+from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
-from convrag_web.server.conversation_export import format_export
 from convrag_web.server.conversation_turns import ConversationTurns
 from convrag_web.server.documents import find_passage, get_document_id, show_document
 from convrag_web.server.errors import ERRORS, RequestError
 from convrag_web.server.event_stream import EVENTS, PING, TurnStream, format_event, start_stream
-from convrag_web.server.json_reply import JsonReply, StrictJsonRoute
-from convrag_web.server.message_history import check_length
-from convrag_web.server.openai_requests import narrow_choices
-from convrag_web.server.running_turn import RunningTurn
+from convrag_web.server.json_reply import JsonReply
+from convrag_web.server.openai_requests import check_length, narrow_choices
 from convrag_web.server.served_models import ServedModels
+from convrag_web.server.turn_runner import RunningTurn
 
 
 class ConversationIdConvertor(StringConvertor):
@@ -32,7 +33,8 @@ class ConversationIdConvertor(StringConvertor):
 
 
 register_url_convertor("conversation", ConversationIdConvertor())
-_ONE = "/{conversation_id:conversation}"
+_ONE = "/conversations/{conversation_id:conversation}"
+_LAST_STAGE = Stages._fields[-1]
 _SAME_QUERY = schemas.RegenerateRequest(query=None)
 
 
@@ -44,20 +46,18 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
         turns: of the conversations.
         max_characters: that a question may have.
     """
-    router = APIRouter(
-        prefix="/api/conversations", route_class=StrictJsonRoute, responses=ERRORS, tags=["Conversations"]
-    )
+    router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
     conversations = turns.conversations
     NewConversation = narrow_choices(schemas.NewConversation, list(models), models.domains)
     first_model = NewConversation()
 
-    @router.get("", response_model=schemas.ConversationList)
+    @router.get("/conversations", response_model=schemas.ConversationList)
     def list_conversations(limit: schemas.ListLimit = 50, offset: schemas.ListOffset = 0) -> Response:
         """List conversations, the one that was used last first."""
         found = conversations.list(limit, offset)
         return JsonReply({"conversations": [_describe(info, turns) for info in found]})
 
-    @router.post("", status_code=201, response_model=schemas.ConversationInfo)
+    @router.post("/conversations", status_code=201, response_model=schemas.ConversationInfo)
     def begin_conversation(request: NewConversation = first_model) -> Response:  # type: ignore[valid-type]
         """Begin a conversation with a model."""
         asked: schemas.NewConversation = request
@@ -135,13 +135,6 @@ def make_router(models: ServedModels, turns: ConversationTurns, max_characters: 
             await asyncio.to_thread(conversations.delete, conversation_id)
         return Response(status_code=204)
 
-    return router
-
-
-def make_models_router(models: ServedModels) -> APIRouter:
-    """Make the route that lists the models."""
-    router = APIRouter(prefix="/api", responses=ERRORS, tags=["Conversations"])
-
     @router.get("/models", response_model=schemas.ServedModelList)
     def list_models() -> Response:
         """List the models, each with what belongs to it; the first is the default."""
@@ -163,7 +156,7 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
                 formatted.append(format_event({"text": event}, "piece"))
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
-            else:
+            elif event.stage != _LAST_STAGE:  # of which the record follows
                 fields = event.record.to_dict()
                 changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
                 formatted.append(format_event({"stage": event.stage, "record": changed}, "stage"))
@@ -181,3 +174,28 @@ def _describe(info: ConversationInfo, turns: ConversationTurns) -> dict[str, Any
         "created": info.created.isoformat(),
         "updated": info.updated.isoformat(),
     }
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+def format_export(conversation: Mapping[str, Any], records: Sequence[TurnRecord], format: str) -> Response:
+    """Format a conversation as a download.
+
+    Args:
+        conversation: its id, title and so on.
+        records: of its turns.
+        format: "json" or "markdown".
+    """
+    name = make_file_name(conversation["id"], "json" if format == "json" else "md")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    if format == "json":
+        whole = {**conversation, "records": [record.to_dict() for record in records]}
+        return JsonReply(whole, headers=headers)
+    text = format_transcript(conversation["title"] or conversation["id"], records)
+    return Response(text.encode("utf-8", "replace"), media_type="text/markdown; charset=utf-8", headers=headers)
+
+
+def make_file_name(id: str, ending: str) -> str:
+    """A name for the file of a conversation, of letters, digits, dots, hyphens and underscores alone."""
+    return f"{_UNSAFE.sub('_', id)[:80].strip('._') or 'conversation'}.{ending}"

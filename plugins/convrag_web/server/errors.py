@@ -103,11 +103,6 @@ def describe_failure(error: BaseException) -> RequestError:
         log.error("%s", error)
         return RequestError(503, str(error), code="unavailable")
     log.error("this should not have happened: %s: %s", type(error).__name__, error, exc_info=error)
-    return make_internal_error()
-
-
-def make_internal_error() -> RequestError:
-    """What a client is told of a mistake of ours."""
     return RequestError(500, "the server made a mistake; its log says more", code="internal_error")
 
 
@@ -116,18 +111,19 @@ def describe_invalid_request(problems: RequestValidationError) -> RequestError:
     places = [[str(part) for part in each["loc"][1:] if _is_field(part)] for each in problems.errors()]
     place, problem = max(zip(places, problems.errors(), strict=True), key=lambda each: len(each[0]))
     param = ".".join(place)
+    if problem["type"] == "json_invalid":
+        return RequestError(400, f"the body is no JSON: {problem['ctx']['error']}")
     if param == "model":
         text = "there is no such model; GET /v1/models lists them"
         return RequestError(404, text, param="model", code="model_not_found")
-    if place and place[0] in UNSUPPORTED:
-        text = f"{place[0]}: {UNSUPPORTED[place[0]]}"
-        return RequestError(400, text, param=param, code="unsupported_parameter")
+    unsupported = UNSUPPORTED.get(place[0] if place else "")
     if problem["type"] == "union_tag_invalid":
-        text = f"{param}: no role but system, developer, user and assistant is supported"
-        return RequestError(400, text, param=param, code="unsupported_parameter")
-    if "content" in place and place[-1] == "type":
-        text = f"{param}: no part of a content but text is supported"
-        return RequestError(400, text, param=param, code="unsupported_parameter")
+        unsupported = "no role but system, developer, user and assistant is supported"
+    elif "content" in place and place[-1] == "type":
+        unsupported = "no part of a content but text is supported"
+    if unsupported:
+        named = place[0] if place[0] in UNSUPPORTED else param
+        return RequestError(400, f"{named}: {unsupported}", param=param, code="unsupported_parameter")
     message = str(problem["msg"]).removeprefix("Value error, ")
     return RequestError(400, f"{param}: {message}" if param else message, param=param or None)
 
@@ -154,7 +150,7 @@ def _is_field(part: object) -> bool:
 
 def _list_methods(routers: Sequence[APIRouter], request: Request) -> list[str]:
     """The methods of a path, by all its routes. Starlette lists those of the first."""
-    scope = {"type": "http", "root_path": "", "path": request.url.path, "method": request.method}
+    scope = {**request.scope, "root_path": ""}
     matching = [route for router in routers for route in router.routes if route.matches(scope)[0] is not Match.NONE]
     return sorted({method for route in matching for method in route.methods})
 
@@ -173,11 +169,7 @@ def install_error_handlers(app: FastAPI, routers: Sequence[APIRouter]) -> None:
     async def handle_failure(request: Request, error: Exception) -> JsonReply:
         return describe_failure(error).to_reply()
 
-    async def handle_mistake(request: Request, error: Exception) -> JsonReply:
-        return make_internal_error().to_reply()  # `SecureReplies` logs it: it is raised again
-
-    app.add_exception_handler(Exception, handle_mistake)
     app.add_exception_handler(HTTPException, handle_http_error)
     app.add_exception_handler(RequestValidationError, handle_invalid_request)
-    for kind in (RequestError, ConvragError):
+    for kind in (RequestError, ConvragError, Exception):
         app.add_exception_handler(kind, handle_failure)

@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from convrag_web.server.errors import describe_failure
 from convrag_web.server.json_reply import encode_json
-from convrag_web.server.running_turn import RunningTurn
+from convrag_web.server.turn_runner import RunningTurn
 
 PING = b": ping\n\n"
 """A comment, which clients skip and which keeps a silent connection open."""
@@ -48,7 +48,7 @@ class TurnStream(StreamingResponse):
         self._turn = turn
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the events. `RequestLimits` watches whether the client leaves, and cancels this: once is enough."""
+        """Send the events. `Guard` watches whether the client leaves, and cancels this: once is enough."""
         try:
             await self.stream_response(send)
         finally:

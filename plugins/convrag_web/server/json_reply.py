@@ -1,18 +1,14 @@
-"""JSON in requests and replies, as its standard has it."""
+"""Replies in JSON, as its standard has it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
 from typing import Any
 
 import orjson
-from fastapi.routing import APIRoute
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
 from starlette.responses import Response
 
 from convrag.sdk.streaming import mend_surrogates
-from convrag.sdk.strict_json import format_json, parse_json
+from convrag.sdk.strict_json import format_json
 
 _PLAIN = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_SUBCLASS
 """Objects are left to `format_json`, which writes them in the same way everywhere."""
@@ -35,27 +31,3 @@ class JsonReply(Response):
     def render(self, content: Any) -> bytes:
         """Format the body."""
         return encode_json(content)
-
-
-class StrictJsonRequest(Request):
-    """A request whose body is read as strict JSON: no NaN, no endless numbers, no depth that exhausts the stack."""
-
-    async def json(self) -> Any:
-        """Parse the body. Raises HTTPException."""
-        try:
-            return parse_json(await self.body())
-        except ValueError as error:
-            raise HTTPException(400, f"the body is no JSON: {error}") from error
-
-
-class StrictJsonRoute(APIRoute):
-    """A route whose requests are `StrictJsonRequest`s."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """The handler of the route."""
-        handle = super().get_route_handler()
-
-        async def handle_strictly(request: Request) -> Response:
-            return await handle(StrictJsonRequest(request.scope, request.receive))
-
-        return handle_strictly

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from hydra.core.hydra_config import HydraConfig
 
 from convrag import (
     LLM,
@@ -18,16 +21,14 @@ from convrag import (
     Document,
     Pipeline,
     PromptTemplate,
-    Question,
     TurnRecord,
 )
 from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.configuration import compose_with, settings_of
-from convrag.sdk.tasks.turns import TurnOptions, Wiring, find_log
+from convrag.sdk.tasks.options import variants
+from convrag.sdk.tasks.turns import Wiring
 from convrag_web.server.errors import RequestError
-from convrag_web.server.model_overrides import read_model_overrides
-from convrag_web.server.running_turn import Emit
 
 log = logging.getLogger("convrag.serve")
 
@@ -121,25 +122,9 @@ class ServedModel:
             log.info("model %s suggests no questions: %s", self.name, redact(str(error)))
             return []
 
-    def answer(self, question: Question, emit: Emit | None) -> TurnRecord:
-        """Answer a question with the history that it has; the pieces of the answer are emitted. Raises RunStopped."""
-        return self.pipeline.answer(question, TurnOptions(listener=emit))
 
-
-class ServedModels(Mapping[str, ServedModel]):
+class ServedModels(dict[str, ServedModel]):
     """The models by name, in the order in which they were named; the first is the default."""
-
-    def __init__(self, models: Sequence[ServedModel]) -> None:
-        self._models = {model.name: model for model in models}
-
-    def __getitem__(self, name: str) -> ServedModel:
-        return self._models[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._models)
-
-    def __len__(self) -> int:
-        return len(self._models)
 
     @property
     def domains(self) -> list[str]:
@@ -148,10 +133,10 @@ class ServedModels(Mapping[str, ServedModel]):
 
     def find(self, name: str) -> ServedModel:
         """Return the model of a name. Raises RequestError."""
-        if name not in self._models:
+        if name not in self:
             message = f"there is no model {name!r}; GET /v1/models lists them"
             raise RequestError(404, message, param="model", code="model_not_found")
-        return self._models[name]
+        return self[name]
 
 
 def build_models(
@@ -171,8 +156,9 @@ def build_models(
     built, wirings = [], []
     for name, overrides in named.items():
         try:
-            wiring, pipeline = _build(overrides, conversations)
-            pipeline.log = find_log(wiring, name)
+            config, command = compose_with(*overrides)
+            wiring = Wiring(config, command)
+            pipeline = Pipeline.for_conversations(wiring, settings_of(config), conversations, name)
             built.append(ServedModel(name, overrides, wiring, pipeline, options))
             wiring.check()
         except ConvragError as error:
@@ -180,10 +166,41 @@ def build_models(
                 raise
             raise ConfigError(f"task.models: {name}: {error}") from error
         wirings.append(wiring)
-    return ServedModels(built), wirings
+    return ServedModels((model.name, model) for model in built), wirings
 
 
-def _build(overrides: Sequence[str], conversations: Conversations) -> tuple[Wiring, Pipeline]:
-    config, command = compose_with(*overrides)
-    wiring = Wiring(config, command)
-    return wiring, Pipeline.from_wiring(wiring, settings_of(config), conversations)
+def read_model_overrides(models: Mapping[str, str | list[str]] | Path) -> dict[str, list[str]]:
+    """Return name -> overrides behind the command's own. Raises ConfigError for what names no model."""
+    return _read_folder(models) if isinstance(models, Path) else _read_mapping(models)
+
+
+def _read_mapping(models: Mapping[str, str | list[str]]) -> dict[str, list[str]]:
+    """Divide texts of overrides as a shell does."""
+    if not models:
+        raise ConfigError("task.models={}: name a model, as in task.models='{mmr: \"rewriter=mmr\"}'")
+    named = {}
+    for name, overrides in models.items():
+        if not name.strip() or not name.isprintable():
+            raise ConfigError(f"task.models: {name!r} is no name for a model")
+        try:
+            named[name] = shlex.split(overrides) if isinstance(overrides, str) else list(overrides)
+        except ValueError as error:
+            raise ConfigError(f"task.models: {name}: {overrides}: {error}") from error
+    return named
+
+
+def _read_folder(folder: Path) -> dict[str, list[str]]:
+    """The presets of a folder, as Hydra finds them: its name is the group, and the folder above it is searched."""
+    folder = folder.absolute()
+    names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if not names:
+        raise ConfigError(f"task.models={folder}: there is no folder with YAML files, one for each model")
+    if not folder.name.isidentifier():
+        raise ConfigError(f"task.models={folder}: give the folder a name of letters, digits and underscores")
+    if taken := set(names) & set(variants(folder.name)):
+        raise ConfigError(f"task.models={folder}: {min(taken)} is also one of ours; rename the file, or the folder")
+    known = list(HydraConfig.get().searchpath) if HydraConfig.initialized() else []
+    places = ", ".join(
+        "'" + place.replace("\\", "\\\\").replace("'", "\\'") + "'" for place in [*known, f"file://{folder.parent}"]
+    )
+    return {name: [f"hydra.searchpath=[{places}]", f"+{folder.name}={name}"] for name in names}

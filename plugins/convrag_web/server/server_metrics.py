@@ -1,14 +1,22 @@
-"""What the server counts for Prometheus, and a line of the log for each turn. Labels: models, stages, outcomes."""
+"""What the server counts for Prometheus, and a line of the log for each turn; /healthz and /metrics.
+
+Labels: models, stages, outcomes.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import Literal
 
+from fastapi import APIRouter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel
+from starlette.responses import Response
 
 from convrag import TurnRecord
+from convrag_web.server.errors import ERRORS
+from convrag_web.server.json_reply import JsonReply
 
 log = logging.getLogger("convrag.serve")
 
@@ -20,14 +28,12 @@ One is refused where too many wait, where there is no such conversation, or wher
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 
-CONTENT_TYPE = CONTENT_TYPE_LATEST
-
 
 class ServerMetrics:
     """The counters of one server."""
 
     def __init__(self) -> None:
-        self._registry = registry = CollectorRegistry()
+        self.registry = registry = CollectorRegistry()
         self.turns = Counter("convrag_turns", "Turns that have ended.", ["model", "outcome"], registry=registry)
         self.seconds = Histogram(
             "convrag_turn_seconds",
@@ -72,6 +78,25 @@ class ServerMetrics:
             *(model, record.number, outcome, seconds, prompt, completion),
         )
 
-    def format(self) -> bytes:
-        """All of it in Prometheus' text format."""
-        return bytes(generate_latest(self._registry))
+
+class Health(BaseModel):
+    """The server answers."""
+
+    status: Literal["ok"]
+
+
+def make_router(metrics: ServerMetrics) -> APIRouter:
+    """Make the routes."""
+    router = APIRouter(responses=ERRORS, tags=["Server"])
+
+    @router.get("/healthz", response_model=Health)
+    async def show_health() -> Response:
+        """Say that the server answers. Needs no token."""
+        return JsonReply({"status": "ok"})
+
+    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    async def show_metrics() -> Response:
+        """Show counts of turns, seconds, tokens and costs in Prometheus' text format."""
+        return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+    return router

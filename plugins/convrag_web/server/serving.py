@@ -1,63 +1,49 @@
-"""From the task to a running server: the models, the address, the application."""
+"""From an address to a server that runs: Uvicorn, with an end that lets turns finish, and a limit for slow headers."""
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import gc
+import signal
 import socket
-from contextlib import closing
-from pathlib import Path
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from threading import current_thread, main_thread
+from types import FrameType
 
-from omegaconf import DictConfig
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import HANDLED_SIGNALS
 
-from convrag import Conversations
+from convrag import ConfigError
 from convrag.sdk.console import make_console
-from convrag.sdk.tasks.turns import flushing
-from convrag_web.server.addresses import bind_socket, explain_address, format_address, list_hosts
-from convrag_web.server.app import Access, Limits, make_app
-from convrag_web.server.served_models import ModelOptions, build_models
-from convrag_web.server.uvicorn_server import TurnServer
 
-if TYPE_CHECKING:
-    from convrag_web.server.task import ServeTask
+HEADER_SECONDS = 20.0
+"""From the first byte of a request, or from the connection, until its headers must be complete."""
 
+MAX_HEADER_BYTES = 65536
+"""Of a request's line and headers together."""
+
+KEEP_ALIVE_SECONDS = 65
+"""That an idle connection is kept; more than the minute of most proxies."""
+
+SECOND_SIGNAL_SECONDS = 0.3
+"""Signals that come closer together are one: a terminal and a wrapper such as make both send Ctrl-C."""
 
 YOUNG_OBJECTS = 20_000
 """How many objects are made before the collector looks for cycles among them. A turn makes thousands, and hardly any
 cycle. Of a turn among 64, by gc.callbacks, the collector took .45 ms at Python's own 700, and takes .09 ms.
 """
 
-
-def serve(task: ServeTask, config: DictConfig, token: str) -> int:
-    """Serve until told to end; return the exit status.
-
-    Args:
-        task: says what is served, and how.
-        config: the command's configuration.
-        token: that requests must have; empty where none is needed.
-
-    Raises:
-        ConfigError: the address cannot be used, or a model is not valid.
-        NotReady: a key, a file or an extra is missing.
-    """
-    conversations = Conversations(task.conversations or Path(config.store.path) / "conversations.db")
-    with closing(conversations):
-        models, wirings = build_models(task.models, conversations, ModelOptions(task.domain, task.suggestions))
-        with bind_socket(task.host, task.port) as bound:
-            for wiring in wirings:
-                wiring.prepare(for_new_questions=True)
-            app = make_app(
-                models,
-                conversations,
-                Limits(task.workers, task.queue, task.timeout, task.max_body, task.max_messages, task.max_characters),
-                Access(token, list_hosts(task.host, task.hosts), task.cors),
-            )
-            with flushing([model.pipeline.log for model in models.values()], _show):
-                _run(TurnServer(app, grace=task.grace), bound)
-    return 0
+_LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 
-def _run(server: TurnServer, bound: socket.socket) -> None:
+def run_server(server: TurnServer, bound: socket.socket) -> None:
+    """Serve at an address that was taken, and say where, until told to end. Raises ConfigError where it cannot be."""
     host, port = bound.getsockname()[:2]
     try:
         bound.listen(server.config.backlog)
@@ -66,9 +52,152 @@ def _run(server: TurnServer, bound: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # collections do not look at what was loaded until now: each took up to .1 s, for all conversations
     gc.set_threshold(YOUNG_OBJECTS)
-    _show(f"Serving on {format_address(bound)} (Ctrl-C ends it)")
+    shown = f"[{host}]" if ":" in host else host
+    print_line(f"Serving on http://{shown}:{port}/ (Ctrl-C ends it)")
     server.run(sockets=[bound])
 
 
-def _show(line: str) -> None:
+def print_line(line: str) -> None:
+    """Print a line on the terminal."""
     make_console().print(line, soft_wrap=True, highlight=False, markup=False)
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """Uvicorn's protocol, which closes a connection whose headers do not come, or do not end."""
+
+    _headers_due: asyncio.TimerHandle | None = None
+    _header_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        """Begin to wait for the first headers."""
+        super().connection_made(transport)
+        self._expect_headers()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has come."""
+        if self._headers_due is not None:
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if self._headers_due is not None and self._header_bytes > MAX_HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response("The headers of the request are too long.")
+
+    def on_message_begin(self) -> None:
+        """Wait for the headers of another request."""
+        super().on_message_begin()
+        if self._headers_due is None:
+            self._expect_headers()
+
+    def on_headers_complete(self) -> None:
+        """Wait no longer."""
+        self._stop_expecting()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._stop_expecting()
+        super().connection_lost(exc)
+
+    def _expect_headers(self) -> None:
+        self._header_bytes = 0
+        self._headers_due = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_expecting(self) -> None:
+        if self._headers_due is not None:
+            self._headers_due.cancel()
+            self._headers_due = None
+
+
+class TurnServer(uvicorn.Server):
+    """A server that ends with status 0 at a signal, once its turns have ended, and at the second signal at once.
+
+    Args:
+        app: the application.
+        grace: seconds that turns in progress have to finish.
+    """
+
+    def __init__(self, app: ASGIApp, *, grace: float) -> None:
+        config = uvicorn.Config(
+            app,
+            http=PatientProtocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=grace,
+            backlog=2048,
+        )
+        super().__init__(config)
+        self._told = 0.0
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Handle signals during the block. Uvicorn's own raises them again at its end, and the command would fail."""
+        if current_thread() is not main_thread():
+            yield
+            return
+        before = {number: signal.signal(number, self.handle_exit) for number in HANDLED_SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End, and at the second signal end without waiting for turns."""
+        now = time.monotonic()
+        if not self._told:
+            self._told = now
+            self.should_exit = True
+        elif now - self._told > SECOND_SIGNAL_SECONDS:
+            self.force_exit = True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
+    """The names of a server; None where any may be used: it is open to others, and its token protects it.
+
+    Args:
+        host: the address that it listens at.
+        names: that the user has given it.
+    """
+    if not names and not is_loopback(host):
+        return None
+    return [*_LOOPBACK_NAMES, host, *names]
+
+
+def bind_socket(host: str, port: int) -> socket.socket:
+    """Take an address, without listening yet. Raises ConfigError where it is taken or is none of this machine's."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        bound = socket.socket(family, kind, protocol)
+        try:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            bound.bind(address)
+        except BaseException:
+            bound.close()
+            raise
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise explain_address(host, port, error) from error
+    return bound
+
+
+def explain_address(host: str, port: int, error: Exception) -> ConfigError:
+    """The error for an address that cannot be used."""
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return ConfigError(f"task.port={port}: this port is taken; task.port=0 takes a free one")
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return ConfigError(f"task.port={port}: this user may not use this port; choose one from 1024")
+    return ConfigError(f"task.host={host} task.port={port}: this address cannot be used: {error}")

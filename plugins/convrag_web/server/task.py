@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
@@ -89,19 +90,34 @@ class ServeTask(Task):
     def execute(self, config: DictConfig, folder: Path) -> int:
         """Serve until told to end."""
         from convrag.sdk.libraries import missing_extra
-        from convrag_web.server.addresses import is_loopback
+
+        if missing := missing_extra(self.requires, "task=serve"):
+            raise missing
+        from convrag import Conversations
+        from convrag.sdk.tasks.turns import ending_conversations
+        from convrag_web.server import serving
+        from convrag_web.server.app import Limits, make_app
+        from convrag_web.server.guard import Access
+        from convrag_web.server.served_models import ModelOptions, build_models
 
         token = os.environ.get("CONVRAG_TOKEN", "").strip()
-        if not token and not is_loopback(self.host):
+        if not token and not serving.is_loopback(self.host):
             raise ConfigError(
                 f"task.host={self.host}: other machines reach this address, so a token is needed: put one into the "
                 "environment variable CONVRAG_TOKEN"
             )
-        if missing := missing_extra(self.requires, "task=serve"):
-            raise missing
-        from convrag_web.server.serving import serve
-
-        return serve(self, config, token)
+        access = Access(token, serving.list_hosts(self.host, self.hosts), self.cors)
+        limits = Limits(self.workers, self.queue, self.timeout, self.max_body, self.max_messages, self.max_characters)
+        with closing(Conversations(self.conversations or Path(config.store.path) / "conversations.db")) as kept:
+            models, wirings = build_models(self.models, kept, ModelOptions(self.domain, self.suggestions))
+            with serving.bind_socket(self.host, self.port) as bound:
+                for wiring in wirings:
+                    wiring.prepare(for_new_questions=True)
+                server = serving.TurnServer(make_app(models, kept, limits, access), grace=self.grace)
+                observers = [model.pipeline.watch.observers for model in models.values()]
+                with ending_conversations(observers, serving.print_line):
+                    serving.run_server(server, bound)
+        return 0
 
 
 def _check_at_least(least: int, **given: float) -> None:
