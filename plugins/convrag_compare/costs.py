@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convrag import Usage
 from convrag.sdk.tasks.scores import count
+from convrag.sdk.types import Usage
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.leaderboard_files import format_row_labels, list_label_columns
 from convrag_compare.tables import Table, format_number

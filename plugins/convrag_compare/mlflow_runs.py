@@ -8,7 +8,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convrag import ConfigError, MissingExtra
+from convrag import ConfigError
+from convrag.sdk.errors import MissingExtra
 
 _NEEDED = ("metrics.json", "scores.jsonl", ".hydra")
 _PARENT = "mlflow.parentRunId"

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from convrag import ConfigError, TurnRecord, Usage
+from convrag import ConfigError, TurnRecord
+from convrag.sdk.types import Usage
 from convrag_dedup.deduplication import format_context, format_hint, normalise_id
 
 _QUERY_KEYS = ("text", "query", "question")

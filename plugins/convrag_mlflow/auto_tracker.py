@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from convrag import Report, Run, RunSummary, Sweep, hookimpl
+from convrag import Report, Run, RunSummary, hookimpl
+from convrag.sdk.types import Sweep
 from convrag_mlflow.installation import find_problem
 from convrag_mlflow.tracker import MlflowTracker
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from convrag import Cell, Sweep
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
+from convrag.sdk.types import Cell, Sweep
 from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
 from convrag_mlflow.killed_runs import PROCESS, close_killed_run
 from convrag_mlflow.names import read_dataset, shorten_name

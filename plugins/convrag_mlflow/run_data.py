@@ -11,8 +11,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from convrag import Run, RunSummary, Sweep, Usage
+from convrag import Run, RunSummary
 from convrag.sdk.printable import make_printable
+from convrag.sdk.types import Sweep, Usage
 from convrag_mlflow.names import describe_dataset, name_run
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")

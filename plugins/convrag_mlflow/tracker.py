@@ -7,19 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from convrag import (
-    ConfigError,
-    Question,
-    Report,
-    Run,
-    RunSummary,
-    Store,
-    Sweep,
-    Tracker,
-    TurnRecord,
-    hookimpl,
-)
+from convrag import ConfigError, Question, Report, Run, RunSummary, Store, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
+from convrag.sdk.types import Sweep
 from convrag_mlflow.addresses import check_database, redact_uri, resolve_uri
 from convrag_mlflow.connection import Connection
 from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter, TurnTrace

@@ -17,7 +17,8 @@ import httpx
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
-from convrag import Conversations, NotReady, Pipeline
+from convrag import Conversations, Pipeline
+from convrag.sdk.errors import NotReady
 from convrag_mlflow import auto_tracker
 from convrag_mlflow.conversation_traces import describe_options
 from llm_server import Server, Step, make_error

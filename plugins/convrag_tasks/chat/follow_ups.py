@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from convrag import LLM, ConvragError, DataError, PromptTemplate, RunStopped, TurnRecord
+from convrag import LLM, ConvragError, DataError, PromptTemplate, TurnRecord
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.follow_ups import suggest_follow_ups
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from convrag import ConvragError, RunStopped
+from convrag import ConvragError
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.tasks.signals import resume
 from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.commands import Command, Commands

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from convrag import OtherConfiguration
+from convrag.sdk.errors import OtherConfiguration
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag_tasks.chat.commands import Command
 from convrag_tasks.chat.conversation import ChatConversation
