@@ -42,7 +42,7 @@ MARKS = ("hookimpl", "Register", "use", "operational", "Deprecated", "remembered
 STORE = {
     "cancellation": "sleep check_cancelled when_cancelled",
     "streaming": "current_listener",
-    "atomic": "open_atomically write_atomically",
+    "files": "open_atomically write_atomically",
     "fingerprint": "digest file_hash hash_text",
 }
 """Module of convrag.store -> what plugins may use of it."""

@@ -20,9 +20,8 @@ from convrag.api.hookspecs import hookimpl
 from convrag.api.records import Run, TurnRecord
 from convrag.config.compose import compose
 from convrag.run.runner import run_experiment
-from convrag.store.atomic import write_atomically
-from convrag.store.connection import StoreUnusable
-from convrag.store.disk import DiskError, describe_disk_error, writing
+from convrag.store.database import StoreUnusable
+from convrag.store.files import DiskError, describe_disk_error, write_atomically, writing
 from convrag.store.store import Store
 from small_disk import run_on_small_disk
 

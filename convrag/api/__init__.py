@@ -13,6 +13,7 @@
 * `plain_data`: what JSON can hold.
 * `sweeps`: a sweep and its cells.
 * `hookspecs`: the hooks of a plugin.
+* `databases`: what is asked of a database server that a plugin opens.
 * `secrets`: passwords and keys: how they are known, and how messages are cleared of them.
 * `errors`: the exceptions.
 * `deprecation`: old names of options and parameters, which are still understood.

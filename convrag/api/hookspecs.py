@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pluggy
 
+from convrag.api.databases import Database
 from convrag.api.deprecation import Deprecated
 from convrag.api.records import Report, Run, RunSummary, TurnRecord
 from convrag.api.stage import Stage
@@ -53,6 +54,16 @@ def convrag_config_packages() -> list[str]:  # type: ignore[empty-body]
     """Name the packages that hold the plugin's YAML: `["acme.conf"]` for acme/conf/rewriter/gentle.yaml.
 
     Each folder in such a package is a group; each file in it extends an option. A root config.yaml is not allowed.
+    """
+
+
+@hookspec(firstresult=True)
+def convrag_open_database(url: str, setting: str) -> Database | None:
+    """Open the database server at an address, for `store.url` or for conversations. The first one that does is taken.
+
+    Args:
+        url: "postgresql+psycopg://user@host/database". Return None where the address is none of yours.
+        setting: what names the address, for messages ("store.url", "conversations").
     """
 
 

@@ -72,7 +72,7 @@ def main() -> None:
         _say_error(error)
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
     except OSError as error:  # Hydra makes the folder before our part begins, a sweeper writes into it afterwards
-        from convrag.store.disk import describe_disk_error
+        from convrag.store.files import describe_disk_error
 
         if error.errno in (errno.ENOSPC, errno.EDQUOT) and (message := describe_disk_error(error)):
             _say(message)
@@ -144,7 +144,7 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         _say_error(error)
         status = getattr(error, "exit_status", USAGE_ERROR)
     except Exception as error:
-        from convrag.store.disk import describe_disk_error
+        from convrag.store.files import describe_disk_error
 
         leave_if_told()
         if message := describe_disk_error(error):

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from convrag.api.errors import ConfigError, UnknownName
-from convrag.api.secrets import redact_address
 
 DEFAULT_METRICS = ("ranking", "answers", "reference_free", "evidence")
 """The metrics of conf/config.yaml. One that finds nothing to measure is no news while a metric of truth measures."""
@@ -18,8 +17,6 @@ STAND_IN = "reference_free"
 """Of these, the one that measures where the data set has neither relevance judgements nor reference answers."""
 
 _COMMA = re.compile(r",(?![^()]*\))")  # none within parentheses: SetF(beta=0.5, rel=2)
-
-_POSTGRES = re.compile(r"postgres(ql)?(\+psycopg)?://")
 
 TOP_N = 5
 """The default of top_n; with a smaller top_k, all that was retrieved is shown."""
@@ -105,11 +102,6 @@ class Settings:
             )
         if not self.store.path.strip():
             raise ConfigError("store.path=: name a folder, as in store.path=outputs/store")
-        if self.store.url and not _POSTGRES.match(self.store.url):
-            raise ConfigError(
-                f"store.url={redact_address(self.store.url)}: name a database of PostgreSQL, as in "
-                "store.url=postgresql+psycopg://user@host/database"
-            )
 
 
 def read_metric_names(value: Any) -> tuple[str, ...]:

@@ -30,8 +30,8 @@ _RESULTS: Mapping[str, type] = {
 }
 """The observing hooks whose results are used -> what they return, if not None."""
 
-_REGISTERING = frozenset({"convrag_register", "convrag_config_packages"})
-"""Hooks that bring options and YAML: what they raise is the registry's concern."""
+_REGISTERING = frozenset({"convrag_register", "convrag_config_packages", "convrag_open_database"})
+"""Hooks that bring options, YAML and databases: what they raise is not caught here."""
 
 log = logging.getLogger(__name__)
 

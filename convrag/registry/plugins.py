@@ -15,9 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from convrag.api.databases import Database
 from convrag.api.deprecation import Deprecated
-from convrag.api.errors import ConvragError, PluginError, UnknownName
+from convrag.api.errors import ConfigError, ConvragError, PluginError, UnknownName
 from convrag.api.locations import find_package, locate_error, locate_function
+from convrag.api.secrets import redact_address
 from convrag.api.stage import Stage
 from convrag.registry.hook_calls import make_manager, register_guarded
 from convrag.registry.option import Option
@@ -207,6 +209,25 @@ def load() -> Plugins:
         if not _loaded:
             _loaded.append(Plugins(metadata.entry_points(group=GROUP)))
         return _loaded[0]
+
+
+def open_database(url: str, setting: str) -> Database:
+    """Open the database server at an address, by the plugin that does.
+
+    Args:
+        url: the address.
+        setting: what names it, for messages ("store.url").
+
+    Raises:
+        ConfigError: no plugin opens such an address.
+    """
+    database: Database | None = load().manager.hook.convrag_open_database(url=url, setting=setting)
+    if database is None:
+        raise ConfigError(
+            f"{setting}={redact_address(url)}: no plugin opens such a database; name a database of PostgreSQL, as in "
+            f"{setting}=postgresql+psycopg://user@host/database"
+        )
+    return database
 
 
 def forget(instead: Plugins | None = None) -> None:

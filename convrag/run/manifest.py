@@ -12,7 +12,7 @@ from convrag.api.errors import DataError
 from convrag.api.records import Run, RunSummary
 from convrag.score.summary import read_summary
 from convrag.store.fingerprint import digest
-from convrag.store.manifest import check_files
+from convrag.store.folders import check_files
 from convrag.store.source import hash_convrag
 
 log = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ MANIFEST = "run.json"
 
 
 def format_manifest(run: Run, files: Mapping[str, Mapping[str, int]]) -> str:
-    """Format the run.json of a run. Its other files are those that `describe_files` has described."""
+    """Format the run.json of a run. `files` is what `describe_files` says of its other files."""
     row = {"identity": compute_identity(run), "fingerprints": run.fingerprints, "files": files}
     return json.dumps(row, indent=2)
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from convrag.api.records import TurnRecord
 from convrag.sdk.jsonl import read_lines
-from convrag.store.disk import DiskError, writing
+from convrag.store.files import DiskError, writing
 from convrag.store.strict_json import format_json, parse_json
 
 

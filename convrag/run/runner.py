@@ -35,8 +35,8 @@ from convrag.score.summary import format_score_lines, format_summary, summarize
 from convrag.score.summary_page import format_markdown
 from convrag.sdk.progress import show_preparation
 from convrag.store.abandonment import if_abandoned
-from convrag.store.atomic import write_atomically
-from convrag.store.manifest import describe_files
+from convrag.store.files import write_atomically
+from convrag.store.folders import describe_files
 from convrag.turn.observers import Observers
 from convrag.turn.pipeline import Pipeline
 from convrag.turn.turn import Watch

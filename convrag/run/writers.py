@@ -16,8 +16,7 @@ from convrag.api.types import Hit
 from convrag.run.records import to_json
 from convrag.sdk.utterances import USER
 from convrag.store.abandonment import if_abandoned
-from convrag.store.disk import DiskError, writing
-from convrag.store.file_names import encode_name
+from convrag.store.files import DiskError, encode_name, writing
 from convrag.store.folder_lock import FolderInUse, hold_folder
 from convrag.store.strict_json import format_json
 
@@ -73,7 +72,7 @@ def open_run_folder(folder: Path) -> Iterator[RunFolder]:
     """
     files = RunFolder(folder)
     with hold_folder(folder):
-        files.discard()  # those of a process that was killed
+        files.discard()  # a process that was killed has left them
         files.unfinished.mkdir()
         with if_abandoned(files.discard):
             try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from convrag.store.atomic import open_atomically, write_atomically
-from convrag.store.disk import writing
-from convrag.store.file_names import encode_name
+from convrag.store.files import encode_name, open_atomically, write_atomically, writing
 
 __all__ = ["encode_name", "open_atomically", "write_atomically", "writing"]

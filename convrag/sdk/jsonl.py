@@ -11,11 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 from zipfile import BadZipFile, ZipFile
 
 from convrag.api.errors import DataError
+from convrag.api.plain_data import describe_first_problem
 from convrag.store.strict_json import parse_json
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 __all__ = [
     "UNREADABLE",
@@ -34,6 +38,11 @@ UNREADABLE = (OSError, EOFError, BadZipFile, zlib.error, RuntimeError)
 
 zipfile has RuntimeError for an encrypted archive, and its NotImplementedError for an unknown compression.
 """
+
+T = TypeVar("T")
+
+_adapters: dict[type, Any] = {}
+"""What checks the lines of a file, by their form; making one takes milliseconds."""
 
 _PACKED = (".gz", ".zip")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -70,6 +79,33 @@ class Line(NamedTuple):
         if not isinstance(data, dict):
             raise self.error(f"this must be a JSON object, not {json_type(data)}")
         return data
+
+    def parse(self, kind: type[T], what: str) -> T:
+        """Parse the line as a JSON object with the fields of a dataclass; other fields are left aside.
+
+        Args:
+            kind: the dataclass.
+            what: it describes, for the message ("an answer").
+
+        Raises:
+            DataError: the message names the field that is missing or has another form.
+        """
+        from pydantic import ValidationError
+
+        self.json()  # its messages are better where this is no JSON object
+        try:
+            return _find_adapter(kind).validate_json(self.text, strict=True)
+        except ValidationError as error:
+            raise self.error(f"this is not {what}: {describe_first_problem(error)}") from error
+
+
+def _find_adapter(kind: type[T]) -> TypeAdapter[T]:
+    from pydantic import TypeAdapter
+
+    if kind not in _adapters:
+        _adapters[kind] = TypeAdapter(kind)
+    adapter: TypeAdapter[T] = _adapters[kind]
+    return adapter
 
 
 def json_type(value: Any) -> str:

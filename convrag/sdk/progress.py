@@ -135,7 +135,7 @@ def _is_shown() -> bool:
 
 
 def _can_redraw() -> bool:
-    """Whether standard error is a terminal that can draw a line anew: that of a `!command` in a notebook cannot."""
+    """Whether standard error is a terminal that can draw a line anew; under a `!command` in a notebook it cannot."""
     return sys.stderr.isatty() and "JPY_PARENT_PID" not in os.environ  # Jupyter sets it for its kernels
 
 

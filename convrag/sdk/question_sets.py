@@ -12,7 +12,7 @@ from pathlib import Path
 
 from convrag.api.errors import DataError
 from convrag.api.types import Passage
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 from convrag.store.fingerprint import hash_text
 from convrag.store.strict_json import format_json, parse_json
 
@@ -74,7 +74,7 @@ class QuestionSet:
             passages: the corpus as it is now.
 
         Returns:
-            The id of a judged passage -> its id now, where that is another one; and the ids of those that are gone.
+            The id of a judged passage -> its id now, where it has another one; and the ids of passages that are gone.
         """
         wanted = self.passages.get(domain, {})
         hashes = set(wanted.values())

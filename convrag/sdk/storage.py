@@ -1,10 +1,30 @@
-"""The store of results, its locks, and what calls cost."""
+"""The store of results, its locks, and what calls cost; and what a plugin that opens databases implements."""
 
 from __future__ import annotations
 
-from convrag.store.attempts import answer_again
-from convrag.store.locks import get_locks
+from convrag.api.databases import Database, Entries, Rows, Statements, Transactions
+from convrag.store.database import StoreUnusable, compute_checksum, is_damaged
+from convrag.store.locks import ForkAware, get_locks
+from convrag.store.remember import answer_again
 from convrag.store.store import BATCH, FILE, get_store
 from convrag.store.usage import UsageMeter, add_usage, current_meter
 
-__all__ = ["BATCH", "FILE", "UsageMeter", "add_usage", "answer_again", "current_meter", "get_locks", "get_store"]
+__all__ = [
+    "BATCH",
+    "FILE",
+    "Database",
+    "Entries",
+    "ForkAware",
+    "Rows",
+    "Statements",
+    "StoreUnusable",
+    "Transactions",
+    "UsageMeter",
+    "add_usage",
+    "answer_again",
+    "compute_checksum",
+    "current_meter",
+    "get_locks",
+    "get_store",
+    "is_damaged",
+]

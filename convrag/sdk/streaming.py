@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from convrag.store.streaming import Stream, current_listener, listen_with
-from convrag.store.surrogates import mend_surrogates
+from convrag.store.values import mend_surrogates
 
 __all__ = ["Stream", "current_listener", "listen_with", "mend_surrogates"]

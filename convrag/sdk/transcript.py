@@ -64,5 +64,5 @@ def _format_link(passage: Passage) -> str:
 
 
 def _escape(text: str) -> str:
-    """A line in which no character is Markdown's."""
+    """A line with a backslash before each character that Markdown would read."""
     return "".join(f"\\{each}" if each in "\\`*_[]" else each for each in text)

@@ -22,9 +22,6 @@ from convrag.store.locks import warn_without_locks
 FOLDER_LOCK = ".convrag.lock"
 """The lock file in a folder that is held."""
 
-PATIENCE = 1.0
-"""Seconds until a holder has said who it is; it does so as soon as it has the lock."""
-
 
 class FolderInUse(ConvragError):
     """Another process holds a folder. `pid`, `host` and `since` say which one, as far as it has said so."""
@@ -52,14 +49,16 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
         FolderInUse: another process, or thread, holds it, and `wait` is False.
         OSError: the folder cannot be made.
     """
-    from filelock import FileLock
+    from filelock import FileLock, Timeout
 
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FOLDER_LOCK
     lock = FileLock(path, is_singleton=True, poll_interval=0.1, fallback_to_soft=False, on_acquired=_write_holder)
     try:
-        _acquire(lock, folder, wait)
+        lock.acquire(timeout=-1 if wait else 0)
+    except Timeout:
+        raise FolderInUse(folder, **_read_holder(folder)) from None
     except OSError as error:
         warn_without_locks(folder, error)
     is_held = lock.is_locked  # which another thread could not ask
@@ -76,20 +75,6 @@ def hold_folder(folder: Path, *, wait: bool = False) -> Iterator[None]:
             if lock.lock_counter == 1:
                 remove()
             lock.release()
-
-
-def _acquire(lock: Any, folder: Path, wait: bool) -> None:
-    from filelock import Timeout
-
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            lock.acquire(timeout=-1 if wait else 0)
-            return
-        except Timeout:
-            if (holder := _read_holder(folder)) or time.monotonic() > deadline:
-                raise FolderInUse(folder, **holder) from None
-        time.sleep(0.05)
 
 
 def _write_holder(file: int) -> None:

@@ -1,22 +1,38 @@
-"""Built folders (indexes, copies of corpora): each is built once, and removed when another one has taken its place."""
+"""Built folders (indexes, copies of corpora): each is built once, and removed when another one has taken its place.
+
+A manifest says what a folder holds, so that damaged and missing files are found. A process holds the folders that it
+uses, so that no other process removes them meanwhile.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
+import threading
+import time
+import weakref
+import zlib
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from convrag.store.abandonment import if_abandoned
-from convrag.store.atomic import write_atomically
-from convrag.store.disk import writing
-from convrag.store.holds import FolderHolds, hold_briefly, try_removing
+from convrag.store.files import write_atomically, writing
 from convrag.store.locks import KeyLocks
-from convrag.store.manifest import find_damage, write_manifest
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # type: ignore[assignment,unused-ignore]
 
 log = logging.getLogger(__name__)
+
+MANIFEST = ".manifest.json"
+TRUSTED = 24 * 3600
+"""Seconds for which a file counts as sound after its checksum was computed, if its size and time are the same."""
 
 
 class BuiltFolders:
@@ -47,13 +63,7 @@ class BuiltFolders:
         return folder
 
     def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
-        """Lock keys against other threads, and other processes that use this folder.
-
-        It is for files in it; `Store.lock` is for values, and also against machines that do not have this folder.
-
-        Raises:
-            DiskError: the folder cannot be made.
-        """
+        """Lock keys against other threads, and other processes that use this folder. Raises DiskError."""
         with writing(self._path):
             self._path.mkdir(parents=True, exist_ok=True)
         return self._locks.lock_keys(keys)
@@ -66,8 +76,11 @@ class BuiltFolders:
     @contextmanager
     def reading(self, folder: Path) -> Iterator[bool]:
         """Hold an earlier folder in a block, to take over what is in it; False where it is gone or damaged."""
-        with hold_briefly(folder) as is_there:
-            yield is_there and not find_damage(folder)
+        holds = FolderHolds()
+        try:
+            yield holds.hold(folder) and not find_damage(folder)
+        finally:
+            holds.release()
 
     def _get_whole(self, kind: str, folder: Path, build: Callable[[Path], None]) -> None:
         if folder.exists() and not find_damage(folder):
@@ -78,7 +91,7 @@ class BuiltFolders:
                 return  # another process has built it
             if damage:
                 log.warning("%s: %s; it is built again", folder, damage)
-            _build(folder, build, damage)
+            _build(folder, build)
 
     def _supersede(self, kind: str, series: str, key: str) -> None:
         """Note that a folder is the newest of a series, and remove the others of the series that nobody uses."""
@@ -105,18 +118,89 @@ class BuiltFolders:
         return self._path / f"{kind}.series.json"
 
 
+class FolderHolds:
+    """The folders that this object holds until it is dropped, or its process ends; several processes may hold one.
+
+    A hold is a shared lock (flock) on the folder itself, which the system frees when a process is killed. Forked
+    children hold what their parent held. Where the system knows no such locks nothing is held, and nothing removed.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[Path, int] = {}
+        self._guard = threading.Lock()
+        weakref.finalize(self, _close_all, self._files)
+
+    def hold(self, folder: Path) -> bool:
+        """Hold a folder; False where it is not there any more, because another process has just removed it."""
+        try:
+            file = os.open(folder, os.O_RDONLY)
+        except OSError:
+            return folder.is_dir()  # it can be read, perhaps, and not be locked: on Windows, say
+        with suppress(OSError):  # a file system without locks: nobody can remove it either
+            fcntl.flock(file, fcntl.LOCK_SH)
+        with self._guard:
+            is_there = _is_same(file, folder)
+            unwanted = self._files.get(folder) if is_there else file
+            if is_there:
+                self._files[folder] = file
+        if unwanted is not None:
+            os.close(unwanted)
+        return is_there
+
+    def release(self) -> None:
+        """Let go of all folders."""
+        with self._guard:
+            _close_all(self._files)
+
+
+def try_removing(folder: Path) -> bool:
+    """Remove a folder that nobody holds. False where it is still there.
+
+    It is renamed first, so that nobody finds half of it.
+    """
+    doomed = folder.with_name(f"{folder.name}.superseded")
+    shutil.rmtree(doomed, ignore_errors=True)  # left by a process that was killed
+    if not folder.exists():
+        return True
+    try:
+        file = os.open(folder, os.O_RDONLY)
+    except OSError:  # also on Windows, which opens no folder
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        folder.rename(doomed)
+    except OSError:  # somebody holds it, or the file system has no locks, or it is not ours
+        return False
+    finally:
+        os.close(file)
+    shutil.rmtree(doomed, ignore_errors=True)
+    return True
+
+
+def _is_same(file: int, folder: Path) -> bool:
+    """Whether an open folder is the one that has this path now."""
+    try:
+        return os.path.samestat(os.fstat(file), folder.stat())
+    except OSError:
+        return False
+
+
+def _close_all(files: dict[Path, int]) -> None:
+    for file in files.values():
+        os.close(file)
+    files.clear()
+
+
 def _is_name(key: str) -> bool:
     """Whether a key is the plain name of a folder, which leads nowhere else."""
     return Path(key).name == key and bool(key.strip("."))
 
 
-def _build(folder: Path, build: Callable[[Path], None], damage: str) -> None:
+def _build(folder: Path, build: Callable[[Path], None]) -> None:
     """Build a folder beside its place, and rename it; the lock of its key must be held."""
     unfinished, damaged = (folder.with_name(f"{folder.name}.{suffix}") for suffix in ("unfinished", "damaged"))
     for left in (unfinished, damaged):  # by a process that was killed: we hold the lock
         shutil.rmtree(left, ignore_errors=True)
-    with writing(folder):
-        unfinished.mkdir(parents=True)
 
     def discard() -> None:
         shutil.rmtree(unfinished, ignore_errors=True)
@@ -124,12 +208,74 @@ def _build(folder: Path, build: Callable[[Path], None], damage: str) -> None:
     with if_abandoned(discard):
         try:
             with writing(folder):
+                unfinished.mkdir(parents=True)
                 build(unfinished)
-                write_manifest(unfinished)
+                write_atomically(unfinished / MANIFEST, json.dumps(describe_files(unfinished), indent=1))
         except BaseException:
             discard()
             raise
-    if damage:
+    if folder.exists():
         folder.rename(damaged)
     unfinished.rename(folder)
     shutil.rmtree(damaged, ignore_errors=True)
+
+
+def describe_files(folder: Path) -> dict[str, dict[str, int]]:
+    """Describe the files of a folder and its subfolders: path -> size, time of change (mtime_ns), checksum (crc32)."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != MANIFEST)
+    return {path.relative_to(folder).as_posix(): _describe_file(path) for path in files}
+
+
+def find_damage(folder: Path) -> str:
+    """Compare a folder with its manifest, and return what is wrong with it; empty if it is as it was built.
+
+    A file whose size and time of change are those of the manifest is not read again for a day. Damage that changes
+    neither (a failing disk) is found on the next day.
+    """
+    manifest = folder / MANIFEST
+    try:
+        rows = json.loads(manifest.read_text(encoding="utf-8"))
+        is_old = time.time() - manifest.stat().st_mtime > TRUSTED
+    except (OSError, ValueError) as error:
+        return f"{MANIFEST} cannot be read ({error})"
+    damage, was_read = check_files(folder, rows, read_all=is_old)
+    if was_read and not damage:
+        with suppress(OSError):  # a store that cannot be written to: the next process reads the files again
+            write_atomically(manifest, json.dumps(rows, indent=1))
+    return damage
+
+
+def check_files(folder: Path, rows: Any, *, read_all: bool = False) -> tuple[str, bool]:
+    """Compare the files of a folder with what `describe_files` said of them.
+
+    Args:
+        folder: the folder.
+        rows: the description, perhaps damaged itself. That of a file that had to be read is updated.
+        read_all: whether to read files whose size and time of change are the same, too.
+
+    Returns:
+        What is wrong, empty if nothing is; and whether any file was read.
+    """
+    was_read = False
+    try:
+        for name, row in rows.items():
+            status = (folder / name).stat()
+            if not read_all and (status.st_size, status.st_mtime_ns) == (row["size"], row["mtime_ns"]):
+                continue
+            was_read, described = True, _describe_file(folder / name)
+            if described["crc32"] != row["crc32"]:
+                return f"{name} is damaged", True
+            row.update(described)
+    except FileNotFoundError as error:
+        return f"{Path(str(error.filename)).name} is missing", was_read
+    except (OSError, ValueError, AttributeError, TypeError, KeyError) as error:
+        return f"its files cannot be checked ({error!r})", was_read
+    return "", was_read
+
+
+def _describe_file(path: Path) -> dict[str, int]:
+    status, checksum = path.stat(), 0
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            checksum = zlib.crc32(block, checksum)
+    return {"size": status.st_size, "mtime_ns": status.st_mtime_ns, "crc32": checksum}

@@ -4,7 +4,12 @@ A key is one byte of the lock file, at an offset that is a hash of the key. Thes
 as `filelock`, since that locks whole files. A file for each key would be 500 open files for a batch of 500 keys. A few
 files that the keys share would be a deadlock: a stage that holds the lock of its own call asks for that of a call to
 another stage, and where two calls share a lock, two processes may wait for each other. Windows has no `fcntl`: only the
-threads of one process wait for each other there, and a warning says so when a store is opened.
+threads of one process wait for each other there, and a warning says so.
+
+A fork copies every lock of a thread as it is: one that another thread holds at that moment would stay locked in the
+child for ever. Open files with their locks, and connections, would belong to both processes. So the guards of all
+objects that have such things (`ForkAware`) are taken before a fork, and each object closes or forgets what is not the
+child's.
 """
 
 from __future__ import annotations
@@ -15,12 +20,13 @@ import os
 import struct
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
-from convrag.store.forking import ForkAware, making
+from convrag.store.cancellation import check_cancelled, sleep
+from convrag.store.compute_slots import waiting
 
 try:
     import fcntl
@@ -32,74 +38,122 @@ log = logging.getLogger(__name__)
 LOCK_FILE = "keys.lock"
 """The file whose bytes are locked, in the folder that the locks are about."""
 
+_PAUSES = 0.001, 0.05
+"""Seconds until it is asked again whether another process has freed a key: at first, and at most."""
+
+making = threading.RLock()
+"""Held while an object of a process is made or looked up. Take it before a guard, never while holding one."""
+
+
+class ForkAware:
+    """An object whose `_guard` is taken while the process forks. A fork waits for it: hold it for moments only."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        with making:
+            _all.add(self)
+
+    def _prepare_for_fork(self) -> None:
+        """Close what no child may inherit. The guard is held."""
+
+    def _reset_in_child(self) -> None:
+        """Forget what belongs to the parent. The guard is held, and there is no other thread."""
+
+
+_all: WeakSet[ForkAware] = WeakSet()
+_held: list[ForkAware] = []
+"""The objects whose guards are held while this process forks."""
+
 
 class KeyLocks(ForkAware):
     """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object per folder."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._thread_locks: dict[str, tuple[threading.Lock, int]] = {}
-        """Key -> its lock, and the number of threads that have it or wait for it."""
-        self._file: int | None = None
-        """Open while there are thread locks. Closed any earlier, it would lose this process's locks on all keys."""
         super().__init__()
+        self.folder = folder
+        self._claimed: set[str] = set()
+        """The keys that threads of this process have, or wait for another process to free."""
+        self._freed = threading.Condition(self._guard)
+        self._file: int | None = None
+        """Open while there are claims. Closed any earlier, it would lose this process's locks on all keys."""
 
     @contextmanager
     def lock_keys(self, keys: Iterable[str]) -> Iterator[None]:
         """Lock the keys during the block, waiting for each of them. The folder is made where it is missing.
 
-        They are locked in sorted order, so that two callers cannot wait for each other. The locks of a process that is
-        killed are free. If the block is copied into a forked child, the child does not have the locks.
+        A thread claims all keys at once against the other threads of its process, and then locks them in sorted order
+        against other processes, so that two callers cannot wait for each other. The locks of a process that is killed
+        are free. If the block is copied into a forked child, the child does not have the locks.
+
+        Raises:
+            Cancelled: the calls of this thread were cancelled while it waited.
         """
-        with ExitStack() as locked:
-            for key in sorted(set(keys)):
-                locked.enter_context(self._lock_key(key))
-            yield
-
-    def _reset_in_child(self) -> None:
-        """Forget the parent's locks. Closing the inherited file leaves them as they are."""
-        self._thread_locks = {}
-        self._close()
-
-    @contextmanager
-    def _lock_key(self, key: str) -> Iterator[None]:
-        """Lock a key against the other threads of this process, then against other processes."""
+        wanted = set(keys)
         process = os.getpid()
-        offset = int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
-        with self._guard:
-            if not self._thread_locks:
-                self._open()
-            lock, users = self._thread_locks.get(key, (threading.Lock(), 0))
-            self._thread_locks[key] = (lock, users + 1)
+        if not self._claim(wanted, 0):
+            with waiting():
+                while not self._claim(wanted, 0.1):
+                    check_cancelled()
         try:
-            with lock:
-                self._set_byte_lock(offset, locked=True)
-                try:
-                    yield
-                finally:
-                    if process == os.getpid():
-                        self._set_byte_lock(offset, locked=False)
+            for key in sorted(wanted):
+                self._wait_for_byte(_compute_offset(key))
+            yield
         finally:
             if process == os.getpid():
-                self._leave(key)
+                self._free(wanted)
 
-    def _leave(self, key: str) -> None:
-        with self._guard:
-            lock, users = self._thread_locks.pop(key)
-            if users > 1:
-                self._thread_locks[key] = (lock, users - 1)
-            if not self._thread_locks:
+    def _claim(self, wanted: set[str], seconds: float) -> bool:
+        """Claim keys against the other threads; False where one of them still has one after so many seconds."""
+        with self._freed:
+            if not self._freed.wait_for(lambda: self._claimed.isdisjoint(wanted), seconds):
+                return False
+            if not self._claimed:
+                self._open()
+            self._claimed |= wanted
+            return True
+
+    def _free(self, keys: set[str]) -> None:
+        with self._freed:
+            for key in keys:
+                self._try_byte(_compute_offset(key), locked=False)
+            self._claimed -= keys
+            if not self._claimed:
                 self._close()
+            self._freed.notify_all()
+
+    def _wait_for_byte(self, offset: int) -> None:
+        pause, longest = _PAUSES
+        while not self._try_byte(offset, locked=True):
+            sleep(pause)
+            pause = min(1.5 * pause, longest)
+
+    def _try_byte(self, offset: int, *, locked: bool) -> bool:
+        """Lock or unlock a byte of the lock file; False where another process has it.
+
+        Where that cannot be done, warn and go on with the claims of threads alone.
+        """
+        if self._file is None:
+            return True
+        try:
+            _lock_byte(self._file, fcntl.F_WRLCK if locked else fcntl.F_UNLCK, offset)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            warn_without_locks(self.folder, error)
+        return True
+
+    def _reset_in_child(self) -> None:
+        """Forget the parent's claims. Closing the inherited file leaves its locks as they are."""
+        self._claimed = set()
+        self._freed = threading.Condition(self._guard)
+        self._close()
 
     def _open(self) -> None:
-        if fcntl is None:
-            return
         try:
-            try:
-                self._file = _open_file(self.folder / LOCK_FILE)
-            except FileNotFoundError:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._file = _open_file(self.folder / LOCK_FILE)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if fcntl is None:
+                raise OSError("this system has no fcntl")
+            self._file = os.open(self.folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             warn_without_locks(self.folder, error)
 
@@ -108,40 +162,21 @@ class KeyLocks(ForkAware):
             os.close(self._file)
             self._file = None
 
-    def _set_byte_lock(self, offset: int, *, locked: bool) -> None:
-        """Lock or unlock a byte of the lock file; where that fails, warn and go on with the locks of threads alone."""
-        if self._file is None:
-            return
-        try:
-            _lock_byte(self._file, fcntl.F_WRLCK if locked else fcntl.F_UNLCK, offset)
-        except OSError as error:
-            if error.errno != errno.EDEADLK:  # only of POSIX locks: see below
-                warn_without_locks(self.folder, error)
 
-
-def _open_file(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+def _compute_offset(key: str) -> int:
+    return int.from_bytes(blake2b(key.encode(), digest_size=7).digest(), "big")
 
 
 def _lock_byte(file: int, kind: int, offset: int) -> None:
-    """Lock or unlock a byte of a file, for this open file (OFD lock) or, where these are not known, for this process.
-
-    The latter are POSIX locks, which do not tell threads apart. If threads of two processes wait for each other's keys,
-    the system may report a deadlock (EDEADLK) that is none.
-    """
-    if hasattr(fcntl, "F_OFD_SETLKW"):
-        try:
-            # struct flock
-            fcntl.fcntl(file, fcntl.F_OFD_SETLKW, struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0))
-            return
-        except OSError as error:
-            if error.errno != errno.EINVAL:  # which a system says that does not know these locks
-                raise
-    fcntl.lockf(file, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX, 1, offset)
+    """Lock or unlock a byte of a file, for this open file (OFD lock); for this process where these are not known."""
+    if hasattr(fcntl, "F_OFD_SETLK"):  # struct flock
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi", kind, os.SEEK_SET, offset, 1, 0))
+    else:
+        fcntl.lockf(file, fcntl.LOCK_UN if kind == fcntl.F_UNLCK else fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
 
 
-_warned: set[Path | None] = set()
-"""The folders about which a warning was given; None stands for all."""
+_warned: set[Path] = set()
+"""The folders about which a warning was given."""
 
 
 def warn_without_locks(folder: Path, error: OSError) -> None:
@@ -155,13 +190,6 @@ def warn_without_locks(folder: Path, error: OSError) -> None:
         )
 
 
-def warn_without_fcntl() -> None:
-    """Warn, once in a process, where processes cannot wait for each other's keys at all: on Windows."""
-    if fcntl is None and None not in _warned:
-        _warned.add(None)
-        log.warning("on this system processes cannot wait for each other: two of them may compute the same result")
-
-
 _locks: WeakValueDictionary[Path, KeyLocks] = WeakValueDictionary()
 
 
@@ -172,3 +200,27 @@ def get_locks(folder: Path) -> KeyLocks:
         if (locks := _locks.get(folder)) is None:
             locks = _locks[folder] = KeyLocks(folder)
         return locks
+
+
+def _before_fork() -> None:
+    making.acquire()
+    for each in list(_all):
+        each._guard.acquire()
+        _held.append(each)
+        each._prepare_for_fork()
+
+
+def _after_fork_in_parent() -> None:
+    while _held:
+        _held.pop()._guard.release()
+    making.release()
+
+
+def _after_fork_in_child() -> None:
+    for each in _held:
+        each._reset_in_child()
+    _after_fork_in_parent()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

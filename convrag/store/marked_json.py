@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from functools import cache, partial
+from functools import cache
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import Any
 
 _MARK = "~"
+_FIRST_BYTE = b"1"
+"""Of data that `encode` has made."""
+
 _SCALARS = frozenset({str, float, bool, type(None)})
 """The types whose values are written as they are."""
 _LONG = 4096  # bits of an integer; Python refuses to read more than 4300 decimal digits
@@ -42,7 +46,7 @@ class CannotBeKept(Exception):
 
 
 class MarkedJson:
-    """Writes and reads values.
+    """Writes and reads values, as text or compressed.
 
     Args:
         classes: name -> a dataclass, named tuple or enum whose objects may occur. An object is written with the name.
@@ -67,6 +71,25 @@ class MarkedJson:
     def read(self, data: bytes) -> Any:
         """Read a value. Data that `write` has not made may raise any exception."""
         return self._decoder.decode(data.decode("utf-8", "surrogatepass"))
+
+    def encode(self, value: Any) -> bytes:
+        """Convert a result to bytes, compressed. Raises CannotBeKept."""
+        return _FIRST_BYTE + zlib.compress(self.write(value), 1)
+
+    def decode(self, data: bytes) -> Any:
+        """Convert bytes back to the result. Damaged data may raise any exception."""
+        return self.read(zlib.decompress(data.removeprefix(_FIRST_BYTE)))
+
+    def split(self, rows: Any) -> list[Any]:
+        """Split the result of a method that returns a row for each item. Raises CannotBeKept."""
+        try:
+            return list(rows)
+        except TypeError as error:
+            raise CannotBeKept("", f"{type(rows).__name__} instead of a list") from error
+
+    def join(self, rows: Sequence[Any]) -> Any:
+        """Join rows to what the method returns."""
+        return list(rows)
 
     def _read_object(self, row: dict[str, Any]) -> Any:
         if len(row) != 1:
@@ -112,8 +135,7 @@ class _Converter:
     def _convert_dict(self, row: Mapping[Any, Any]) -> dict[str, Any]:
         if all(type(key) is str and not key.startswith(_MARK) for key in row):
             return {key: self._convert_at(key, value) for key, value in row.items()}
-        pairs = [[self.convert(key), self._convert_at(key, value)] for key, value in row.items()]
-        return {"~dict": pairs}
+        return {"~dict": [[self.convert(key), self._convert_at(key, value)] for key, value in row.items()]}
 
     def _convert_object(self, value: Any) -> Any:
         """Convert an object of a known class."""
@@ -157,8 +179,7 @@ class _Converter:
 
 def _format_place(steps: Iterable[Any]) -> str:
     """Format the keys, fields and positions that lead to a value."""
-    place = "".join(f".{step}" if isinstance(step, str) else f"[{_shorten(step)}]" for step in steps)
-    return place.removeprefix(".")
+    return "".join(f".{step}" if isinstance(step, str) else f"[{_shorten(step)}]" for step in steps).removeprefix(".")
 
 
 def _shorten(step: Any) -> str:
@@ -173,7 +194,7 @@ def _read_array(row: tuple[str, list[int], str]) -> Any:
 
 
 @cache
-def _list_fields(cls: type) -> list[tuple[str, bool]]:
+def _list_fields(cls: Any) -> list[tuple[str, bool]]:
     """List the fields of a dataclass: name, and whether the constructor takes it."""
     return [(field.name, field.init) for field in fields(cls)]
 
@@ -185,9 +206,7 @@ def _make_reader(cls: Any) -> Callable[[Any], Any]:
     if issubclass(cls, tuple):
         return lambda items: cls(*items)
     listed = _list_fields(cls)
-    names = {name for name, init in listed if init}
-    if len(names) < len(listed):
-        return partial(_make_dataclass, cls)
+    names = {name for name, _ in listed} if all(init for _, init in listed) else None
     return lambda row: cls(**row) if row.keys() == names else _make_dataclass(cls, row)
 
 

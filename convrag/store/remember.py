@@ -1,45 +1,86 @@
-"""Remembered methods: a stage method that is marked `@remembered` looks for its result in the store first."""
+"""Remembered methods: a stage method that is marked `@remembered` looks for its result in the store first.
+
+Turns that are answered again use nothing that the store has of an earlier attempt.
+
+    with answer_again(1):  # the second answer to a question
+        llm.complete(prompt)  # is asked, though the store has a reply to this prompt
+
+The number is part of the key of each call that depends on a language model, so that the same attempt after a crash pays
+nothing twice. All other results (embeddings, scores of rankers) are used again.
+"""
 
 from __future__ import annotations
 
 import inspect
+import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, wraps
 from typing import Any
+from weakref import WeakSet
 
 from convrag.api.errors import ConvragError, UnidentifiedValue
+from convrag.api.locations import locate_function
 from convrag.api.models import LLM
 from convrag.api.records import Usage
 from convrag.api.stage import Stage
 from convrag.api.types import Completion
-from convrag.store.attempts import find_attempt
 from convrag.store.cancellation import check_cancelled
-from convrag.store.codecs import ArrayCodec, Codec, PlainCodec
 from convrag.store.compute_slots import waiting
 from convrag.store.fingerprint import digest
 from convrag.store.marked_json import CannotBeKept
-from convrag.store.results import MethodResults
 from convrag.store.store import Store
 from convrag.store.streaming import current_listener
 from convrag.store.usage import add_reply, add_usage, count_failure
+from convrag.store.values import ArrayCodec, Codec, encode_reply, make_codec
+
+log = logging.getLogger(__name__)
+
+_attempt: ContextVar[int] = ContextVar("convrag_attempt", default=0)
+_asking: WeakSet[Stage] = WeakSet()
+"""The stages that ask a language model, themselves or by a stage that was injected."""
+
+_warned: set[str] = set()
+"""The stores of which this process has said that they hold entries that cannot be read."""
 
 
 def remember(stage: Stage, store: Store) -> None:
     """Replace the marked methods of a stage object by methods that use the store. Its fingerprint must be set."""
     for name, (marked, each, array) in _find_marked_methods(type(stage)).items():
         method = getattr(stage, name)
-        codec: Codec = ArrayCodec(array) if array else PlainCodec(marked, getattr(type(stage), name))
-        results = MethodResults(stage, method, store, codec)
+        results = _Results(stage, method, store, make_codec(marked, getattr(type(stage), name), array))
         wrapped = _remember_items(stage, method, results, each) if each else _remember_call(stage, method, results)
         setattr(stage, name, wrapped)
+
+
+@contextmanager
+def answer_again(attempt: int) -> Iterator[None]:
+    """Let the calls that this thread makes during the block be those of an attempt; 0 is the first."""
+    token = _attempt.set(attempt)
+    try:
+        yield
+    finally:
+        _attempt.reset(token)
+
+
+def note_injected(stage: Stage, injected: Iterable[Stage | None]) -> None:
+    """Remember whether a stage asks a language model: one of those that were injected into it is one, or asks one."""
+    if any(isinstance(each, LLM) or each in _asking for each in injected if each is not None):
+        _asking.add(stage)
+
+
+def find_attempt(stage: Stage) -> int:
+    """Return the attempt that a call of a stage belongs to: 0 for one that asks no language model."""
+    return _attempt.get() if isinstance(stage, LLM) or stage in _asking else 0
 
 
 def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) -> str:
     """Compute the key of a call from an LLM's request and attempt, or from any other stage's fingerprint and inputs.
 
-    The attempt of a turn that is answered again is part of the key, too (see `convrag.store.attempts`).
+    The attempt of a turn that is answered again is part of the key, too.
     """
     attempt = find_attempt(stage)
     again = [f"attempt {attempt}"] if attempt else []
@@ -54,7 +95,129 @@ def compute_call_key(stage: Stage, method: str, arguments: Mapping[str, Any]) ->
         raise
 
 
-def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResults) -> Callable[..., Any]:
+class _Results:
+    """Looks for the results of a method, and keeps new ones.
+
+    Args:
+        stage: whose method it is.
+        method: its method.
+        store: where the results are.
+        codec: converts them.
+    """
+
+    def __init__(self, stage: Stage, method: Callable[..., Any], store: Store, codec: Codec) -> None:
+        self.name = f"{type(stage).__name__}.{method.__name__}"
+        """What the store lists and messages name, such as "LiteLLM.complete"."""
+        self.store = store
+        self.codec = codec
+        self.is_paid = isinstance(stage, LLM)
+        self._place = f"{type(stage).__module__}, {locate_function(method)}"
+
+    def fetch(
+        self, items: Mapping[str, Any], compute: Callable[[list[Any]], list[Any]]
+    ) -> tuple[dict[str, tuple[Any, float]], dict[str, Any]]:
+        """Look for results, compute those that are missing, and keep them; a call in flight elsewhere is waited for.
+
+        Args:
+            items: key -> what the result is computed of.
+            compute: takes the items whose results are missing, and returns a result for each.
+
+        Returns:
+            Key -> (result, seconds) of those that were found, and key -> result of those that were computed.
+        """
+        found = self.find(items)
+        if len(found) == len(items):
+            return found, {}
+        with self.store.lock(items.keys() - found.keys(), on_all_machines=self.is_paid):
+            check_cancelled()
+            found |= self.find([key for key in items if key not in found])
+            missing = {key: item for key, item in items.items() if key not in found}
+            if not missing:
+                return found, {}
+            start = time.perf_counter()
+            with count_failure(len(missing)):
+                encoded = dict(zip(missing, map(self.encode, compute(list(missing.values()))), strict=True))
+            seconds = (time.perf_counter() - start) / len(missing)
+            self.store.put(self.name, {key: data for key, (data, _) in encoded.items()}, seconds)
+        return found, {key: result for key, (_, result) in encoded.items()}
+
+    def find(self, keys: Iterable[str]) -> dict[str, tuple[Any, float]]:
+        """Return key -> (result, seconds it took to compute). Entries that cannot be read count as absent."""
+        found: dict[str, tuple[Any, float]] = {}
+        for key, (data, seconds) in self.store.entries.find(keys).items():
+            try:
+                found[key] = self.codec.decode(data), seconds
+            except Exception as error:
+                self._warn(error)
+        return found
+
+    def encode(self, result: Any) -> tuple[bytes, Any]:
+        """Convert a computed result: its bytes, and the result that the store will give for them.
+
+        The reply of a language model, which was paid for, is made such that it can be kept.
+
+        Raises:
+            ConvragError: the result cannot be kept, or is no reply of a language model; names the place in it.
+        """
+        if self.is_paid and self.name.endswith(".complete") and not isinstance(result, Completion):
+            kind = type(result).__name__
+            raise ConvragError(f"{self.name} returned a {kind}, which is no Completion ({self._place})")
+        try:
+            if self.is_paid and isinstance(result, Completion):
+                data = encode_reply(result, self.codec, self.name)
+            else:
+                data = self.codec.encode(result)
+        except CannotBeKept as error:
+            raise self._make_error(error) from error
+        try:
+            return data, self.codec.decode(data)
+        except Exception as error:  # a dataclass whose constructor does not take its own fields
+            problem = f"what cannot be made again ({type(error).__name__}: {error})"
+            raise self._make_error(CannotBeKept("", problem)) from error
+
+    def split(self, rows: Any, count: int, each: str) -> list[Any]:
+        """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each."""
+        try:
+            split = self.codec.split(rows)
+        except CannotBeKept as error:
+            raise self._make_error(error) from error
+        if len(split) != count:
+            raise ConvragError(
+                f"{self.name} returned {len(split)} rows for {count} {each}; there must be one for each."
+            )
+        return split
+
+    def join(self, rows: list[Any]) -> Any:
+        """Join rows to what the method returns. Raises ConvragError if they do not fit together."""
+        try:
+            return self.codec.join(rows)
+        except ValueError as error:
+            shapes = ", ".join(sorted({str(row.shape) for row in rows}))
+            raise ConvragError(
+                f"{self.name} returned rows of different shapes in different calls: {shapes}."
+            ) from error
+
+    def _make_error(self, error: CannotBeKept) -> ConvragError:
+        place = f" at {error.place}" if error.place else ""
+        return ConvragError(
+            f"{self.name} returned {error.problem}{place}: the store cannot keep that. Return plain data, numpy values "
+            "and arrays, and objects of convrag's types or of dataclasses that the return annotation names "
+            f"({self._place})."
+        )
+
+    def _warn(self, error: Exception) -> None:
+        if self.store.name not in _warned:
+            _warned.add(self.store.name)
+            log.warning(
+                "%s: an entry of %s cannot be read (%s: %s); it is computed again, as are others like it",
+                self.store.name,
+                self.name,
+                type(error).__name__,
+                error,
+            )
+
+
+def _remember_call(stage: Stage, method: Callable[..., Any], results: _Results) -> Callable[..., Any]:
     """Wrap a method: the result of each call has one key."""
     signature = inspect.signature(method)
     call_method = waiting()(method) if isinstance(stage, LLM) else method  # it waits for a server
@@ -63,25 +226,15 @@ def _remember_call(stage: Stage, method: Callable[..., Any], results: MethodResu
     def call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(signature, args, kwargs)
         key = compute_call_key(stage, method.__name__, arguments)
-        if (entry := results.find([key]).get(key)) is None:
-            with results.store.lock([key]):
-                check_cancelled()
-                if (entry := results.find([key]).get(key)) is None:
-                    start = time.perf_counter()
-                    with count_failure():
-                        data, result = results.encode(call_method(*args, **kwargs))
-                    refused = results.put({key: data}, time.perf_counter() - start)
-                    _count_call(stage, arguments, result, reused=False)
-            if entry is None:
-                return results.take_over(refused).get(key, result)
-        result, seconds = entry
-        _count_call(stage, arguments, result, reused=True, seconds=seconds)
+        found, computed = results.fetch({key: None}, lambda _: [call_method(*args, **kwargs)])
+        result, seconds = found[key] if key in found else (computed[key], 0.0)
+        _count_call(stage, arguments, result, reused=key in found, seconds=seconds)
         return result
 
     return call
 
 
-def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodResults, each: str) -> Callable[..., Any]:
+def _remember_items(stage: Stage, method: Callable[..., Any], results: _Results, each: str) -> Callable[..., Any]:
     """Wrap a method that returns a row for each item of the parameter `each`: each row has a key of its own."""
     signature = inspect.signature(method)
 
@@ -91,51 +244,18 @@ def _remember_items(stage: Stage, method: Callable[..., Any], results: MethodRes
         items = list(arguments[each])
         if not items:
             none = method(*args, **kwargs)
-            _split_rows(none, 0, results, each)
+            results.split(none, 0, each)
             return results.encode(none if isinstance(results.codec, ArrayCodec) else [])[1]
         keys = [compute_call_key(stage, method.__name__, {**arguments, each: item}) for item in items]
-        found = results.find(dict.fromkeys(keys))
-        missing = {key: item for key, item in zip(keys, items, strict=True) if key not in found}
-        computed: dict[str, Any] = {}
-        if missing:
-            refused: set[str] = set()
-            with results.store.lock(missing):
-                check_cancelled()
-                found |= results.find(missing)
-                missing = {key: item for key, item in missing.items() if key not in found}
-                if missing:
-                    start = time.perf_counter()
-                    with count_failure(len(missing)):
-                        rows = method(**{**arguments, each: list(missing.values())})
-                        encoded = list(map(results.encode, _split_rows(rows, len(missing), results, each)))
-                    entries = {key: data for key, (data, _) in zip(missing, encoded, strict=True)}
-                    refused = results.put(entries, (time.perf_counter() - start) / len(missing))
-                    computed = {key: row for key, (_, row) in zip(missing, encoded, strict=True)}
-            computed |= results.take_over(refused)
+        found, computed = results.fetch(
+            dict(zip(keys, items, strict=True)),
+            lambda missing: results.split(method(**{**arguments, each: missing}), len(missing), each),
+        )
         saved = sum(seconds for _, seconds in found.values())
         add_usage(Usage(calls=len(computed), reused=len(found), reused_seconds=saved))
-        return _join_rows([computed[key] if key in computed else found[key][0] for key in keys], results)
+        return results.join([computed[key] if key in computed else found[key][0] for key in keys])
 
     return call
-
-
-def _split_rows(rows: Any, count: int, results: MethodResults, each: str) -> list[Any]:
-    """Split what a method returned for `count` items. Raises ConvragError unless there is a row for each of them."""
-    try:
-        split = results.codec.split(rows)
-    except CannotBeKept as error:
-        raise results.make_error(error) from error
-    if len(split) != count:
-        raise ConvragError(f"{results.name} returned {len(split)} rows for {count} {each}; there must be one for each.")
-    return split
-
-
-def _join_rows(rows: list[Any], results: MethodResults) -> Any:
-    try:
-        return results.codec.join(rows)
-    except ValueError as error:
-        shapes = ", ".join(sorted({str(row.shape) for row in rows}))
-        raise ConvragError(f"{results.name} returned rows of different shapes in different calls: {shapes}.") from error
 
 
 def _bind_arguments(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

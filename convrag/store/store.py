@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from convrag.store.connection import FILE
-from convrag.store.entries import Entries
+from convrag.api.databases import Database, Entries
+from convrag.api.errors import ConfigError
+from convrag.store.database import BATCH, FILE, SqliteEntries, read_damaged
 from convrag.store.folders import BuiltFolders
-from convrag.store.forking import making
-from convrag.store.locks import get_locks
-from convrag.store.sqlite_entries import BATCH, SqliteEntries
+from convrag.store.locks import get_locks, making
 
-__all__ = ["BATCH", "FILE", "Store", "get_store"]
+__all__ = ["BATCH", "FILE", "OpenDatabase", "Store", "get_store"]
+
+OpenDatabase = Callable[[str, str], Database]
+"""Opens the database at an address; the second argument is the setting that names it, for messages ("store.url")."""
 
 
 class Store:
@@ -25,20 +28,25 @@ class Store:
 
     Args:
         path: the folder.
-        url: the address of a PostgreSQL database for the results ("postgresql+psycopg://user@host/database"), which
-            many machines share; each has its own folder. Empty: a SQLite database in the folder.
+        url: the address of a database for the results ("postgresql+psycopg://user@host/database"), which many machines
+            share; each has its own folder. Empty: a SQLite database in the folder.
+        open_database: opens the database at `url`; without `url` it is not called.
 
     Raises:
-        ConfigError: it is no such address.
-        MissingExtra: the driver of PostgreSQL is not installed.
+        ConfigError: no plugin opens such an address.
+        MissingExtra: the driver of the database is not installed.
     """
 
-    def __init__(self, path: Path | str, url: str = "") -> None:
+    def __init__(self, path: Path | str, url: str = "", open_database: OpenDatabase | None = None) -> None:
         self.path = Path(path).absolute()
         self.url = url
-        self.entries: Entries = _open_entries(self.path, url)
+        self.entries: Entries = SqliteEntries(self.path)
         """The values; `get` returns some."""
-        self.folders = BuiltFolders(self.path, get_locks(self.path))
+        if url:
+            assert open_database is not None, "a store with an address needs what opens it"
+            self.entries = open_database(url, "store.url").open_entries()
+        self._locks = get_locks(self.path)
+        self.folders = BuiltFolders(self.path, self._locks)
         """The built folders; `folder` returns one."""
 
     @property
@@ -52,25 +60,37 @@ class Store:
 
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key -> value. Keys without a value are absent."""
-        return {key: value for key, (value, _) in self.entries.find(keys).items()}
+        return {key: value for key, (value, _) in self.get_with_seconds(keys).items()}
 
     def get_with_seconds(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
         """Return key -> (value, seconds it took to compute, 0 if not known). Keys without a value are absent."""
         return self.entries.find(keys)
 
-    def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> set[str]:
+    def take_over(self, damaged: Path) -> int:
+        """Keep the entries of a damaged database that can be read, and are missing here; return how many there are.
+
+        Raises:
+            ConfigError: it cannot be read.
+        """
+        count = 0
+        try:
+            for key, kind, value, seconds in read_damaged(damaged):
+                if not self.entries.find([key]):
+                    self.put(kind, {key: value}, seconds)
+                    count += 1
+        except (OSError, sqlite3.Error) as error:
+            raise ConfigError(f"{damaged} cannot be read ({error}): try sqlite3's own command .recover") from error
+        return count
+
+    def put(self, kind: str, entries: Mapping[str, bytes], seconds: float = 0.0) -> None:
         """Store values under their keys, each whole or not at all.
 
         Args:
             kind: names the kind of value, such as "LiteLLM.complete", for statistics.
             entries: the values by key.
             seconds: the time that computing each of them took; 0 if not known.
-
-        Returns:
-            The keys whose values are not kept, since this process has lost its lock on them while it computed, and
-            another one has taken it: that one's value counts. Empty but for a server that could not be reached.
         """
-        return self.entries.put(kind, entries, float(seconds))
+        self.entries.put(kind, entries, float(seconds))
 
     def get_last_row(self) -> int:
         """Return the row number of the newest entry; see `count_entries_since`."""
@@ -83,7 +103,7 @@ class Store:
     def folder(self, kind: str, key: str, build: Callable[[Path], None], *, series: str = "") -> Path:
         """Return the folder of a key; `build(empty folder)` fills it once. A build that fails leaves no folder.
 
-        A folder whose files are not those that were built is built again (see `convrag.store.manifest`). A process that
+        A folder whose files are not those that were built is built again (see `convrag.store.folders`). A process that
         has opened the damaged files keeps them. The folder is held: no process removes it while this one runs.
 
         Args:
@@ -96,35 +116,37 @@ class Store:
         self.open()
         return self.folders.get(kind, key, build, series)
 
-    def lock(self, keys: Iterable[str]) -> AbstractContextManager[None]:
+    @contextmanager
+    def lock(self, keys: Iterable[str], *, on_all_machines: bool = False) -> Iterator[None]:
         """Lock keys while their values are computed; waits while another thread or process has locked one of them.
 
-        Look into the store again in the block: another thread or process may have put the value there meanwhile. For
-        files below `path`, which other machines may not have, `folders.lock` is the right one.
+        Look into the store again in the block: another thread or process may have put the value there meanwhile.
+
+        Args:
+            keys: of the values.
+            on_all_machines: whether processes of other machines wait, too. That takes a while, and so is for what costs
+                more: calls of models. A value that two machines compute is the same.
         """
-        return self.entries.lock_keys(keys)
-
-
-def _open_entries(path: Path, url: str) -> Entries:
-    if not url:
-        return SqliteEntries(path)
-    from convrag.store.postgres_entries import get_postgres_entries  # SQLAlchemy takes a while
-
-    return get_postgres_entries(url)
+        wanted = sorted(set(keys))
+        with self._locks.lock_keys(wanted), ExitStack() as locked:
+            for key in wanted if on_all_machines else ():
+                locked.enter_context(self.entries.lock_call(key))
+            yield
 
 
 _stores: WeakValueDictionary[tuple[Path, str], Store] = WeakValueDictionary()
 
 
-def get_store(path: Path | str, url: str | None = None) -> Store:
+def get_store(path: Path | str, url: str | None = None, open_database: OpenDatabase | None = None) -> Store:
     """Return the store of a folder, and an address, in this process: one object, for as long as anything refers to it.
 
     Args:
         path: the folder.
-        url: the address of a PostgreSQL database; None or empty for SQLite (see `Store`).
+        url: the address of a database; None or empty for SQLite (see `Store`).
+        open_database: opens the database at `url`.
     """
     key = Path(path).resolve(), url or ""
     with making:
         if (store := _stores.get(key)) is None:
-            store = _stores[key] = Store(path, url or "")
+            store = _stores[key] = Store(path, url or "", open_database)
         return store

@@ -11,7 +11,7 @@ from contextvars import ContextVar, copy_context
 from typing import Generic, TypeVar
 
 from convrag.store.cancellation import Cancellation
-from convrag.store.surrogates import SurrogateMender
+from convrag.store.values import SurrogateMender
 
 E = TypeVar("E")
 T = TypeVar("T")

@@ -13,7 +13,7 @@ from typing import Any
 
 from convrag.api.errors import DataError
 from convrag.api.sweeps import Cell, Sweep
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 from convrag.store.strict_json import parse_json
 
 SWEEP_FILE, CELL_FILE, METRICS_FILE = "sweep.json", "cell.json", "metrics.json"

@@ -25,7 +25,7 @@ from convrag.config.settings import Settings, read_metric_names
 from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
 from convrag.store.abandonment import if_abandoned
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host

@@ -6,10 +6,6 @@
 * `session`: the state of one conversation.
 * `conversations`: the conversations of a pipeline, in memory and in a database.
 * `conversation_database`: reads and changes conversations in a database.
-* `conversation_rows`: the rows of conversations and turns, checked when they are read.
-* `conversation_tables`: the tables of the database.
-* `database_engine`: the connection to a file of SQLite or to PostgreSQL.
-* `prepared_statements`: statements whose text is made once, for each of the two.
 * `configuration`: the configuration that a conversation belongs to, and what differs from another.
 * `wiring`: builds the stages of a configuration, and imports their libraries early.
 * `stage_pool`: the stages of a process; equal ones are one object.

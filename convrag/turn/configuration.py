@@ -27,7 +27,7 @@ def describe_stage(option: Option, values: Mapping[str, Any], written: Any) -> d
     Args:
         option: the option.
         values: its plain parameters, checked.
-        written: its node of the configuration, unresolved; None where there is none.
+        written: its node of the configuration, unresolved; None where it has no node.
     """
     nodes = written if isinstance(written, Mapping) else {}
     held = list_held_secrets()
@@ -60,8 +60,8 @@ def find_differences(begun: Mapping[str, Any], now: Mapping[str, Any]) -> list[t
     """Find what differs between two configurations: ("rewriter=mmr", "rewriter=dhrag"), ("top_k=10", "top_k=20").
 
     Where the options of a place differ, their parameters, and the stages that are injected there, are not compared. A
-    parameter that one of the two does not know, as after an upgrade, is none that differs. A place that only one of
-    them has (it uses no clusterer, say) is told of where nothing else differs.
+    parameter that one of the two does not know, as after an upgrade, does not differ. A place that only one of the two
+    has (the other uses no clusterer, say) is told where nothing else differs.
     """
     places = sorted({*begun, *now}, key=lambda place: (place.count("."), place))
     other: list[str] = []

@@ -115,7 +115,7 @@ def check_result(stage: Stage, method: str, result: Any, wanted: Any) -> Any:
         stage: whose method it is.
         method: its name.
         result: what it returned.
-        wanted: the type that it should have; [type] for a collection, of which a tuple is returned.
+        wanted: the type that it should have; [type] for a collection: its items are returned as a tuple.
 
     Raises:
         StageFault: something in it is of another type.

@@ -86,8 +86,7 @@ class Pipeline:
             ConfigError: an override is not valid.
             NotReady: a key, a file or an extra is missing.
         """
-        config, command = compose_command(*overrides)
-        return cls._prepare(Wiring(config, command), settings_of(config), conversations)
+        return cls._compose(overrides, conversations)
 
     @classmethod
     def over(cls, passages: Iterable[Passage], *overrides: str, conversations: Conversations | None = None) -> Pipeline:
@@ -99,11 +98,7 @@ class Pipeline:
             ConfigError: there is no passage, two have the same id, or an override is not valid or chooses a data set.
             NotReady: a key, a file or an extra is missing.
         """
-        dataset = PassagesDataset(passages)
-        config, command = compose_command(*overrides)
-        wiring = Wiring(config, command)
-        wiring.provide_dataset(dataset)
-        return cls._prepare(wiring, settings_of(config), conversations)
+        return cls._compose(overrides, conversations, PassagesDataset(passages))
 
     @classmethod
     def from_wiring(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None = None) -> Pipeline:
@@ -136,8 +131,14 @@ class Pipeline:
         return pipeline
 
     @classmethod
-    def _prepare(cls, wiring: Wiring, settings: Settings, conversations: Conversations | None) -> Pipeline:
-        pipeline = cls.for_conversations(wiring, settings, conversations)
+    def _compose(
+        cls, overrides: Sequence[str], conversations: Conversations | None, dataset: Dataset | None = None
+    ) -> Pipeline:
+        config, command = compose_command(*overrides)
+        wiring = Wiring(config, command)
+        if dataset:
+            wiring.provide_dataset(dataset)
+        pipeline = cls.for_conversations(wiring, settings_of(config), conversations)
         wiring.check()
         wiring.prepare()
         return pipeline
@@ -326,7 +327,7 @@ class PassagesDataset(Dataset):
         passages: at least one, each with an id of its own and a text.
 
     Raises:
-        ConfigError: there is none, one is no Passage, or two have the same id.
+        ConfigError: no passage is given, one is no Passage, or two have the same id.
     """
 
     def __init__(self, passages: Iterable[Passage]) -> None:
@@ -339,13 +340,13 @@ class PassagesDataset(Dataset):
                 if not isinstance(getattr(passage, name), str):
                     raise ConfigError(f"passage {number}: its {name} is {getattr(passage, name)!r}, which is no text")
             if passage.id in known:
-                raise ConfigError(f"passage {number}: its id {passage.id!r} is that of an earlier one")
+                raise ConfigError(f"passage {number}: an earlier passage has its id {passage.id!r}")
             known.add(passage.id)
         if not known:
             raise ConfigError("there are no passages to search: give at least one convrag.Passage(id, text)")
 
     def conversations(self) -> Iterator[Conversation]:
-        """Yield nothing: the conversations are those that are held over the passages."""
+        """Yield nothing: conversations are held over the passages, and none is given."""
         return iter(())
 
     def corpus(self, domain: str) -> Iterator[Passage]:

@@ -20,7 +20,7 @@ class ConversationInfo:
     """What a list of conversations says of one.
 
     `title` is its first question, cut; times are in UTC. `model` is empty where no server has begun it; `configuration`
-    is that of the pipeline that has (`Pipeline.configuration`).
+    belongs to the pipeline that has begun it (`Pipeline.configuration`).
     """
 
     id: str
@@ -37,9 +37,9 @@ class ConversationInfo:
 class Session:
     """A conversation in progress. Hold `lock` from `make_question` to `add_turn`, since turns must not overlap.
 
-    `configuration` is that of the pipeline that it was begun with (`Pipeline.configuration`), `model` the name that a
-    server gives to it. `attempt` counts how often the last question was answered again. `profile` are personal
-    statements of the user, which each question gets; a database does not keep them.
+    `configuration` belongs to the pipeline that has begun it (`Pipeline.configuration`); `model` is the name that a
+    server gives to that pipeline. `attempt` counts how often the last question was answered again. `profile` are
+    personal statements of the user, which each question gets; a database does not keep them.
     """
 
     id: str

@@ -14,9 +14,8 @@ from weakref import WeakSet
 from convrag.api.errors import ConfigError, ConvragError, StageFault
 from convrag.api.stage import Stage
 from convrag.registry.option import Option
-from convrag.store.attempts import note_injected
 from convrag.store.fingerprint import compute_fingerprint, digest, file_hash
-from convrag.store.remember import remember
+from convrag.store.remember import note_injected, remember
 from convrag.store.store import Store
 from convrag.turn.configuration import replace_paths
 from convrag.turn.defects import explain_build_error, explain_error, note_origin

@@ -13,8 +13,8 @@ from convrag.api.secrets import redact
 from convrag.api.stages import Context, Generator, Memory, Ranker, Retriever, Rewriter, Selector
 from convrag.api.types import Answer, Evidence, Hit, MemoryView, Message, Query, Question, Rewrite, Selection
 from convrag.config.settings import Settings
-from convrag.store.attempts import answer_again
 from convrag.store.cancellation import check_cancelled
+from convrag.store.remember import answer_again
 from convrag.store.streaming import listen_with
 from convrag.store.usage import UsageMeter
 from convrag.turn.defects import check_result, check_scores, explain_error, make_error
@@ -149,14 +149,19 @@ class TurnInProgress:
 
     def rewrite_question(self) -> Rewrite:
         """Rewrite the question as standalone queries; if that fails, the question is the query."""
+        rewriter, text = self.stages.rewriter, self.question.text
+        rewrite: Rewrite
         try:
-            rewrite = self._make_rewrite()
+            if self.options.query is not None:
+                rewrite = Rewrite.of(self.options.query, edited=True)
+            else:
+                rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
             if not any(query.text.strip() for query in rewrite.queries):
-                rewrite = Rewrite.of(self.question.text, fallback="the rewriter gave no query")
+                rewrite = Rewrite.of(text, fallback="the rewriter gave no query")
         except RunStopped:
             raise
         except Exception as error:
-            rewrite = Rewrite.of(self.question.text, fallback=self._log_failure(error, "rewriter"))
+            rewrite = Rewrite.of(text, fallback=self._log_failure(error, "rewriter"))
         turn, domain = self.question.turn_id, self.question.domain
         self.queries = tuple(replace(q, turn_id=turn, domain=domain) for q in rewrite.queries if q.text.strip())
         self.question = replace(self.question, standalone=self.queries[0].text, queries=self.queries)
@@ -261,13 +266,6 @@ class TurnInProgress:
         self.trace[stage] = dict(result.trace)
         if result.fallback:
             self.fallbacks[stage] = result.fallback
-
-    def _make_rewrite(self) -> Rewrite:
-        if self.options.query is not None:
-            return Rewrite.of(self.options.query, edited=True)
-        rewriter = self.stages.rewriter
-        rewrite: Rewrite = check_result(rewriter, "rewrite", rewriter.rewrite(self.question), Rewrite)
-        return rewrite
 
     @contextmanager
     def _falling_back(self, stage: str) -> Iterator[None]:

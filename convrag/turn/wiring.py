@@ -50,7 +50,7 @@ class Wiring:
         self.logged_config: dict[str, Any] = keep_references(config, self.config)
         """The configuration for observers, who write it down: references to the environment are not resolved."""
         self.registry = plugins.load().registry
-        self.store = get_store(**self.config["store"])
+        self.store = get_store(**self.config["store"], open_database=plugins.open_database)
         self.stages: dict[str, Stage] = {}
         """Place ("rewriter", "rewriter.embedder") -> stage, in the order of building: injected stages come first."""
         self._options: dict[str, str] = {}
@@ -118,7 +118,7 @@ class Wiring:
                 log.warning("%s", sentence)
 
     def find_problems(self, place: str) -> list[str]:
-        """Return messages about missing libraries of the stage at a place, or else those of its own check.
+        """Return messages about the stage at a place: about missing libraries, or else from its own check.
 
         A check that fails is a problem, too.
         """

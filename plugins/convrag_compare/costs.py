@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from convrag import RunSummary
 from convrag.sdk.tasks.scores import count
 from convrag.sdk.types import Usage
-from convrag_compare.leaderboard import Leaderboard, Row
-from convrag_compare.leaderboard_files import format_row_labels, list_label_columns
+from convrag_compare.leaderboard import Leaderboard
+from convrag_compare.leaderboard_files import make_run_table
+from convrag_compare.run_result import RunResult
 from convrag_compare.tables import Table, format_number
 
 _COUNTS = {
@@ -45,10 +47,8 @@ def format_costs_files(
     """
     total = sum((row.result.usage for row in board.rows), Usage())
     counts = {name: field for name, field in _COUNTS.items() if total.tokens or field not in _TOKENS}
-    table = Table(
-        [*list_label_columns(board), *_TIMES, *counts, *_COSTS],
-        [_format_row(board, row, list(counts.values())) for row in board.rows],
-        len(list_label_columns(board)),
+    table = make_run_table(
+        board, [*_TIMES, *counts, *_COSTS], lambda row: _format_row(row.result, list(counts.values()))
     )
     parts = ["# Times, calls and costs", _EXPLAINED, table.markdown(), _describe_total(total)]
     parts += ["## Calls by stage", "Made / reused, for each stage of a turn.", _make_stage_table(board).markdown()]
@@ -61,8 +61,7 @@ def format_costs_files(
     return {"costs.md": "\n\n".join(parts) + "\n", "costs.csv": table.csv()}
 
 
-_RAN = {"ok", "partial", "failed"}
-"""The states of cells that ran."""
+_NO_CALLS = "No cell had to be run, and no call was made"
 
 
 def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Mapping[str, int]) -> str:
@@ -73,22 +72,21 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
         states: how each cell ended, by name.
         stored: the results that the store gained, by stage method.
     """
-    ended = list(states.values())
-    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
-    usage = sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
-    made, gained = usage.calls - usage.failed, sum(stored.values())
-    if not _RAN & set(ended):
+    gained = sum(stored.values())
+    if not _has_run(states):
         others = f"; other commands on this store made {gained:,}" if gained else ""
-        return f"No cell had to be run, and no call was made{others}."
+        return f"{_NO_CALLS}{others}."
+    ended, usage = _count_calls(board, states)
+    made = usage.calls - usage.failed
     failed = f", {usage.failed:,} calls failed" if usage.failed else ""
     counted = (
-        f"In the {count(len(summaries), 'cell')} that this command ran to the end, stages and metrics asked "
+        f"In the {count(ended, 'cell')} that this command ran to the end, stages and metrics asked "
         f"{usage.calls + usage.reused:,} times: {made:,} calls were made, {usage.reused:,} results were "
         f"reused{failed}. "
-        if summaries
+        if ended
         else "No cell ran to the end. "
     )
-    if uncounted := ended.count("failed"):
+    if uncounted := list(states.values()).count("failed"):
         counted += f"The calls of {count(uncounted, 'cell')} that failed are not counted. "
     if not made and not gained:
         return counted.rstrip()
@@ -97,36 +95,40 @@ def check_call_counts(board: Leaderboard, states: Mapping[str, str], stored: Map
         return f"{counted}: each was made once."
     if made > gained:
         return f"{counted}: {made - gained:,} of the calls made were made before."
-    return (
-        f"{counted}: none was made twice, and {gained - made:,} were made beside the turns counted here (in cells that "
-        "failed or were killed, before a first turn, or by other commands on this store)."
-    )
+    return f"{counted}: none was made twice, and {gained - made:,} were made beside the turns counted here."
 
 
 def describe_calls(board: Leaderboard, states: Mapping[str, str]) -> str:
     """A line on the calls of the cells that ran: "Calls of stages and metrics: 17 made, 19 reused (costs.md)."."""
-    if not _RAN & set(states.values()):
-        return "No cell had to be run, and no call was made."
-    ran = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
-    usage = sum((each for summary in ran if summary for each in summary.usage.values()), Usage())
+    if not _has_run(states):
+        return f"{_NO_CALLS}."
+    _, usage = _count_calls(board, states)
     failed = f" ({usage.failed:,} of them failed)" if usage.failed else ""
     spent = f", ${usage.spent_usd:.4f} spent" if usage.spent_usd else ""
     return f"Calls of stages and metrics: {usage.calls:,} made{failed}, {usage.reused:,} reused{spent} (costs.md)."
+
+
+def _has_run(states: Mapping[str, str]) -> bool:
+    return not {"ok", "partial", "failed"}.isdisjoint(states.values())
+
+
+def _count_calls(board: Leaderboard, states: Mapping[str, str]) -> tuple[int, Usage]:
+    """How many cells this command has run to the end, and the calls of their stages and metrics."""
+    summaries = [row.result.summary for row in board.rows if states.get(row.result.name) in ("ok", "partial")]
+    return len(summaries), sum((each for summary in summaries if summary for each in summary.usage.values()), Usage())
 
 
 _TIMES = ["seconds", "ms per turn", "ms in full", "turns"]
 _COSTS = ["cost $", "spent $"]
 
 
-def _format_row(board: Leaderboard, row: Row, fields: Sequence[str]) -> list[str]:
-    result = row.result
+def _format_row(result: RunResult, fields: Sequence[str]) -> list[str]:
     if result.summary is None:
-        return [*format_row_labels(board, row), *[""] * len([*_TIMES, *fields, *_COSTS])]
+        return [""] * len([*_TIMES, *fields, *_COSTS])
     usage = result.usage
     counts = [str(getattr(usage, name)) for name in fields]
     times = [format_number(each, 1) for each in (result.summary.seconds, result.latency, result.full_latency)]
     return [
-        *format_row_labels(board, row),
         *times,
         str(result.summary.turns),
         *counts,
@@ -146,16 +148,13 @@ def _describe_total(total: Usage) -> str:
 
 
 def _make_stage_table(board: Leaderboard) -> Table:
-    usages = [row.result.summary.usage if row.result.summary else {} for row in board.rows]
-    stages = list(dict.fromkeys(stage for usage in usages for stage in usage))
-    rows = [
-        [*format_row_labels(board, row), *_format_calls(usage, stages)]
-        for row, usage in zip(board.rows, usages, strict=True)
-    ]
-    return Table([*list_label_columns(board), *stages], rows, len(list_label_columns(board)))
+    summaries = [row.result.summary for row in board.rows]
+    stages = list(dict.fromkeys(stage for summary in summaries if summary for stage in summary.usage))
+    return make_run_table(board, stages, lambda row: _format_calls(row.result.summary, stages))
 
 
-def _format_calls(usage: Mapping[str, Usage], stages: Sequence[str]) -> list[str]:
+def _format_calls(summary: RunSummary | None, stages: Sequence[str]) -> list[str]:
+    usage = summary.usage if summary else {}
     return [f"{usage[stage].calls} / {usage[stage].reused}" if stage in usage else "" for stage in stages]
 
 

@@ -55,7 +55,7 @@ class Leaderboard:
     Args:
         metrics: the measures by which they are compared; the first one orders them. Empty where nothing was measured.
         factors: factor -> its levels.
-        measures: all that some run was measured by, those of `metrics` first.
+        measures: all that some run was measured by; `metrics` come first.
         domains: those with a mean of their own; empty where there is but one.
         rows: the runs, best first; those that failed come last.
         baseline: the run that the others are compared with, if any.

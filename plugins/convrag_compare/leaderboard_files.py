@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from convrag.sdk.printable import make_printable
 from convrag.sdk.tasks.scores import RESAMPLES, TOO_FEW, describe_gaps
@@ -35,9 +36,11 @@ def format_row_labels(board: Leaderboard, row: Row) -> list[str]:
     return list(get_levels(row.result, board.factors)) or [row.result.name]
 
 
-def list_label_columns(board: Leaderboard) -> list[str]:
-    """The headings of the columns that `format_row_labels` fills."""
-    return list(board.factors) or ["run"]
+def make_run_table(board: Leaderboard, columns: Sequence[str], format_row: Callable[[Row], Sequence[str]]) -> Table:
+    """A table with a row for each run: the cells that identify it, and those that `format_row` gives."""
+    names = list(board.factors) or ["run"]
+    rows = [[*format_row_labels(board, row), *format_row(row)] for row in board.rows]
+    return Table([*names, *columns], rows, len(names))
 
 
 def list_findings(board: Leaderboard) -> list[str]:
@@ -83,9 +86,8 @@ def format_difference(board: Leaderboard, row: Row, measure: str) -> tuple[str, 
 
 def _make_main_table(board: Leaderboard) -> Table:
     columns = ["{} [95 %]", "to baseline [95 %]", "p (Holm)"] if board.baseline else ["{} [95 %]"]
-    head = [*list_label_columns(board), *(name.format(measure) for measure in board.metrics for name in columns)]
-    rows = [[*format_row_labels(board, row), *_format_scores(board, row), row.result.label] for row in board.rows]
-    return Table([*head, "state"], rows, len(list_label_columns(board)))
+    head = [*(name.format(measure) for measure in board.metrics for name in columns), "state"]
+    return make_run_table(board, head, lambda row: [*_format_scores(board, row), row.result.label])
 
 
 def _format_scores(board: Leaderboard, row: Row) -> Iterator[str]:
@@ -100,9 +102,9 @@ def _make_full_table(board: Leaderboard) -> Table:
     """All numbers with every digit, also those by domain and the uncorrected p-values."""
     others = [name for name in board.measures if name not in board.metrics]
     by_domain = [f"{domain}:{name}" for domain in board.domains for name in board.measures]
-    head = [*list_label_columns(board), "state", *_GAPS]
-    head += [f"{measure}{suffix}" for measure in board.metrics for suffix in _SUFFIXES]
-    return Table([*head, *others, *by_domain], [_format_full_row(board, row, others) for row in board.rows])
+    compared = [f"{measure}{suffix}" for measure in board.metrics for suffix in _SUFFIXES]
+    head = ["state", *_GAPS, *compared, *others, *by_domain]
+    return make_run_table(board, head, lambda row: _format_full_row(board, row, others))
 
 
 _SUFFIXES = ["", "_low", "_high", "_difference", "_difference_low", "_difference_high", "_p", "_p_holm"]
@@ -110,7 +112,7 @@ _SUFFIXES += ["_compared_turns", "_compared_conversations"]
 
 
 def _format_full_row(board: Leaderboard, row: Row, others: Sequence[str]) -> list[str]:
-    cells = [*format_row_labels(board, row), row.result.state, *_format_gaps(row)]
+    cells = [row.result.state, *_format_gaps(row)]
     for score in row.scores.values():
         cells += _format_full_score(score)
     cells += [format_exact(row.result.overall.get(name, _NAN)) for name in others]
@@ -170,23 +172,20 @@ def _describe_flips(board: Leaderboard) -> str:
 def _format_domains(board: Leaderboard) -> Iterator[str]:
     for measure in board.metrics if board.domains else ():
         yield f"## {measure} by domain"
-        rows = [[*format_row_labels(board, row), *_format_domain_means(row.scores[measure])] for row in board.rows]
-        yield Table([*list_label_columns(board), *board.domains], rows, len(list_label_columns(board))).markdown()
+        yield make_run_table(board, board.domains, partial(_format_domain_means, measure)).markdown()
 
 
-def _format_domain_means(score: Score) -> list[str]:
-    return [f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in score.domains.values()]
+def _format_domain_means(measure: str, row: Row) -> list[str]:
+    means = row.scores[measure].domains.values()
+    return [f"{format_number(mean)} {format_interval(low, high)}".strip() for mean, low, high in means]
 
 
 def _format_all_measures(board: Leaderboard) -> Iterator[str]:
     if len(board.measures) > len(board.metrics):
         yield "## All measures"
-        means = [[row.result.overall.get(name, _NAN) for name in board.measures] for row in board.rows]
-        rows = [
-            [*format_row_labels(board, row), *map(format_number, numbers)]
-            for row, numbers in zip(board.rows, means, strict=True)
-        ]
-        yield Table([*list_label_columns(board), *board.measures], rows, len(list_label_columns(board))).markdown()
+        yield make_run_table(
+            board, board.measures, lambda row: [format_number(row.result.overall.get(m, _NAN)) for m in board.measures]
+        ).markdown()
 
 
 def _quote_run(board: Leaderboard, result: RunResult) -> str:

@@ -22,7 +22,7 @@ class Movement:
     Args:
         pairs: how many pairs of runs differ in this factor alone; with none, nothing is known.
         moved: the measures in which the runs of a pair differ, in some turn.
-        unmoved: those in which no pair differs.
+        unmoved: the measures in which no pair differs.
     """
 
     pairs: int
@@ -57,7 +57,7 @@ def pair_runs(results: Sequence[RunResult], factors: Mapping[str, Sequence[str]]
 def find_movements(
     results: Sequence[RunResult], factors: Mapping[str, Sequence[str]], measures: Sequence[str]
 ) -> dict[str, Movement]:
-    """What each factor does to the measures, of which runs without scores say nothing."""
+    """What each factor does to the measures. Runs without scores are left out."""
     scored = [result for result in results if result.has_scores]
     found = {}
     for factor in factors:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """The mean of one run less that of another, over the turns that both were scored on.
+    """The mean of one run less the mean of another, over the turns that both were scored on.
 
     Args:
         mean: the difference.
@@ -79,7 +79,7 @@ def estimate_mean_intervals(runs: Sequence[Scores], measure: str, domain: str = 
 
 
 def subtract_scores(one: Scores, other: Scores, measure: str) -> Scores:
-    """The scores of one run less those of another, for the turns that they share."""
+    """The scores of one run less the scores of another, for the turns that they share."""
     theirs = dict(zip(other.turns, other.measures.get(measure, ()), strict=False))
     result = Scores()
     for index, value in enumerate(one.measures.get(measure, ())):

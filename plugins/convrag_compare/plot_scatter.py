@@ -6,7 +6,6 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from convrag_compare.equal_runs import join_equal_rows, name_rows
 from convrag_compare.factors import get_level
 from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.plot_style import (
@@ -14,9 +13,11 @@ from convrag_compare.plot_style import (
     MARKERS,
     SHADES,
     explain_mark,
+    join_equal_rows,
     join_title,
     label_points,
     mark_partial,
+    name_rows,
     shorten_all,
     use_log_scale,
 )
@@ -118,7 +119,7 @@ def _draw_figure(board: Leaderboard, measure: str, against: str, meaning: str, x
 
 
 def _join_equal_points(rows: list[Row], measure: str, x_of: Callable[[Row], float]) -> list[list[Row]]:
-    """The rows in groups of those that are equal in every turn, and on the other axis."""
+    """The rows in groups. The rows of a group are equal in every turn, and on the other axis."""
     groups: dict[tuple[int, float], list[Row]] = {}
     for number, same in enumerate(join_equal_rows(rows, measure)):
         for row in same:

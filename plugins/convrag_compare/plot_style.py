@@ -1,10 +1,16 @@
-"""How plots look, which can be read in black and white, and where the labels of points go."""
+"""How plots look, which can be read in black and white: style, labels of points, and names of runs.
+
+Runs with the same score in every turn are shown once: `none = last_n`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
+from convrag_compare.factors import get_level
+from convrag_compare.leaderboard import Leaderboard, Row
 from convrag_compare.run_result import PARTIAL, RunResult
 
 if TYPE_CHECKING:
@@ -34,6 +40,9 @@ SHADES = ["black", "white", "0.6", "0.85"]
 """The fill of a marker; its edge is always black."""
 
 MARKER_SIZE = 7  # points of 1/72 inch
+
+_NAMED = 3
+"""Of more equal runs, so many are named."""
 
 _ADJUSTMENTS = 100  # a limit in steps, because one in seconds would make the plot depend on the machine's speed
 
@@ -84,15 +93,11 @@ def use_log_scale(axes: Axes) -> None:
 
 def fix_layout(figure: Figure) -> None:
     """Compute where the parts of a figure go, once for all its files; without this each file is drawn twice."""
-    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    if figure.get_layout_engine() is None:
-        return
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
-    with rc_context({"figure.constrained_layout.use": False}):  # where it is used, None stands for it
-        figure.set_layout_engine(None)
+    figure.set_layout_engine("none")
 
 
 def label_points(
@@ -115,26 +120,18 @@ def label_points(
     """
     from adjustText import adjust_text
     from matplotlib.patheffects import withStroke
-    from matplotlib.transforms import Bbox
 
     figure: Any = axes.figure
     fix_layout(figure)
-    radius = (MARKER_SIZE / 2 + 1.5) * figure.dpi / 72
-    to_data = axes.transData.inverted()
-    markers = [
-        Bbox(to_data.transform([(x - radius, y - radius), (x + radius, y + radius)]))
-        for x, y in axes.transData.transform(points)
-    ]
-    halo = [withStroke(linewidth=2, foreground="white")]
-    texts = []
-    aligned: dict[str, Any] = {"ha": "left", "va": "bottom"} if beside else {"ha": "center", "va": "center"}
-    for x, y, text in labels:
-        start_x, start_y = to_data.transform(axes.transData.transform((x, y)) + (radius if beside else 0))
-        texts.append(axes.text(start_x, start_y, text, fontsize=8.5, path_effects=halo, zorder=4, **aligned))
+    style: dict[str, Any] = {"fontsize": 8.5, "zorder": 4}
+    style["path_effects"] = [withStroke(linewidth=2, foreground="white")]
+    style |= {"ha": "left", "va": "bottom"} if beside else {"ha": "center", "va": "center"}
+    texts = [axes.text(x, y, text, **style) for x, y, text in labels]
     adjust_text(
         texts,
+        [x for x, _ in points],
+        [y for _, y in points],
         ax=axes,
-        objects=markers,
         target_x=[x for x, _, _ in labels],
         target_y=[y for _, y, _ in labels],
         iter_lim=_ADJUSTMENTS,
@@ -144,3 +141,38 @@ def label_points(
         min_arrow_len=12,
         arrowprops={"arrowstyle": "-", "color": "0.5", "lw": 0.6, "shrinkB": MARKER_SIZE / 2},
     )
+
+
+def join_equal_rows(rows: Sequence[Row], measure: str) -> list[list[Row]]:
+    """The rows in groups with the same value of a measure in every turn, in the order of their first rows."""
+    groups: dict[tuple[tuple[str, ...], bytes, float, str], list[Row]] = {}
+    for row in rows:
+        scores = row.result.scores
+        column = scores.measures.get(measure)
+        values = column.tobytes() if column is not None else b""
+        same = tuple(scores.turns), values, row.scores[measure].mean, row.result.state
+        groups.setdefault(same, []).append(row)
+    return list(groups.values())
+
+
+def name_rows(board: Leaderboard, rows: Sequence[Row], length: int = 18) -> list[str]:
+    """What a plot calls equal runs, a text for each factor: [`condense`, `lsa = kmeans`].
+
+    Equal runs that are not all combinations of some levels have their names in one text: [`none lsa = last_n kmeans`].
+    """
+    short = {factor: shorten_all(levels, length) for factor, levels in board.factors.items()}
+    labels = [[short[factor][get_level(row.result, factor)] for factor in board.factors] for row in rows]
+    if not board.factors:
+        return [join_names([row.result.name for row in rows])]
+    levels = [list(dict.fromkeys(column)) for column in zip(*labels, strict=True)]
+    if prod(map(len, levels)) == len({tuple(each) for each in labels}):
+        return [join_names(names) for names in levels]
+    return [join_names([" ".join(each) for each in labels])]
+
+
+def join_names(names: Sequence[str], separator: str = " = ") -> str:
+    """The names of equal things as one text: `none = last_n`; of more than three, `a = b = c = 2 more`."""
+    distinct = list(dict.fromkeys(names))
+    more = len(distinct) - _NAMED
+    shown = distinct if more <= 0 else [*distinct[:_NAMED], f"{more} more"]
+    return separator.join(shown)

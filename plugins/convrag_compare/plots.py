@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from convrag.sdk.files import open_atomically
-from convrag_compare.heat_map_cells import list_combinations
 from convrag_compare.leaderboard import Leaderboard
-from convrag_compare.turn_curves import make_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -50,7 +48,7 @@ def _list_figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure
 
     differing = board.list_differing()
     if board.factors:
-        combinations = {measure: list_combinations(board, measure) for measure in differing}
+        combinations = {measure: plot_heat_map.list_combinations(board, measure) for measure in differing}
         few = sum(map(len, combinations.values())) <= _MOST_HEAT_MAPS
         for measure in differing if few else differing[:1]:
             for combination in combinations[measure]:
@@ -60,7 +58,7 @@ def _list_figures(board: Leaderboard) -> Iterator[tuple[str, Callable[[], Figure
         if plot_scatter.has_costs(board):
             yield _make_file_name(f"quality_cost_{measure}"), partial(plot_scatter.draw_cost, board, measure)
         yield _make_file_name(f"quality_latency_{measure}"), partial(plot_scatter.draw_latency, board, measure)
-        if (curves := make_curves(board, measure)).curves:
+        if (curves := plot_turns.make_curves(board, measure)).curves:
             yield _make_file_name(f"turns_{measure}"), partial(plot_turns.draw_turns, board, measure, curves)
 
 

@@ -30,9 +30,6 @@ _OPTIONAL_FILES = (
 )
 """Files that an earlier report may have left, and that this one may not write again."""
 
-_BEFORE = "nDCG@5"
-"""Stands for runs that do not say which measures stand for their metrics, since an early version made them."""
-
 
 def compare_runs(
     results: Sequence[RunResult],
@@ -123,7 +120,7 @@ def _choose_metrics(results: Sequence[RunResult], wanted: Sequence[str]) -> list
         return chosen
     main = dict.fromkeys(name for result in results if result.summary for name in result.summary.main_measures)
     found = [name for name in main if name in measures]
-    return found or [name for name in (_BEFORE, *measures) if name in measures][:1]
+    return found or list(measures)[:1]
 
 
 def _make_data(board: Leaderboard) -> dict[str, Any]:

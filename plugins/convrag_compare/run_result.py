@@ -53,7 +53,7 @@ class RunResult:
         state: "ok", "partial", "failed" or "not run"; the first two have a summary and scores.
         error: why it failed.
         summary: the means, counts, times and usage of the run.
-        scores: those of its turns.
+        scores: of its turns.
         folder: where its files are; None for a run that has none.
         repeated_by: the names of other runs of the same experiment with the same scores, which stand for nothing more.
     """
@@ -84,7 +84,7 @@ class RunResult:
 
     @property
     def usage(self) -> Usage:
-        """The calls of all stages; those of metrics are left out, since they are no cost of the system."""
+        """The calls of all stages. Calls of metrics are left out, since they are no cost of the system."""
         spent = self.summary.usage if self.summary else {}
         return sum((usage for stage, usage in spent.items() if not stage.startswith("metrics.")), Usage())
 

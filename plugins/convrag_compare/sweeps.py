@@ -10,6 +10,7 @@ from convrag import ConfigError, DataError, Report, Store
 from convrag.sdk.groups import GROUPS, OPTION_KEY
 from convrag.sdk.storage import get_store
 from convrag.sdk.tasks.configuration import read_metric_names
+from convrag.sdk.tasks.options import plugins
 from convrag.sdk.types import Cell, Sweep
 from convrag_compare.factors import find_baseline, settle_baseline
 from convrag_compare.report import TITLE, announce_comparison, compare_runs
@@ -110,4 +111,4 @@ def _open_store(sweep: Sweep) -> Store:
     """Open the store of a grid, whose configuration may refer to the environment."""
     store = OmegaConf.to_container(OmegaConf.create(dict(sweep.config)).store, resolve=True)
     assert isinstance(store, dict)
-    return get_store(store["path"], store.get("url"))
+    return get_store(store["path"], store.get("url"), plugins.open_database)

@@ -15,7 +15,7 @@ from convrag.sdk.tasks.configuration import read_metric_names
 class CompareTask(Task):
     """Compare finished runs: leaderboard, significance, effects, costs and plots, as after a grid.
 
-    `sweep.metric` names the measures to compare by, of which the first decides the order; `sweep.baseline` the
+    `sweep.metric` names the measures to compare by, and the first one decides the order; `sweep.baseline` the
     overrides, or the name, of the run to compare with (the first one unless given). A factor is whatever the runs'
     command lines say that is not the same for all. Runs that were scored on different turns are compared on those that
     they share. The files are those that a grid leaves, in this command's own folder.

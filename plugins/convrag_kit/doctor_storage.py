@@ -11,7 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 from convrag import ConvragError
+from convrag.sdk.secrets import redact_address
 from convrag.sdk.storage import FILE
+from convrag.sdk.tasks.options import plugins
 from convrag_kit.doctor_findings import Finding
 from convrag_kit.doctor_stages import ConfiguredStages
 
@@ -36,25 +38,19 @@ def check_store(path: Path, url: str = "") -> Iterator[Finding]:
     if not (path / FILE).exists():
         yield Finding("ok", subject, f"has {_format_size(size)}, and remembers nothing yet")
     elif problem := _find_damage(path / FILE):
-        yield Finding("warn", subject, f"{problem}: the next run keeps what can be read, and computes the rest again")
+        yield Finding("warn", subject, f"{problem}: the next run renames it, and begins anew")
     else:
         count = _count_rows(path / FILE, "entries")
         yield Finding("ok", subject, f"has {_format_size(size)}, remembers {count} results, and can be read")
 
 
 def _check_server(url: str) -> Finding:
-    """Whether a PostgreSQL server can be reached; nothing is made there."""
+    """Whether the server of a database can be reached; nothing is made there."""
     try:
-        from convrag.store.postgres_address import PostgresAddress
-        from convrag.store.postgres_connections import PostgresConnections
-
-        address = PostgresAddress(url)
-        ((found,),) = PostgresConnections(address).run(
-            lambda connection: connection.execute("SHOW server_version").fetchall()
-        )
+        found = plugins.open_database(url, "store.url").check()
     except ConvragError as error:
         return Finding("fail", "store.url", str(error))
-    return Finding("ok", address.name, f"answers: PostgreSQL {found}")
+    return Finding("ok", f"store.url={redact_address(url)}", f"answers: {found}")
 
 
 def check_databases(stages: ConfiguredStages) -> Iterator[Finding]:

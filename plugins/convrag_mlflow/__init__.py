@@ -1,4 +1,17 @@
-"""Keeps runs and grids in MLflow."""
+"""Keeps runs and grids in MLflow.
+
+tracker              what is logged at which event
+connection           whether MLflow can log here, and an experiment that is connected to at its first use
+addresses            tracking addresses, and how to look at what is logged there
+database             creates MLflow's database
+experiment           the runs of an experiment
+grid_runs            a grid's parent run and the runs of its cells
+run_data             parameters, metrics, tags, names and data sets of runs
+turn_trace           a turn while it runs, and as a trace
+stage_spans          the spans of a turn: its stages and their calls of language models
+trace_log            writes traces, and deletes those of a run
+conversation_traces  the turns of chats, servers and programs, written in the background
+"""
 
 from __future__ import annotations
 
@@ -16,5 +29,5 @@ os.environ.setdefault("LITELLM_MODE", "PRODUCTION")
 @hookimpl
 def convrag_register(register: Register) -> None:
     """Register the trackers."""
-    register("tracker", "auto", "convrag_mlflow.auto_tracker:AutoTracker")
+    register("tracker", "auto", "convrag_mlflow.tracker:AutoTracker")
     register("tracker", "mlflow", "convrag_mlflow.tracker:MlflowTracker")

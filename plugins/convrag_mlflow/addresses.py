@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from importlib import metadata
 from pathlib import Path
 
 from convrag import ConfigError
 from convrag.sdk.libraries import is_installed
 from convrag.sdk.secrets import redact, redact_address
-from convrag_mlflow.installation import find_version
 
 SQLITE = "sqlite:///"
 
@@ -26,18 +26,12 @@ def resolve_uri(uri: str) -> tuple[str, Path | None]:
     return f"{SQLITE}{path}", path.parent / "mlflow"
 
 
-def check_database(uri: str) -> None:
-    """Raise ConfigError where a database on disk is none, which importing MLflow would tell too, but later."""
-    path = Path(uri.removeprefix(SQLITE))
+def make_folder(uri: str) -> None:
+    """Create the folder of a database on disk. Raises ConfigError where that fails: importing MLflow takes seconds."""
     try:
-        with path.open("rb") as file:
-            beginning = file.read(16)
-    except FileNotFoundError:
-        return
+        Path(uri.removeprefix(SQLITE)).absolute().parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"tracker.uri={uri} cannot be used: {error}") from error
-    if beginning not in (b"", b"SQLite format 3\0"):
-        raise ConfigError(f"tracker.uri={uri} cannot be used: this file is no database of SQLite")
 
 
 def redact_uri(message: str, uri: str) -> str:
@@ -61,6 +55,6 @@ def describe_viewing(uri: str, experiment: str, experiment_id: str = "", *, trac
         command = f"LITELLM_LOCAL_MODEL_COST_MAP=True {command}"
     if experiment_id:
         command = f"{command}, then open {(_TRACES if traces else _PAGE).format(experiment_id)}"
-    if not find_version("mlflow"):
+    if not any(metadata.distributions(name="mlflow")):  # its skinny half, which logs, has no page
         return f"Logged to MLflow. To look at it: pip install 'convrag[mlflow]', then {command}"
     return f"Logged to MLflow. To look at it: {command}"

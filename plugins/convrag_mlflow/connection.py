@@ -1,4 +1,7 @@
-"""A tracking address that is connected to at its first use, since importing MLflow takes seconds."""
+"""Whether MLflow can log here, and an experiment that is connected to at its first use: importing MLflow takes seconds.
+
+The core of convrag has MLflow's skinny half, which logs; the whole of MLflow has a page.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,23 @@ import logging
 import threading
 from typing import TYPE_CHECKING
 
-from convrag import ConfigError, Store
-from convrag_mlflow.addresses import describe_viewing
-from convrag_mlflow.explaining import explain_error
+from convrag import ConfigError, ConvragError
+from convrag.sdk.libraries import is_installed
+from convrag_mlflow.addresses import describe_viewing, redact_uri
 
 if TYPE_CHECKING:
     from convrag_mlflow.experiment import Experiment
 
 log = logging.getLogger(__name__)
+
+MODULES = {"mlflow": "mlflow-skinny", "sqlalchemy": "sqlalchemy", "alembic": "alembic"}
+"""What logging imports -> the distribution that has it."""
+
+
+def find_problem() -> str:
+    """Why MLflow cannot log here, and what to install; empty where it can. Nothing is imported."""
+    absent = [name for module, name in MODULES.items() if not is_installed(module)]
+    return f"not installed: {', '.join(absent)} (pip install {' '.join(absent)})" if absent else ""
 
 
 class Connection:
@@ -22,14 +34,12 @@ class Connection:
     Args:
         uri: MLflow's tracking address.
         name: the experiment's.
-        store: has the lock for creating a database that is not on disk.
         traces: whether MLflow's page of the experiment opens on traces, not on runs.
     """
 
-    def __init__(self, uri: str, name: str, store: Store, *, traces: bool = False) -> None:
+    def __init__(self, uri: str, name: str, *, traces: bool = False) -> None:
         self.uri = uri
         self.name = name
-        self._store = store
         self._traces = traces
         self._lock = threading.Lock()
         self._experiment: Experiment | None = None
@@ -39,16 +49,19 @@ class Connection:
         with self._lock:
             if self._experiment is None:
                 try:
-                    from convrag_mlflow.experiment import RUNS, TRACES, Experiment
+                    from convrag_mlflow.experiment import Experiment
                 except ImportError as error:
                     raise ConfigError(f"MLflow cannot be imported: {error}") from error
-                self._experiment = Experiment(self.uri, self.name, self._store, TRACES if self._traces else RUNS)
+                self._experiment = Experiment(self.uri, self.name, traces=self._traces)
             return self._experiment
 
     def explain(self, error: Exception) -> str:
-        """The reason why something is not logged, on one line and without a full stop."""
+        """Why something is not logged: the first line of the error that says something, without a full stop."""
         log.info("not logged to MLflow", exc_info=error)
-        return explain_error(error, self.uri)
+        lines = [line for line in str(error).strip().splitlines() if not line.startswith("(raised as a result of ")]
+        reason = lines[0] if lines else ""
+        told = reason if isinstance(error, ConvragError) else f"{type(error).__name__}: {reason}"
+        return redact_uri(told.rstrip("."), self.uri)
 
     def describe(self) -> str:
         """What to type to look at what is logged."""

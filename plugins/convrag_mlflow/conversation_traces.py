@@ -1,82 +1,120 @@
-"""The turns of conversations, which belong to no run, as traces: those of a chat, of a server and of programs."""
+"""The turns of chats, servers and programs as traces. They belong to no run."""
 
 from __future__ import annotations
 
+import atexit
 import logging
-import time
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+import threading
+from collections import deque
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
 
 from convrag import Question, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.turns import Stages
-from convrag_mlflow.background_writer import BackgroundWriter
 from convrag_mlflow.connection import Connection
-from convrag_mlflow.turn_notes import Row, make_row, note_stage
-
-if TYPE_CHECKING:
-    from convrag_mlflow.stage_spans import Exchange
+from convrag_mlflow.stage_spans import Row
+from convrag_mlflow.turn_trace import TurnTrace
 
 log = logging.getLogger(__name__)
 
 SUFFIX = " conversations"
-"""Behind the experiment's name: MLflow would list these turns among those of all its runs."""
+"""Stands behind the experiment's name. In the experiment of the runs, MLflow would list these turns among theirs."""
 
+MOST = 500
+"""Turns that may wait to be written; others are dropped."""
+
+PROGRAM_SECONDS = 30.0
+"""How long the end of a program waits until its turns are written."""
+
+STOPPED_SECONDS = 1.0
+"""How long `flush` waits for turns that were just stopped, and have not ended yet."""
 
 _TOLD = ("dataset", "llm", *Stages._fields)
 
 
-class EndedTurn(NamedTuple):
-    """A turn that is to be written; `log` is whose it is."""
-
-    log: ConversationTraces
-    record: TurnRecord
-    stages: Sequence[Row]
-    history: tuple[Exchange, ...]
-    start: int
-    end: int
-
-
 class TraceWriter:
-    """Writes turns to an experiment, for all pipelines of a tracker.
+    """Writes turns to an experiment in a thread, in their order: no answer waits for a database.
+
+    What cannot be written is dropped, with one warning.
 
     Args:
-        connection: to the experiment.
+        connection: to the experiment; the thread opens it.
     """
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.has_written = False
-        self.writer = BackgroundWriter[EndedTurn](connection.open, self._write, self._warn)
+        self._waiting: deque[Row] = deque()
+        self._running = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._warned = False
+        self._given_up = False
 
-    def flush(self, seconds: float) -> str:
-        """Wait until all turns are written; where they can be seen, or that they could not be written in time."""
-        if left := self.writer.flush(seconds):
-            log.warning("the traces of %d turns are not in MLflow: it has not taken them in %.1f s", left, seconds)
-            return ""
-        return self.connection.describe() if self.has_written else ""
+    def start(self) -> None:
+        """Begin to connect, if that has not begun. The end of the program then waits for what it has added."""
+        with self._changed:
+            if self._thread is None:
+                for name in ("thread", "process"):  # MLflow needs them, and once a program ends they refuse to load
+                    import_module(f"concurrent.futures.{name}")
+                atexit.register(self._finish)
+                self._thread = threading.Thread(target=self._run, name="mlflow", daemon=True)
+                self._thread.start()
 
-    def _write(self, turns: Sequence[EndedTurn]) -> None:
-        experiment = self.connection.open()
-        from convrag_mlflow.turn_spans import make_turn
+    def begin(self) -> None:
+        """A turn begins, which `add` will bring."""
+        with self._changed:
+            self._running += 1
 
-        for of, group in groupby(turns, key=attrgetter("log")):
-            made = (
-                make_turn(
-                    {**make_row(each.record, each.stages), "start": each.start, "end": each.end},
-                    None if of.config.get("history") == "none" else each.history,
-                    of.config,
-                )
-                for each in group
-            )
-            experiment.traces.write("", made, of.tags)
-        self.has_written = True
+    def add(self, turn: Row) -> None:
+        """Have a turn written soon that has ended."""
+        with self._changed:
+            self._running -= 1
+            room = len(self._waiting) < MOST
+            if room:
+                self._waiting.append(turn)
+            self._changed.notify_all()
+        if not room:
+            self._warn_once("they come faster than MLflow takes them")
 
-    def _warn(self, error: Exception | None) -> None:
-        reason = self.connection.explain(error) if error else "they come faster than MLflow takes them"
-        log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
+    def flush(self, seconds: float) -> int:
+        """Wait until all turns are written, at most so many seconds; return how many are not."""
+        with self._changed:
+            self._changed.wait_for(lambda: not (self._waiting or self._running), min(seconds, STOPPED_SECONDS))
+            self._changed.wait_for(lambda: not self._waiting, max(0.0, seconds - STOPPED_SECONDS))
+            self._given_up = bool(self._waiting)
+            return len(self._waiting)
+
+    def _finish(self) -> None:
+        """Wait at the end of the process, unless `flush` has waited in vain already."""
+        if not self._given_up and (left := self.flush(PROGRAM_SECONDS)):
+            self._warn_once(f"{left} were not written in {PROGRAM_SECONDS:.0f} s")
+
+    def _run(self) -> None:
+        self._try_to_write()  # nothing yet: it connects
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting)
+                turn = self._waiting[0]
+            self._try_to_write(turn)
+            with self._changed:
+                self._waiting.popleft()
+                self._changed.notify_all()
+
+    def _try_to_write(self, *turns: Row) -> None:
+        try:
+            self.connection.open().traces.write(turns)
+            self.has_written |= bool(turns)
+        except Exception as error:  # no trace is worth a turn
+            self._warn_once(self.connection.explain(error))
+
+    def _warn_once(self, reason: str) -> None:
+        with self._changed:
+            warned, self._warned = self._warned, True
+        if not warned:
+            log.warning("the traces of turns of conversations are not in MLflow, or not all: %s", reason)
 
 
 class ConversationTraces:
@@ -89,41 +127,21 @@ class ConversationTraces:
     """
 
     def __init__(self, writer: TraceWriter, config: Mapping[str, Any], model: str) -> None:
-        self.config = config
-        self.tags = {"convrag.configuration": describe_options(config)} | ({"convrag.model": model} if model else {})
         self._writer = writer
-        writer.writer.start()  # MLflow is imported while the first question is typed
+        self._config = config
+        self._tags = {"convrag.configuration": describe_options(config), "convrag.model": model}
+        writer.start()  # MLflow is imported while the first question is typed
 
     def begin_turn(self, question: Question) -> TurnTrace:
         """Note that a turn begins."""
-        self._writer.writer.announce()
-        return TurnTrace(self, self._writer.writer, question)
+        self._writer.begin()
+        return TurnTrace(self._config, question)
 
-
-class TurnTrace:
-    """One turn while it runs.
-
-    Args:
-        traces: whose turn it is.
-        writer: takes it at its end.
-        question: with the history that the turn sees.
-    """
-
-    def __init__(self, traces: ConversationTraces, writer: BackgroundWriter[EndedTurn], question: Question) -> None:
-        self._traces = traces
-        self._writer = writer
-        self._history = tuple({"question": turn.question, "answer": turn.answer} for turn in question.history)
-        self._start = time.time_ns()
-        self._stages: list[Row] = []
-
-    def end_stage(self, stage: str, record: TurnRecord) -> None:
-        """Note that a stage has ended."""
-        self._stages.append(note_stage(stage, record))
-
-    def end_turn(self, record: TurnRecord) -> None:
-        """Have the turn written."""
-        ended = EndedTurn(self._traces, record, self._stages, self._history, self._start, time.time_ns())
-        self._writer.add(ended)
+    def end_turn(self, turn: TurnTrace, record: TurnRecord) -> None:
+        """Have a turn written that has ended."""
+        turn.end()
+        row = turn.make(record)
+        self._writer.add({**row, "tags": {**row["tags"], **self._tags}})
 
 
 def describe_options(config: Mapping[str, Any]) -> str:

@@ -12,30 +12,23 @@ from mlflow import MlflowClient
 from mlflow.entities import Dataset, DatasetInput, InputTag, Metric, Param
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient as _Client
+from sqlalchemy.exc import SQLAlchemyError
 
-from convrag import ConfigError, Run, RunSummary, Store
+from convrag import ConfigError, Run, RunSummary
 from convrag.sdk.library_logs import limit_logs
 from convrag.sdk.tasks.runs import list_run_files
 from convrag.sdk.tasks.scores import describe_gaps
 from convrag_mlflow.addresses import redact_uri, resolve_uri
 from convrag_mlflow.database import exclusive_database
-from convrag_mlflow.explaining import explain_error
-from convrag_mlflow.killed_runs import PROCESS, close_dead_runs
-from convrag_mlflow.processes import mark_process
-from convrag_mlflow.run_data import clip_text, describe_run, flatten_config, list_metrics
+from convrag_mlflow.run_data import clip_text, describe_dataset, flatten_config, list_metrics, name_run, version_tags
 from convrag_mlflow.trace_log import TraceLog
-from convrag_mlflow.turn_notes import Row
-from convrag_mlflow.turn_spans import make_turns
 
 PARENT, SWEEP, CELL, KIND = "mlflow.parentRunId", "convrag.sweep", "convrag.cell", "convrag.kind"
 STATE, GAPS, ERROR = "convrag.state", "convrag.gaps", "convrag.error"
 _PAGE = "mlflow.experimentKind"
-RUNS, TRACES = "custom_model_development", "genai_development"
 """What MLflow's page of an experiment opens on."""
 
 _PARAMETER_BATCH, _METRIC_BATCH = 100, 1000  # the most that MLflow takes at once
-
-log = logging.getLogger(__name__)
 
 limit_logs(logging.WARNING, "alembic", "mlflow")
 limit_logs(logging.CRITICAL, "mlflow.store.db.utils")  # it logs, with a traceback, what it raises
@@ -47,49 +40,48 @@ class Experiment:
     Args:
         uri: MLflow's tracking address.
         name: the experiment's, which is created where it is missing.
-        store: has the lock for creating a database that is not on disk.
-        page: what MLflow's page opens on, `RUNS` or `TRACES`.
+        traces: whether MLflow's page of it opens on traces, not on runs.
 
     Raises:
         ConfigError: the address cannot be used.
     """
 
-    def __init__(self, uri: str, name: str, store: Store, page: str = RUNS) -> None:
-        self.name = name
-        self._uri = uri
+    def __init__(self, uri: str, name: str, *, traces: bool = False) -> None:
         try:
             address, artifacts = resolve_uri(uri)
-            with exclusive_database(address, artifacts, store):
+            with exclusive_database(address, artifacts):
                 self.client: _Client = MlflowClient(tracking_uri=address)
                 found = self.client.get_experiment_by_name(name)
                 location = artifacts.as_uri() if artifacts else None
                 self.id: str = found.experiment_id if found else self.client.create_experiment(name, location)
                 if not found or _PAGE not in found.tags:
-                    self.client.set_experiment_tag(self.id, _PAGE, page)
-        except (MlflowException, OSError) as error:
+                    kind = "genai_development" if traces else "custom_model_development"
+                    self.client.set_experiment_tag(self.id, _PAGE, kind)
+        except (MlflowException, SQLAlchemyError, OSError) as error:
             raise ConfigError(redact_uri(f"tracker.uri={uri} cannot be used: {error}", uri)) from None
         self.traces = TraceLog(self.client, self.id, None if artifacts else uri)
 
-    def start_run(self, run: Run) -> str:
-        """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted."""
-        described = describe_run(run)
-        if not run.sweep:
-            close_dead_runs(self.client, self.id)
-        else:
-            cell = run.folder.name
-            self.delete_runs({KIND: "run", SWEEP: run.sweep, CELL: cell})
-            parent = self.find_runs({KIND: "sweep", SWEEP: run.sweep})
-            described["tags"] |= {SWEEP: run.sweep, CELL: cell} | ({PARENT: parent[0]} if parent else {})
-        return self.create_described_run(described)
+    def start_run(self, run: Run, started: int) -> str:
+        """Create the run of a single run or of a cell, and return its id; earlier runs of the cell are deleted.
 
-    def create_described_run(self, described: Mapping[str, Any], started: int | None = None) -> str:
-        """Create a run, with what `describe_run` says; `started` is in milliseconds, None for now."""
-        run_id = self.create_run(described["name"], {KIND: "run", **described["tags"]}, started)
-        self.log_values(run_id, parameters=flatten_config(described["config"]))
-        for place, text in described["prompts"].items():
+        Args:
+            run: that has ended; its parameters, prompts and data set are logged.
+            started: when it began, in milliseconds since 1970.
+        """
+        tags = {KIND: "run", **version_tags(), "convrag.folder": str(run.folder)}
+        tags |= {f"fingerprint.{place}": value for place, value in run.fingerprints.items()}
+        if run.sweep:
+            cell = {SWEEP: run.sweep, CELL: run.folder.name}
+            self.delete_runs({KIND: "run", **cell})
+            parent = self.find_runs({KIND: "sweep", SWEEP: run.sweep})
+            tags |= cell | ({PARENT: parent[0]} if parent else {})
+        run_id = self.create_run(name_run(run.folder, run.config), tags, started)
+        self.log_values(run_id, parameters=flatten_config(run.config))
+        for place, text in run.prompts.items():
             self.client.log_text(run_id, text, f"prompts/{place}.jinja")
-        self.client.log_dict(run_id, described["config"], "config.yaml")
-        self.log_datasets(run_id, [described.get("dataset", {})])
+        self.client.log_dict(run_id, dict(run.config), "config.yaml")
+        counts = {"conversations": run.conversations, "turns": run.turns}
+        self.log_datasets(run_id, [describe_dataset(run.config, run.fingerprints.get("dataset", ""), counts)])
         return run_id
 
     def log_datasets(self, run_id: str, datasets: Iterable[Mapping[str, str]]) -> None:
@@ -112,25 +104,12 @@ class Experiment:
             self.client.log_artifact(run_id, str(path), None if within == "." else within)
         self.client.set_terminated(run_id, "FAILED" if summary.state == "failed" else "FINISHED", ended)
 
-    def fail_run(self, run_id: str, error: str, ended: int | None = None, *, killed: bool = False) -> None:
-        """End a run as failed, or as killed, with the error (in milliseconds; now)."""
-        if killed:
-            self.client.set_terminated(run_id, "KILLED", ended)  # first: there may be no time for more
-            self.client.set_tag(run_id, ERROR, clip_text(error, 5000))
-            return
+    def fail_run(self, run_id: str, error: str, ended: int | None = None) -> None:
+        """End a run as failed, with the error (in milliseconds; now)."""
         self.client.set_tag(run_id, ERROR, clip_text(error, 5000))
         self.client.set_tag(run_id, STATE, "failed")
         self.client.log_text(run_id, error, "error.txt")
         self.client.set_terminated(run_id, "FAILED", ended)
-
-    def log_traces(self, run_id: str, turns: Iterable[Row], config: Mapping[str, Any]) -> None:
-        """Log the turns of a run, as they were noted, as traces; a warning says where that could not be done."""
-        try:
-            self.traces.write(run_id, make_turns(turns, config))
-        except Exception as error:  # no trace is worth a run
-            log.info("traces are not logged to MLflow", exc_info=error)
-            reason = explain_error(error, self._uri)
-            log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
 
     def delete_runs(self, tags: Mapping[str, str]) -> None:
         """Delete the earlier runs with these tags, which a new one replaces, and their traces."""
@@ -139,7 +118,7 @@ class Experiment:
             self.client.delete_run(earlier)
 
     def create_run(self, name: str, tags: Mapping[str, str], started: int | None = None) -> str:
-        clipped = {key: clip_text(value, 5000) for key, value in {**tags, PROCESS: mark_process()}.items()}
+        clipped = {key: clip_text(value, 5000) for key, value in tags.items()}
         return str(self.client.create_run(self.id, started, clipped, name).info.run_id)
 
     def find_runs(self, tags: Mapping[str, str]) -> list[str]:

@@ -6,10 +6,7 @@ from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
 from convrag.sdk.types import Cell, Sweep
 from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
-from convrag_mlflow.killed_runs import PROCESS, close_killed_run
-from convrag_mlflow.names import read_dataset, shorten_name
-from convrag_mlflow.processes import is_gone, mark_process
-from convrag_mlflow.run_data import clip_text, find_factors, version_tags
+from convrag_mlflow.run_data import clip_text, find_factors, read_dataset, shorten_name, version_tags
 
 _NOTE = "mlflow.note.content"
 _STATES = ("ok", "reused", "partial", "failed", "same", "")
@@ -33,7 +30,6 @@ class GridRuns:
     def start(self) -> None:
         """Create the parent run, or continue the one that is there."""
         if found := self._find_parents():
-            self.client.set_tag(found[0], PROCESS, mark_process())  # before it runs: nobody may close it
             self.client.update_run(found[0], status="RUNNING")
         else:
             factors = find_factors(self.sweep)
@@ -65,18 +61,14 @@ class GridRuns:
             self.client.set_terminated(run_id, status)
 
     def _complete_cell(self, cell: Cell) -> None:
-        """Log what a cell's own process could not.
+        """Log what a cell's own process has not.
 
-        It failed before its first turn, its process ended when the grid was interrupted, it could not log, or its
-        finished run is reused and stands in another database.
+        It failed before its first turn, it could not log, or its finished run is reused and stands in another database.
+        A cell that has no state was not run to its end, and one that is the same as another has no run of its own.
         """
-        if cell.state == "same":
-            return  # it has no run of its own
         if cell.state == "failed":
             self._fail_cell(cell)
-        elif not cell.state:
-            self._kill_cell(cell)
-        elif not self._has_finished_run(cell):
+        elif cell.state and cell.state != "same" and not self._has_finished_run(cell):
             self._log_finished_cell(cell)
 
     def _has_finished_run(self, cell: Cell) -> bool:
@@ -90,13 +82,6 @@ class GridRuns:
         run_id = found[0] if found else self._create_run(cell)
         path = cell.folder / "error.txt"
         self.experiment.fail_run(run_id, path.read_text(encoding="utf-8") if path.exists() else cell.error)
-
-    def _kill_cell(self, cell: Cell) -> None:
-        """End the runs as killed that this process, or one that is gone, left running. A job on a cluster goes on."""
-        for run_id in self._find_runs(cell):
-            mark = self.client.get_run(run_id).data.tags.get(PROCESS, "")
-            if mark == mark_process() or is_gone(mark):
-                close_killed_run(self.client, run_id, mark)
 
     def _log_finished_cell(self, cell: Cell) -> None:
         """Log a finished cell that has no finished run here, from the files in its folder."""

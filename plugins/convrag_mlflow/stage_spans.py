@@ -1,123 +1,272 @@
-"""The stages of a turn as spans, each followed by the calls of language models that it made."""
+"""The spans of a turn: its stages, each followed by the calls of language models that it made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from convrag import Completion, Hit, Passage, Prompt, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
-from convrag_mlflow.call_spans import describe_cost, describe_tokens, make_call_spans
-from convrag_mlflow.span_data import Passages, SpanData
-from convrag_mlflow.turn_notes import Row
+from convrag.sdk.rows import make_plain
+from convrag.sdk.types import Usage
+
+TOKENS, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model"
+"""The attributes of a span from which MLflow counts."""
 
 _TYPES = {"memory": "MEMORY", "retriever": "RETRIEVER", "reranker": "RERANKER"}
 """Stage -> the type of its span, as MLflow names them; the others are a CHAIN."""
 
+Row = dict[str, Any]
 Exchange = Mapping[str, str]
 """A turn as later ones see it: its "question" and "answer"."""
 
 
-def make_stage_spans(
-    row: Row, passages: Passages, history: tuple[Exchange, ...] | None, config: Mapping[str, Any]
-) -> list[SpanData]:
-    """Make the spans of a turn's stages, in their order. Their parent, the root, is the first span of the turn.
+@dataclass(frozen=True)
+class EndedStage:
+    """A stage of a turn that has ended.
 
     Args:
-        row: of the turn.
-        passages: of the turn.
-        history: the turns before, as this one sees them; None where it sees none.
-        config: of the run: has the options of the stages.
+        name: its group ("rewriter").
+        end: in nanoseconds since 1970.
+        replies: of language models in the turn by then.
+        ranking: what a retriever found, in its own order; the record of the whole turn has the reranker's.
+        error: why it failed; empty if it did not.
     """
-    spans: list[SpanData] = []
-    record = row["record"]
-    for stage in _list_stages(row):
-        name = stage["name"]
-        begin, end = stage["replies"]
-        calls, usage = row["replies"][begin:end], record["usage"].get(name, {})
-        inputs, outputs = _describe_stage(stage, record, passages, history)
-        counted = {} if calls else describe_tokens(usage) | describe_cost(usage.get("cost_usd"))
-        error = record["error"].removeprefix(f"{name}: ") if stage["failed"] else ""
-        if fallback := record["fallbacks"].get(name, ""):
+
+    name: str
+    end: int
+    replies: int
+    ranking: Sequence[Hit] = ()
+    error: str = ""
+
+
+def make_span(
+    name: str,
+    kind: str,
+    start: int,
+    end: int,
+    inputs: Any,
+    outputs: Any,
+    attributes: Mapping[str, Any],
+    *,
+    parent: int | None = 0,
+    error: str = "",
+    events: Mapping[str, Mapping[str, str]] | None = None,
+) -> Row:
+    """Make a span as plain data.
+
+    Args:
+        name: of the stage, or of the task of a language model.
+        kind: as MLflow names it: "RETRIEVER", "CHAT_MODEL", ...
+        start: in nanoseconds since 1970.
+        end: likewise.
+        inputs: plain data; None for none.
+        outputs: likewise.
+        attributes: name -> plain data.
+        parent: the parent's place in the list of the turn's spans; None for the root, which is the first.
+        error: why it failed; empty if it did not.
+        events: name -> attributes.
+    """
+    given = {**attributes, "mlflow.spanType": kind, "mlflow.spanInputs": inputs, "mlflow.spanOutputs": outputs}
+    attributes = {key: value for key, value in given.items() if value is not None}
+    span = {"name": name, "start": start, "end": end, "parent": parent, "attributes": attributes}
+    return {**span, "error": error, "events": dict(events or {})}
+
+
+def make_stage_spans(
+    record: TurnRecord,
+    stages: Sequence[EndedStage],
+    start: int,
+    history: Sequence[Exchange] | None,
+    config: Mapping[str, Any],
+) -> list[Row]:
+    """Make the spans that stand behind the root of a turn.
+
+    Stages run one after the other. The end of each was noted and its seconds were measured.
+
+    Args:
+        record: of the turn.
+        stages: that have ended, in their order.
+        start: of the turn, in nanoseconds since 1970; 0 where it is not known.
+        history: the turns before, as this one sees them; None where it sees none.
+        config: has the options of the stages.
+    """
+    spans: list[Row] = []
+    row = record.to_dict()
+    end, replies = start, 0
+    for stage in [*stages, *_find_failed(record, stages, start)]:
+        name = stage.name
+        begin = max(end, stage.end - _to_nanoseconds(record.timings.get(name)))
+        calls, usage = record.replies[replies : stage.replies], record.usage.get(name, Usage())
+        inputs, outputs = _describe_stage(stage, record, row, history)
+        if fallback := record.fallbacks.get(name, ""):
             outputs = {"fallback": fallback, **(outputs or {})}
         told = {
             "convrag.option": _get_option(config, name),
-            "convrag.trace": record["trace"].get(name),
-            "convrag.usage": {key: value for key, value in usage.items() if value},
+            "convrag.trace": row["trace"].get(name),
+            "convrag.usage": {key: value for key, value in row["usage"].get(name, {}).items() if value},
             "convrag.fallback": fallback,
         }
+        counted = {} if calls else count_usage(usage)
+        attributes = {**counted, **{key: value for key, value in told.items() if value}}
+        kind = _TYPES.get(name, "CHAIN")
+        events = {"fallback": {"reason": fallback}} if fallback else {}
+        outputs = None if stage.error else outputs
         spans.append(
-            SpanData(
-                name=name,
-                type=_TYPES.get(name, "CHAIN"),
-                start=stage["start"],
-                end=stage["end"],
-                inputs=inputs,
-                outputs=None if error else outputs,
-                attributes=counted | {key: value for key, value in told.items() if value},
-                parent=0,
-                error=error,
-                events=[("fallback", {"reason": fallback})] if fallback else [],
-            )
+            make_span(name, kind, begin, stage.end, inputs, outputs, attributes, error=stage.error, events=events)
         )
-        spans += make_call_spans(calls, usage, stage["start"], stage["end"], parent=len(spans))
+        spans += make_call_spans(calls, usage, begin, stage.end, parent=len(spans))
+        end, replies = stage.end, stage.replies
     return spans
 
 
-def describe_result(record: Row, passages: Passages) -> Row:
-    """The answer with the passages that it cites, or the error."""
-    if record["error"]:
-        return {"error": record["error"]}
-    return {"answer": record["agent_response"], "citations": passages.list_cited()}
+def make_call_spans(
+    calls: Sequence[tuple[Prompt, Completion]], usage: Usage, start: int, end: int, *, parent: int
+) -> Iterator[Row]:
+    """Make a span for each call of a language model in a stage, in the order of the replies.
 
+    How long a call took is known, and not when it began. They stand one after the other; all at the stage's beginning
+    where they took longer together than the stage, which then has asked from several threads. A reply from the store
+    takes no time.
 
-def _list_stages(row: Row) -> Iterator[Row]:
-    """The stages of a turn in order, with "start" and "end", where their "replies" begin and end, and if they "failed".
-
-    Stages run one after the other. The end of each was noted and its seconds were measured; the one that ended the turn
-    by an error began when the last one before it ended. A turn may also be stopped when a stage has ended.
+    Args:
+        calls: prompts and replies.
+        usage: of the stage: tells whether its replies come from the store.
+        start: of the stage, in nanoseconds since 1970.
+        end: likewise.
+        parent: the place of the stage's span in the turn's list.
     """
-    timings = row["record"]["timings"]
-    end, replies = row.get("start", 0), 0
-    for noted in row["stages"]:
-        start = max(end, noted["end"] - _to_nanoseconds(timings.get(noted["name"])))
-        yield {**noted, "start": start, "replies": (replies, noted["replies"]), "failed": False}
-        end, replies = noted["end"], noted["replies"]
-    name = row["record"]["error"].partition(":")[0]
-    if name and all(name != noted["name"] for noted in row["stages"]):
-        until = end + _to_nanoseconds(timings.get(name))
-        yield {"name": name, "start": end, "end": until, "replies": (replies, len(row["replies"])), "failed": True}
+    stored = None if usage.calls and usage.reused else bool(usage.reused)
+    lengths = [0 if stored else min(_to_nanoseconds(reply.seconds), end - start) for _, reply in calls]
+    at_once = sum(lengths) > end - start
+    begin = start
+    for (prompt, reply), length in zip(calls, lengths, strict=True):
+        counted = count_usage(reply)
+        attributes = {
+            **counted,
+            MODEL: reply.model or None,
+            "convrag.stored": stored,
+            "convrag.retries": reply.retries,
+            "convrag.seconds": reply.seconds,
+        }
+        kind = "CHAT_MODEL" if TOKENS in counted else "TASK"  # rules count no tokens
+        messages = {"messages": [{"role": each.role, "content": each.content} for each in prompt.messages]}
+        choice: Row = {
+            "index": 0,
+            "message": {"role": "assistant", "content": reply.text},
+        }  # MLflow's page shows a chat
+        choice |= {"finish_reason": reply.finish_reason} if reply.finish_reason else {}
+        yield make_span(
+            prompt.task, kind, begin, begin + length, messages, {"choices": [choice]}, attributes, parent=parent
+        )
+        begin = start if at_once else begin + length
+
+
+def count_usage(of: Usage | Completion) -> Row:
+    """The attributes with the tokens and the cost in US dollars of a call, a stage or a turn.
+
+    No tokens where no language model was asked; no cost where that is nothing, or not known.
+    """
+    counted: Row = {}
+    if total := of.prompt_tokens + of.completion_tokens:
+        tokens = {"input_tokens": of.prompt_tokens, "output_tokens": of.completion_tokens, "total_tokens": total}
+        counted[TOKENS] = tokens | ({"cache_read_input_tokens": of.cached_tokens} if of.cached_tokens else {})
+    if of.cost_usd:
+        counted[COST] = {"total_cost": float(of.cost_usd)}
+    return counted
+
+
+def describe_result(record: TurnRecord) -> Row:
+    """The answer with the passages that it cites, in the order in which it first names them; or the error."""
+    if record.error:
+        return {"error": record.error}
+    numbers = {item.passage.id: item.number for item in record.evidence.items}
+    names = {hit.passage.id: _name(hit.passage) for hit in record.hits}
+    names |= {item.passage.id: _name(item.passage) for item in record.evidence.items}
+    cited = [
+        {"number": numbers.get(each), "title": names.get(each, ""), "id": each} for each in record.answer.citations
+    ]
+    return {"answer": record.answer.text, "citations": cited}
+
+
+def _find_failed(record: TurnRecord, stages: Sequence[EndedStage], start: int) -> list[EndedStage]:
+    """The stage that ended the turn by an error; it began when the last one before it ended.
+
+    There is none where the turn was stopped when a stage had ended.
+    """
+    name, _, reason = record.error.partition(": ")
+    if not name or any(name == stage.name for stage in stages):
+        return []
+    begin = stages[-1].end if stages else start
+    return [EndedStage(name, begin + _to_nanoseconds(record.timings.get(name)), len(record.replies), error=reason)]
 
 
 def _describe_stage(
-    stage: Row, record: Row, passages: Passages, history: tuple[Exchange, ...] | None
+    stage: EndedStage, record: TurnRecord, row: Row, history: Sequence[Exchange] | None
 ) -> tuple[Any, Any]:
     """What a stage was given and what it gave, as far as the record of the turn says."""
-    question, query = {"question": record["original_query"]}, {"query": record["rewritten_query"]}
-    match stage["name"]:
+    question, query = {"question": record.original_query}, {"query": record.rewritten_query}
+    match stage.name:
         case "memory":
-            return {**question, **_describe_history(record, history)}, record["trace"].get("memory")
+            return {**question, **_describe_history(record, history)}, row["trace"].get("memory")
         case "rewriter":
-            return question, {"queries": record["queries"]}
+            return question, {"queries": row["queries"]}
         case "retriever":
-            return {"queries": record["queries"]}, passages.list_documents(stage.get("ranking", ()))
+            return {"queries": row["queries"]}, _list_documents(stage.ranking)
         case "reranker":
-            return query, {"ranking": passages.list_ranking()}
+            ranking = [
+                {"rank": rank, "score": make_plain(hit.score), "title": _name(hit.passage), "id": hit.passage.id}
+                for rank, hit in enumerate(record.hits, 1)
+            ]
+            return query, {"ranking": ranking}
         case "selector":
-            return query | {"passages": len(record["contexts"])}, {"passages": passages.list_evidence(texts=False)}
+            return query | {"passages": len(record.hits)}, {"passages": _list_evidence(record, texts=False)}
         case "context":
-            return query, {"evidence": passages.list_evidence(texts=True)}
+            return query, {"evidence": _list_evidence(record, texts=True)}
         case "generator":
-            evidence = {"evidence": passages.list_evidence(texts=False)}
-            return question | query | evidence, describe_result(record, passages)
+            return question | query | {"evidence": _list_evidence(record, texts=False)}, describe_result(record)
     return None, None  # of a later version
 
 
-def _describe_history(record: Row, history: tuple[Exchange, ...] | None) -> Row:
-    """The turns before; of those that the data set gives without asking them, their number."""
+def _describe_history(record: TurnRecord, history: Sequence[Exchange] | None) -> Row:
+    """The turns before; where the data set gives turns without asking them, how many."""
     if history is None:
         return {"history": []}
-    given = record["turn"] - 1 - len(history)
+    given = record.number - 1 - len(history)
     return {"history": list(history)} | ({"given_before": given} if given else {})
+
+
+def _list_documents(ranking: Iterable[Hit]) -> list[Row]:
+    """What a retriever found, best first, in the form that MLflow's page shows as documents."""
+    return [
+        {
+            "page_content": passage.text,
+            "id": passage.id,
+            "metadata": {
+                "title": passage.title,
+                "score": make_plain(hit.score),
+                "rank": rank,
+                "chunk_id": passage.id,
+                "doc_uri": passage.url or passage.name,
+            },
+        }
+        for rank, hit in enumerate(ranking, 1)
+        for passage in [hit.passage]
+    ]
+
+
+def _list_evidence(record: TurnRecord, *, texts: bool) -> list[Row]:
+    """The passages that the model saw, in the order in which it saw them; with `texts`, what was shown of each."""
+    return [
+        {"number": item.number, "title": _name(item.passage), "id": item.passage.id}
+        | ({"text": item.text, "hint": item.hint} if texts else {})
+        for item in record.evidence.items
+    ]
+
+
+def _name(passage: Passage) -> str:
+    return passage.place or passage.title
 
 
 def _get_option(config: Mapping[str, Any], stage: str) -> str:

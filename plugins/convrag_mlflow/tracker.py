@@ -1,22 +1,21 @@
-"""`tracker=mlflow`: what is logged at which event."""
+"""`tracker=mlflow` and `tracker=auto`: what is logged at which event."""
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from convrag import ConfigError, Question, Report, Run, RunSummary, Store, Tracker, TurnRecord, hookimpl
+from convrag import Question, Report, Run, RunSummary, Tracker, TurnRecord, hookimpl
 from convrag.sdk.files import writing
 from convrag.sdk.types import Sweep
-from convrag_mlflow.addresses import check_database, redact_uri, resolve_uri
-from convrag_mlflow.connection import Connection
-from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter, TurnTrace
-from convrag_mlflow.installation import MODULES, find_problem
-from convrag_mlflow.journal import Entry, Journal
-from convrag_mlflow.run_data import describe_run
-from convrag_mlflow.run_turns import RunTurns
+from convrag_mlflow.addresses import make_folder, redact_uri, resolve_uri
+from convrag_mlflow.connection import MODULES, Connection, find_problem
+from convrag_mlflow.conversation_traces import SUFFIX, ConversationTraces, TraceWriter
+from convrag_mlflow.turn_trace import RunTurns, TurnTrace
 
 log = logging.getLogger(__name__)
 
@@ -28,9 +27,8 @@ class MlflowTracker(Tracker):
     and calls, the prompts, and the run's files. The same grid again goes on in the same parent run. Look at it with
     `mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db`. Nothing is sent anywhere but to the tracking address.
 
-    A grid is in MLflow from its start; so is a single run where the address is a server's. On this disk, a single run
-    is logged when its results have been shown. One that was killed, or could not be logged, is logged by the next
-    command.
+    A grid is in MLflow from its start, a run when its results have been shown. One that was killed or interrupted, or
+    could not be logged, is logged by the same command again.
 
     Args:
         uri: MLflow's tracking address; a database below outputs/ unless given. One with a password comes from the
@@ -46,7 +44,6 @@ class MlflowTracker(Tracker):
     def __init__(
         self,
         *,
-        store: Store,
         uri: str = "sqlite:///outputs/mlflow.db",
         experiment: str = "convrag",
         files: bool = True,
@@ -56,152 +53,160 @@ class MlflowTracker(Tracker):
         self.experiment = experiment
         self.files = files
         self.traces = traces
-        self._connection = Connection(uri, experiment, store)
-        self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, store, traces=True))
-        self._pipelines: dict[tuple[int, str], ConversationTraces] = {}
-        self._open_turns: dict[int, TurnTrace] = {}
-        self._runs: dict[Path, str] = {}
-        self._entries: dict[Path, Entry] = {}
-        self._turns = RunTurns()
+        self._connection = Connection(uri, experiment)
+        self._conversations = TraceWriter(Connection(uri, experiment + SUFFIX, traces=True))
+        self._started: dict[Path, int] = {}
+        self._turns: dict[Path, RunTurns] = {}
+        self._logs: dict[int, ConversationTraces | RunTurns] = {}
+        self._running: dict[int, tuple[ConversationTraces | RunTurns, TurnTrace]] = {}
+
+    @cached_property
+    def _problem(self) -> str:
+        """Why nothing can be logged; with `tracker=mlflow`, `check` has refused it."""
+        return find_problem()
 
     def check(self) -> Iterable[str]:
-        """Whether the parts of MLflow that are installed fit together."""
-        if problem := find_problem():
-            yield problem
+        """Whether all that logs is installed."""
+        if self._problem:
+            yield self._problem
 
     @hookimpl
     def convrag_conversations_started(self, config: Mapping[str, Any], model: str) -> None:
         """Make the turns of a pipeline traces; a server is connected to at once, a database in a thread."""
-        if not self.traces:
-            return
-        if self._has_database():
-            check_database(self.uri)
-        else:
-            self._conversations.connection.open()
-        self._pipelines[id(config), model] = ConversationTraces(self._conversations, config, model)
+        if self.traces and not self._problem:
+            self._check_address(self._conversations.connection)
+            self._logs[id(config)] = ConversationTraces(self._conversations, config, model)
 
     @hookimpl
-    def convrag_turn_started(self, question: Question, config: Mapping[str, Any], model: str) -> None:
-        """Begin to note a turn of a conversation; of a run, its stages alone are noted."""
-        if pipeline := self._pipelines.get((id(config), model)):
-            self._open_turns[id(question)] = pipeline.begin_turn(question)
+    def convrag_conversations_ended(self, seconds: float) -> str | None:
+        """Wait until all turns are written; where they can be seen, or that they could not be written in time."""
+        if left := self._conversations.flush(seconds):
+            log.warning("the traces of %d turns are not in MLflow: it has not taken them in %.1f s", left, seconds)
+            return None
+        return self._conversations.connection.describe() if self._conversations.has_written else None
+
+    @hookimpl
+    def convrag_turn_started(self, question: Question, config: Mapping[str, Any]) -> None:
+        """Begin to note a turn, where it becomes a trace."""
+        if turns := self._logs.get(id(config)):
+            self._running[id(question)] = turns, turns.begin_turn(question)
 
     @hookimpl
     def convrag_stage_finished(self, question: Question, stage: str, record: TurnRecord) -> None:
         """Note that a stage has ended."""
-        if turn := self._open_turns.get(id(question)):
-            turn.end_stage(stage, record)
-        else:
-            self._turns.end_stage(stage, record)
+        if id(question) in self._running:
+            self._running[id(question)][1].end_stage(stage, record)
 
     @hookimpl
     def convrag_turn_ended(self, question: Question, record: TurnRecord) -> None:
-        """Have a turn of a conversation written."""
-        if turn := self._open_turns.pop(id(question), None):
-            turn.end_turn(record)
-
-    @hookimpl
-    def convrag_conversations_ended(self, seconds: float) -> str | None:
-        """Wait until all turns are written; where they can be seen."""
-        return self._conversations.flush(seconds) or None
+        """Note that a turn has ended; one of a conversation is written."""
+        if running := self._running.pop(id(question), None):
+            turns, turn = running
+            turns.end_turn(turn, record)
 
     @hookimpl
     def convrag_run_started(self, run: Run) -> None:
-        """Create the run, with its parameters and prompts; note a single run that a database on disk will have."""
-        if self.traces:
-            self._turns.watch(run)
-        journal = None if run.sweep else self._journal()
-        if not journal:
-            with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
-                self._runs[run.folder] = self._connection.open().start_run(run)
-            return
-        try:
-            check_database(self.uri)
-            row = {"experiment": self.experiment, "files": self.files, **describe_run(run)}
-            entry = self._entries[run.folder] = journal.start(row)
-            self._turns.keep(run, entry.turns)
-        except OSError as error:
-            raise ConfigError(f"tracker.uri={self.uri} cannot be used: {error}") from error
+        """Note when the run starts. Raises ConfigError where the address cannot be used."""
+        if not self._problem:
+            self._check_address(self._connection)
+            self._started[run.folder] = _now()
+            if self.traces:
+                self._logs[id(run.config)] = self._turns[run.folder] = RunTurns(run.config)
 
     @hookimpl
     def convrag_turn_finished(self, run: Run, record: TurnRecord) -> None:
         """Note the turn, where it becomes a trace."""
-        self._turns.add(run, record)
+        if turns := self._turns.get(run.folder):
+            turns.add(record)
 
     @hookimpl
     def convrag_run_finished(self, run: Run, summary: RunSummary) -> str | None:
-        """Log traces, scores and files, and end the run."""
+        """Log the run: parameters and prompts, traces, scores and files."""
+        if self._problem:
+            return None if run.sweep else f"Not logged to MLflow: {self._problem}"
         try:
-            if run_id := self._runs.get(run.folder):
-                self._log_traces(run, run_id)
-                self._connection.open().finish_run(run_id, run.folder, summary, files=self.files)
-                del self._runs[run.folder]  # not before: it may be interrupted meanwhile
-            elif entry := self._entries.get(run.folder):
-                entry.end()
-                self._turns.drop(run)
-                self._log_due_runs()
-                del self._entries[run.folder]
+            ended = _now()
+            experiment, run_id = self._connection.open(), self._start_run(run)
+            experiment.finish_run(run_id, run.folder, summary, files=self.files, ended=ended)
         except Exception as error:
-            return self._explain(error, "The next command tries again.")
+            return self._explain(error)
         return None if run.sweep else self._connection.describe()
 
     @hookimpl
     def convrag_run_failed(self, run: Run, error: str, interrupted: bool) -> None:
-        """End the run as failed, or as killed where it was interrupted: one that is only noted waits for a command."""
+        """Log a failed run with its error. One that was interrupted ends at once: importing MLflow takes seconds."""
         try:
-            if run_id := self._runs.pop(run.folder, None):
-                if not interrupted:
-                    self._log_traces(run, run_id)
-                self._connection.open().fail_run(run_id, error, killed=interrupted)
-            elif entry := self._entries.pop(run.folder, None):
-                if not entry.has_ended:  # else it was interrupted while it was logged
-                    entry.end(error, interrupted=interrupted)
-                if not interrupted:  # importing MLflow takes too long
-                    self._log_due_runs()
+            if not interrupted and not self._problem:
+                ended = _now()
+                self._connection.open().fail_run(self._start_run(run), error, ended)
         except Exception as problem:
             log.warning(self._explain(problem))
         finally:
-            self._turns.drop(run)
+            self._forget_turns(run)
 
     @hookimpl
     def convrag_sweep_started(self, sweep: Sweep) -> None:
-        """Create the grid's parent run, or continue that of an earlier start of the same grid."""
-        from convrag_mlflow.grid_runs import GridRuns
+        """Create the grid's parent run, or go on in the one that an earlier start of the same grid has made."""
+        if not self._problem:
+            from convrag_mlflow.grid_runs import GridRuns
 
-        with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
-            self._log_due_runs()
-            GridRuns(self._connection.open(), sweep, files=self.files).start()
+            with writing(f"tracker.uri={redact_uri(self.uri, self.uri)}"):
+                GridRuns(self._connection.open(), sweep, files=self.files).start()
 
     @hookimpl
     def convrag_sweep_finished(self, sweep: Sweep, reports: list[Report]) -> str:
         """Complete the runs of the cells, and end the parent run."""
+        if self._problem:
+            return f"Not logged to MLflow: {self._problem}. The same command logs what is there, then."
         try:
             from convrag_mlflow.grid_runs import GridRuns
 
             GridRuns(self._connection.open(), sweep, files=self.files).finish()
         except Exception as error:
-            return self._explain(error, "The same command logs what is missing.")
+            return self._explain(error)
         return self._connection.describe()
 
-    def _log_traces(self, run: Run, run_id: str) -> None:
-        """Log the traces of a run that is in MLflow already."""
-        if self._turns.has(run):
-            self._connection.open().log_traces(run_id, self._turns.take(run), run.config)
+    def _start_run(self, run: Run) -> str:
+        """Create the run, with the traces of its turns."""
+        experiment = self._connection.open()
+        run_id = experiment.start_run(run, self._started.pop(run.folder))
+        if turns := self._turns.get(run.folder):
+            try:
+                experiment.traces.write(turns.take(), run_id)
+            except Exception as error:  # no trace is worth a run
+                reason = self._connection.explain(error)
+                log.warning("the traces of the run %s are not in MLflow, or not all: %s", run_id, reason)
+            self._forget_turns(run)
+        return run_id
 
-    def _log_due_runs(self) -> None:
-        from convrag_mlflow.due_runs import log_due_runs
+    def _forget_turns(self, run: Run) -> None:
+        if turns := self._turns.pop(run.folder, None):
+            del self._logs[id(run.config)]
+            turns.close()
 
-        log_due_runs(self._connection.open(), self._journal())
+    def _check_address(self, connection: Connection) -> None:
+        """Raise ConfigError where the address cannot be used; a server is connected to."""
+        if resolve_uri(self.uri)[1] is None:
+            connection.open()
+        else:
+            make_folder(self.uri)
 
-    def _journal(self) -> Journal | None:
-        """Where single runs are noted until they are logged; None where they are logged at once."""
-        _, artifacts = resolve_uri(self.uri)
-        return Journal(artifacts / "unlogged") if artifacts else None
-
-    def _has_database(self) -> bool:
-        """Whether the address is a database on disk, not a server's."""
-        return resolve_uri(self.uri)[1] is not None
-
-    def _explain(self, error: Exception, advice: str = "") -> str:
+    def _explain(self, error: Exception) -> str:
         """A line for the user: why something is not logged."""
-        return f"Not logged to MLflow: {self._connection.explain(error)}. {advice}".rstrip()
+        return f"Not logged to MLflow: {self._connection.explain(error)}. The same command again logs it."
+
+
+class AutoTracker(MlflowTracker):
+    """Log to MLflow as `tracker=mlflow` does where it is installed; without it keep nothing beside the run's files."""
+
+    requires: ClassVar[Mapping[str, str]] = {}
+
+    def check(self) -> Iterable[str]:
+        """Why there can be no traces. Nothing else stops a run: where MLflow cannot log, its last line says so."""
+        if self.traces and self._problem:
+            yield f"{{place}}.traces=true: {self._problem}"
+
+
+def _now() -> int:
+    """In milliseconds since 1970."""
+    return int(time.time() * 1000)

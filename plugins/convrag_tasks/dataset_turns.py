@@ -24,7 +24,7 @@ class DatasetTurn(NamedTuple):
 
 
 def read_dataset_turns(dataset: Dataset, limit: int | None = None) -> dict[str, DatasetTurn]:
-    """The turns of the data set by id; only those of its first `limit` conversations, if that is given."""
+    """The turns of the data set by id; with a `limit`, the turns of so many conversations."""
     return {
         turn.id: DatasetTurn(conversation, number, turn)
         for conversation in islice(dataset.conversations(), limit)
@@ -40,7 +40,7 @@ def match_turns(
     Args:
         rows: turn id, as the file has it -> row.
         lines: turn id -> the line where it first occurs.
-        turns: those of the data set.
+        turns: of the data set.
         skip: leave out turns that the data set does not have.
 
     Returns:

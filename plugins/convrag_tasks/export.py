@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 Format = Literal["mtrag", "inspectorraget", "ragas", "deepeval", "beir", "huggingface", "trec", "csv"]
 
-_FORMATS: Mapping[str, tuple[Format, ...]] = {
-    "compare": ("inspectorraget",),
-    "measures": ("inspectorraget",),
-    "subtask": ("mtrag",),
-    "tasks": ("mtrag",),
-    "contexts": ("mtrag", "ragas", "deepeval"),
-    "samples": ("ragas", "deepeval"),
-    "queries": ("ragas", "deepeval", "beir"),
-    "table": ("huggingface",),
-    "tag": ("trec",),
-    "escape_formulas": ("csv",),
+_FORMATS: Mapping[str, tuple[object, tuple[Format, ...]]] = {
+    "compare": (None, ("inspectorraget",)),
+    "measures": (None, ("inspectorraget",)),
+    "subtask": (None, ("mtrag",)),
+    "tasks": (None, ("mtrag",)),
+    "contexts": ("evidence", ("mtrag", "ragas", "deepeval")),
+    "samples": ("turns", ("ragas", "deepeval")),
+    "queries": ("rewritten", ("ragas", "deepeval", "beir")),
+    "table": ("parquet", ("huggingface",)),
+    "tag": ("convrag", ("trec",)),
+    "escape_formulas": (False, ("csv",)),
 }
-"""Parameter -> the formats that it is for."""
+"""Parameter -> its default, and the formats that it is for."""
 
 
 class ExportTask(Task):
@@ -81,22 +81,11 @@ class ExportTask(Task):
         compare: list[Path] | None = None,
         measures: list[str] | None = None,
     ) -> None:
-        given = {
-            "contexts": contexts != "evidence",
-            "subtask": subtask is not None,
-            "tasks": tasks is not None,
-            "samples": samples != "turns",
-            "queries": queries != "rewritten",
-            "table": table != "parquet",
-            "tag": tag != "convrag",
-            "escape_formulas": escape_formulas,
-            "compare": bool(compare),
-            "measures": bool(measures),
-        }
-        for name, is_given in given.items():
-            if is_given and format not in _FORMATS[name]:
-                formats = " or ".join(f"task.format={each}" for each in _FORMATS[name])
-                raise ConfigError(f"task.{name} is for {formats}, not for {format}")
+        values = dict(locals())
+        for name, (default, formats) in _FORMATS.items():
+            if values[name] != default and format not in formats:
+                wanted = " or ".join(f"task.format={each}" for each in formats)
+                raise ConfigError(f"task.{name} is for {wanted}, not for {format}")
         if format == "mtrag" and path.suffix != ".jsonl":
             raise ConfigError(f"task.path={path}: MTRAG's format checker wants a name that ends in .jsonl")
         if tasks is not None and subtask is None:

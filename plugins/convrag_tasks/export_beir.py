@@ -20,7 +20,7 @@ def write_beir(path: Path, inputs: ExportInputs, queries: Queries, *, with_run: 
         path: the folder.
         inputs: its data set, and its run if there is one.
         queries: whether the queries of a run are the rewritten ones or the user's words.
-        with_run: whether the queries are those of the run; else they are all questions of the data set.
+        with_run: whether the queries are the run's; else they are all questions of the data set.
 
     Raises:
         ConfigError: the folder exists and is not empty, or cannot be written.

@@ -67,7 +67,7 @@ class ExportInputs:
 
     @cached_property
     def turns(self) -> Mapping[str, DatasetTurn]:
-        """The turns of the data set, which has all those of the run. Raises DataError where it has not."""
+        """The turns of the data set. Raises DataError where it lacks a turn of the run."""
         if unknown := next((record.turn_id for record in self.records if record.turn_id not in self.all_turns), ""):
             raise DataError(
                 f"the data set has no turn {unknown!r}: choose the one that it was a run of (dataset=..., "
@@ -86,9 +86,9 @@ class ExportInputs:
         }
 
     def find_references(self, records: Sequence[TurnRecord]) -> Mapping[str, list[Passage]]:
-        """The relevant passages of turns, by turn id: those of the data set's turns, else those of its qrels.
+        """The relevant passages of turns, by turn id: as the data set's turns name them, else its qrels.
 
-        A turn without any is left out. Raises DataError where the data set is not that of a run with judgements.
+        A turn without any is left out. Raises DataError where a judged turn of the run is not in the data set.
         """
         judged = [record for record in records if record.gold or record.reference]
         if not judged:

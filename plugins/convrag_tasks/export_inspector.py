@@ -34,7 +34,7 @@ def format_inspector_lines(
 
     Args:
         folders: of finished runs over the same turns; each becomes a model.
-        turns: those of the data set.
+        turns: of the data set.
         wanted: the measures to write; all if empty.
         remarks: gets a line about turns that were left out and measures that were written as text.
 

@@ -36,7 +36,7 @@ def format_mtrag_lines(
 
     Args:
         records: of the run.
-        turns: those of the data set.
+        turns: of the data set.
         contexts: whether a turn's contexts are its evidence or its hits.
     """
     for record in records:

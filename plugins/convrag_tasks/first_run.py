@@ -102,7 +102,7 @@ class FirstRunDisplay:
 
 
 def choose_conversation(conversations: Iterable[Sequence[TurnRecord]]) -> Sequence[TurnRecord]:
-    """Choose the conversation that shows best what rewriting is for; the first one of those that are equal.
+    """Choose the conversation that shows best what rewriting is for; of equal ones, the first.
 
     It is the one with the most questions that were rewritten, and whose answer cites a relevant passage.
 

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from convrag import Answer, Dataset, Evidence, EvidenceItem, Hit, Passage, Query, Turn, TurnRecord
-from convrag_tasks.answer_files import PredictedAnswer
 from convrag_tasks.dataset_turns import DatasetTurn
-from convrag_tasks.predictions import ANSWER, RANKING, Predictions
-from convrag_tasks.trec_runs import sort_hits
+from convrag_tasks.predictions import ANSWER, RANKING, PredictedAnswer, Predictions, sort_hits
 
 _NO_ANSWER = PredictedAnswer("", "", None)
 
@@ -37,7 +35,7 @@ def make_records(
 
     Args:
         predictions: what the files hold.
-        turns: those of the data set.
+        turns: of the data set.
         missing: "ranking" or "answer" -> turns that no file has, and that count as if nothing was found or said.
         top_n: passages of a ranking that are evidence where the file of answers names none.
     """

@@ -1,17 +1,36 @@
-"""Predictions of other systems: the rankings and answers in their files, by the turns of a data set."""
+"""Predictions of other systems: rankings in TREC runs, answers in JSONL, by the turns of a data set."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
+from reprlib import repr as brief
+from typing import Annotated, NamedTuple
 
-from convrag import DataError, Hit
-from convrag_tasks.answer_files import PredictedAnswer, read_answers
+from pydantic import AliasChoices, Field
+
+from convrag import DataError, Hit, Passage
+from convrag.sdk.jsonl import Line, read_lines_in
+from convrag.sdk.tasks.runs import round_to_single_precision
+from convrag.sdk.utterances import get_last_utterance
 from convrag_tasks.dataset_turns import DatasetTurn, match_turns
-from convrag_tasks.trec_runs import read_trec_run
+
+_FORMS = (
+    'an answer (MTRAG\'s {"task_id", "predictions": [{"text"}], "contexts"}, {"turn_id", "answer"}, or a run\'s '
+    '{"_id", "text", "agent_response"})'
+)
 
 RANKING, ANSWER, EVIDENCE = "ranking", "answer", "evidence"
+
+
+class PredictedAnswer(NamedTuple):
+    """An answer, its rewritten query (empty if unknown), and the passages it was generated from (None if unknown)."""
+
+    text: str
+    query: str
+    passages: list[Hit] | None
 
 
 @dataclass
@@ -19,8 +38,8 @@ class Predictions:
     """What the files hold, by the data set's turn ids.
 
     Args:
-        rankings: those of a TREC run; None without one.
-        answers: those of a file of answers; None without one.
+        rankings: of a TREC run; None without one.
+        answers: of a file of answers; None without one.
         unknown: for each file, how many of its turns the data set does not have.
     """
 
@@ -53,7 +72,7 @@ def read_predictions(
     Args:
         run: a TREC run, or a folder of them.
         answers: a JSONL file of answers, or a folder of them.
-        turns: those of the data set.
+        turns: of the data set.
         skip: leave out turns that the data set does not have.
 
     Raises:
@@ -70,3 +89,116 @@ def read_predictions(
         if path is not None and not rows:
             raise DataError("the data set has none of the turns of this file", path=path)
     return predictions
+
+
+def read_trec_run(path: Path) -> tuple[dict[str, list[Hit]], dict[str, Line]]:
+    """Read a TREC run; the *.trec files of a folder are read together. The column of ranks is ignored, as by trec_eval.
+
+    Returns:
+        Turn id -> ranking, and turn id -> the line where the turn first occurs.
+
+    Raises:
+        DataError: a line is broken, a passage is ranked twice for a turn, or there is no ranking.
+    """
+    scores: dict[str, dict[str, float]] = {}
+    where: dict[str, Line] = {}
+    for line in read_lines_in(path, ".trec"):
+        turn_id, passage_id, score = _parse_rank(line)
+        ranking = scores.setdefault(turn_id, {})
+        where.setdefault(turn_id, line)
+        if passage_id in ranking:
+            raise line.error(f"passage {passage_id!r} is ranked twice for turn {turn_id!r}")
+        ranking[passage_id] = score
+    if not scores:
+        raise DataError("it holds no ranking", path=path)
+    return {turn_id: _make_ranking(ranking) for turn_id, ranking in scores.items()}, where
+
+
+def _parse_rank(line: Line) -> tuple[str, str, float]:
+    columns = line.text.split()
+    if len(columns) != 6:
+        raise line.error(f"a TREC run has six columns (turn Q0 passage rank score tag); here are {len(columns)}")
+    try:
+        score = float(columns[4])
+    except ValueError as error:
+        raise line.error(f"the score {brief(columns[4])} is no number") from error
+    if not isfinite(score):
+        raise line.error(f"the score of passage {columns[2]!r} is {score}, which has no place in an order")
+    return columns[0], columns[2], score
+
+
+def sort_hits(hits: list[Hit]) -> list[Hit]:
+    """Hits in trec_eval's order: by score in single precision, and the greater id first where scores are equal."""
+    return sorted(
+        sorted(hits, key=lambda hit: hit.passage.id, reverse=True),
+        key=lambda hit: -round_to_single_precision(hit.score),
+    )
+
+
+def _make_ranking(scores: dict[str, float]) -> list[Hit]:
+    return sort_hits([Hit(Passage(passage_id, ""), score) for passage_id, score in scores.items()])
+
+
+def read_answers(path: Path) -> tuple[dict[str, PredictedAnswer], dict[str, Line]]:
+    """Read answers; the *.jsonl files of a folder are read together.
+
+    Returns:
+        Turn id -> answer, and turn id -> the line where the answer stands.
+
+    Raises:
+        DataError: a line is in none of the known forms, a turn occurs twice, or there is no answer.
+    """
+    answers: dict[str, PredictedAnswer] = {}
+    where: dict[str, Line] = {}
+    for line in read_lines_in(path, ".jsonl"):
+        turn_id, answer = _parse_answer(line)
+        if first := where.get(turn_id):
+            raise line.error(f"turn {turn_id!r} has an answer already, in {first.path}, line {first.number}")
+        where[turn_id] = line._replace(text="")
+        answers[turn_id] = answer
+    if not answers:
+        raise DataError("it holds no answer", path=path)
+    return answers, where
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    text: str
+
+
+@dataclass(frozen=True)
+class _Context:
+    id: Annotated[str, Field(validation_alias=AliasChoices("document_id", "id"))]
+    text: str | None = ""
+    title: str | None = ""
+    url: str | None = ""
+    score: Annotated[float, Field(allow_inf_nan=False)] | None = None
+
+
+@dataclass(frozen=True)
+class _AnswerRow:
+    """A line of a file of answers, in any of its forms; `text` is the question of a run's line."""
+
+    turn_id: Annotated[str, Field(validation_alias=AliasChoices("task_id", "turn_id", "_id"))]
+    predictions: Annotated[list[_Prediction], Field(min_length=1)] | None = None
+    answer: str | None = None
+    agent_response: str | None = None
+    text: str = ""
+    contexts: list[_Context] | None = None
+
+
+def _parse_answer(line: Line) -> tuple[str, PredictedAnswer]:
+    row = line.parse(_AnswerRow, _FORMS)
+    if row.agent_response is not None:
+        return row.turn_id, PredictedAnswer(row.agent_response, get_last_utterance(row.text), None)
+    text = row.predictions[0].text if row.predictions else row.answer
+    if text is None:
+        raise line.error(f"this is not {_FORMS}")
+    return row.turn_id, PredictedAnswer(text, "", None if row.contexts is None else list(_make_hits(row.contexts)))
+
+
+def _make_hits(contexts: Sequence[_Context]) -> Iterator[Hit]:
+    """The passages that an answer was generated from; where they have no scores, these fall in their order."""
+    for place, each in enumerate(contexts):
+        passage = Passage(each.id, each.text or "", each.title or "", each.url or "")
+        yield Hit(passage, -float(place) if each.score is None else float(each.score))

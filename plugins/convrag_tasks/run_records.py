@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from convrag import DataError, TurnRecord
@@ -44,13 +44,12 @@ def read_run_scores(folder: Path) -> dict[str, dict[str, float]]:
     if not path.is_file():
         raise DataError("this is no folder of a finished run: it has no scores.jsonl", path=folder)
     for line in read_lines(path):
-        row = line.json()
-        turn_id, scores = row.get("turn_id"), row.get("scores")
-        if not isinstance(turn_id, str) or not isinstance(scores, dict) or not all(map(_is_number, scores.values())):
-            raise line.error('a line of scores needs "turn_id" (a string) and "scores" (measure -> number)')
-        found[turn_id] = {name: float(value) for name, value in scores.items()}
+        row = line.parse(_ScoresRow, "the scores of a turn")
+        found[row.turn_id] = row.scores
     return found
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+@dataclass(frozen=True)
+class _ScoresRow:
+    turn_id: str
+    scores: dict[str, float]

@@ -40,7 +40,7 @@ def convrag_run_written(
 
 @hookimpl(tryfirst=True)
 def convrag_run_finished(run: Run, summary: RunSummary) -> str | None:
-    """Say where report.html is; that of a grid's cell is found from the grid's."""
+    """Say where report.html is; the report of a grid links to the reports of its cells."""
     return None if run.sweep else _describe_report(run.folder)
 
 

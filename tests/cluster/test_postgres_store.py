@@ -11,8 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,56 +21,47 @@ import pytest
 import toys
 from convrag.api.errors import ConfigError, MissingExtra
 from convrag.config.compose import compose, settings_of
-from convrag.store import postgres_connections
+from convrag.registry.plugins import open_database
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.remember import remember
 from convrag.store.store import Store, get_store
 from convrag.testing import make_prompt
 from convrag_kit.doctor_storage import check_store
+from convrag_postgres import server
 from postgres_server import PASSWORD, USER, PostgresServer, postgres  # noqa: F401 - a fixture
 from processes import run_in_child
 
 pytestmark = [pytest.mark.cluster, pytest.mark.integration]
 
 
-class Other:
-    """A forked process that computes a key when it is told so, and puts it when it is told to go on."""
+@contextmanager
+def other_machine(url: str, path: Path, key: str) -> Iterator[int]:
+    """A process with a folder of its own that makes the call of a key; kill it at the end."""
+    reader, writer = os.pipe()
 
-    def __init__(self, store: Store) -> None:
-        self._commands, self._said = os.pipe(), os.pipe()
-        self._store = store
-        self._pid = run_in_child(self._work)
+    def hold() -> None:
+        with open_store(path, url).lock([key], on_all_machines=True):
+            os.write(writer, b"1")
+            time.sleep(60)
 
-    def say(self, line: str) -> None:
-        os.write(self._commands[1], f"{line}\n".encode())
-
-    def hear(self) -> str:
-        return os.read(self._said[0], 100).decode()
-
-    def end(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
-        for end in (*self._commands, *self._said):
+    child = run_in_child(hold)
+    try:
+        assert os.read(reader, 1) == b"1"
+        yield child
+    finally:
+        kill(child)
+        for end in (reader, writer):
             os.close(end)
 
-    def _work(self) -> None:
-        store = self._store
-        store.open()
-        while True:
-            key = os.read(self._commands[0], 100).decode().strip()
-            with store.lock([key]):
-                os.write(self._said[1], b"locked")
-                os.read(self._commands[0], 100)
-                store.put("other", {key: b"theirs"}, 1.0)
-            os.write(self._said[1], b"done")
+
+def kill(child: int) -> None:
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
 
 
-@contextmanager
-def other_process(store: Store) -> Iterator[Other]:
-    other = Other(store)
-    try:
-        yield other
-    finally:
-        other.end()
+def open_store(path: Path, url: str) -> Store:
+    return Store(path, url, open_database)
 
 
 @pytest.fixture
@@ -80,7 +71,7 @@ def url(postgres: PostgresServer) -> str:
 
 @pytest.fixture
 def store(url: str, tmp_path: Path) -> Store:
-    return Store(tmp_path / "store", url)
+    return open_store(tmp_path / "store", url)
 
 
 def cut(server: PostgresServer, pids: list[int] | None = None) -> None:
@@ -91,80 +82,61 @@ def cut(server: PostgresServer, pids: list[int] | None = None) -> None:
         server.execute(f"SELECT pg_terminate_backend({pid})")
 
 
-def list_own(store: Store) -> list[int]:
-    """The server's processes for the connections of this process."""
-    entries: Any = store.entries
-    return [each.info.backend_pid for each in entries._connections._all if not each.closed]
-
-
-def count_rows(server: PostgresServer, store: Store, table: str) -> object:
-    ((count,),) = server.execute(f"SELECT count(*) FROM {table}", schema=store.url)
-    return count
-
-
 def known(stage: Any, store: Store) -> Any:
     stage.fingerprint = "f"
     remember(stage, store)
     return stage
 
 
-def test_the_value_of_a_holder_that_lost_its_lock_is_refused(store: Store, postgres: PostgresServer) -> None:
-    """Whether the later holder has finished, or still computes."""
-    with other_process(store) as other:
-        for when in ("computing", "done"):
-            with store.lock([when]):
-                other.say(when)
-                cut(postgres, list_own(store))  # the server says that we are gone; we compute on
-                assert other.hear() == "locked"
-                if when == "done":
-                    other.say("go on")
-                    assert other.hear() == "done"
-                assert store.put("mine", {when: b"mine"}, 1.0) == {when}
-                if when == "computing":
-                    assert store.get([when]) == {}
-                    other.say("go on")
-                    assert other.hear() == "done"
-            assert store.get([when]) == {when: b"theirs"}
-    with store.lock(["next"]):  # a new session deletes what was left by the one that was lost
-        assert count_rows(postgres, store, "convrag_locks") == 1
+def is_free(store: Store, key: str, *, on_all_machines: bool, seconds: float = 0.5) -> bool:
+    """Whether a thread can lock a key within so many seconds; its wait is cancelled then."""
+    cancellation = Cancellation()
+
+    def take() -> bool:
+        try:
+            with cancellation.apply(), store.lock([key], on_all_machines=on_all_machines):
+                return True
+        except Cancelled:
+            return False
+
+    with ThreadPoolExecutor(1) as pool:
+        taken = pool.submit(take)
+        wait([taken], seconds)
+        cancellation.cancel()
+        return taken.result(2)
 
 
-def test_a_lock_that_nobody_took_meanwhile_is_kept(store: Store, postgres: PostgresServer) -> None:
-    with store.lock(["a", "b"]):
-        cut(postgres)
-        assert store.put("mine", {"a": b"1"}) == set()
-        with store.lock(["c"]), other_process(store) as other:  # a new session has taken them again
-            other.say("b")
-            time.sleep(0.8)
-            assert store.put("mine", {"b": b"2"}) == set()
-    assert store.get(["a", "b"]) == {"a": b"1", "b": b"2"}
-    assert count_rows(postgres, store, "convrag_locks") == 0
+def test_other_machines_wait_for_calls_of_models_alone(url: str, store: Store, tmp_path: Path) -> None:
+    with other_machine(url, tmp_path / "other", "key") as child:
+        assert not is_free(store, "key", on_all_machines=True)
+        assert is_free(store, "other key", on_all_machines=True)
+        assert is_free(store, "key", on_all_machines=False)
+        kill(child)
+        assert is_free(store, "key", on_all_machines=True, seconds=5)
+    assert is_free(store, "key", on_all_machines=True)
 
 
-def test_the_result_of_the_later_holder_is_used(
-    store: Store,
-    postgres: PostgresServer,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_a_model_is_asked_once_by_two_machines(url: str, store: Store, tmp_path: Path) -> None:
     class Slow(toys.EchoLLM):
         def complete(self, prompt: Any) -> Any:
-            reply = super().complete(prompt)
-            if self.asked == 1:
-                cut(postgres, list_own(store))
-                twin.complete(prompt)
-            return type(reply)("of a host that was cut off")
+            time.sleep(0.3)
+            return super().complete(prompt)
 
-    # Two stores of one process share its locks, so the later holder is one with connections of its own.
-    twin_store = Store(store.path, store.url.replace("postgresql+psycopg", "postgresql"))
-    assert twin_store.entries is not store.entries
-    twin = known(toys.EchoLLM(), twin_store)
-    slow = Slow()
-    llm = known(slow, store)
-    answer = llm.complete(make_prompt("hello"))
-    assert answer == twin.complete(make_prompt("hello"))
-    assert answer.text != "of a host that was cut off"
-    assert (twin.asked, slow.asked) == (1, 1)
-    assert "while Slow.complete was computed, and another process" in caplog.text
+    llms = [known(Slow(), each) for each in (store, open_store(tmp_path / "other", f"{url}&application_name=other"))]
+    with ThreadPoolExecutor(8) as pool:
+        replies = list(pool.map(lambda n: llms[n % 2].complete(make_prompt(f"{n % 4 // 2}?")), range(8)))
+    assert sum(llm.asked for llm in llms) == 2
+    assert len({reply.text for reply in replies}) == 2
+
+
+def test_a_session_that_is_lost_frees_its_calls_and_nothing_else_is_lost(
+    store: Store, postgres: PostgresServer
+) -> None:
+    with store.lock(["call"], on_all_machines=True):
+        cut(postgres)
+        store.put("mine", {"call": b"mine"}, 1.0)
+    with store.lock(["call"], on_all_machines=True):
+        assert store.get(["call"]) == {"call": b"mine"}
 
 
 def test_connections_that_drop_are_taken_up_again(store: Store, postgres: PostgresServer) -> None:
@@ -179,7 +151,7 @@ def test_connections_that_drop_are_taken_up_again(store: Store, postgres: Postgr
     try:
 
         def work(number: int) -> None:
-            with store.lock([str(number % 40)]):
+            with store.lock([str(number % 40)], on_all_machines=True):
                 store.put("test", {f"{number}": b"x" * 1000})
                 assert store.get([f"{number}"])
 
@@ -189,9 +161,6 @@ def test_connections_that_drop_are_taken_up_again(store: Store, postgres: Postgr
         stop.set()
         thread.join()
     assert len(store.get(map(str, range(120)))) == 120
-    store.open()
-    with store.lock(["last"]):
-        assert count_rows(postgres, store, "convrag_locks") == 1
 
 
 def test_the_server_is_started_again(
@@ -209,7 +178,7 @@ def test_the_server_is_started_again(
         time.sleep(0.3)
         postgres.start()
         assert waiting.result(30) == {"before": b"0"}
-        assert late.result(30) == set()
+        late.result(30)
         with store.lock(["next"]):
             pass
     assert store.get(["computed"]) == {"computed": b"1"}
@@ -222,7 +191,7 @@ def test_a_server_that_stays_away_ends_the_run(
     postgres: PostgresServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(postgres_connections, "PATIENCE", 0.5)
+    monkeypatch.setattr(server, "PATIENCE", 0.5)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda number: store.put("test", {str(number): b"1"}), range(40)))
     postgres.stop()
@@ -241,38 +210,27 @@ def test_many_processes_make_the_tables_once(url: str, tmp_path: Path) -> None:
     together = time.time() + 0.3
 
     def put(number: int) -> None:
-        store = Store(tmp_path, url)
+        store = open_store(tmp_path, url)
         time.sleep(max(0.0, together - time.time()))
         store.put("test", {str(number): b"1"})
 
     children = [run_in_child(lambda number=number: put(number)) for number in range(8)]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * 8
-    assert len(Store(tmp_path, url).get(map(str, range(8)))) == 8
-
-
-def test_tables_that_were_deleted_are_made_anew(store: Store, postgres: PostgresServer) -> None:
-    store.put("test", {"a": b"1"})
-    tables = "DROP TABLE convrag_entries, convrag_locks, convrag_store; DROP SEQUENCE convrag_numbers"
-    postgres.execute(tables, schema=store.url)
-    assert store.get(["a"]) == {}
-    store.put("test", {"a": b"2"})
-    assert store.get(["a"]) == {"a": b"2"}
+    assert len(open_store(tmp_path, url).get(map(str, range(8)))) == 8
 
 
 def test_stores_that_are_no_longer_used_close_their_connections(postgres: PostgresServer, tmp_path: Path) -> None:
-    url = postgres.make_schema()
-    store = get_store(tmp_path, url)
-    assert get_store(tmp_path, url) is store
-    assert get_store(tmp_path / "b", url).entries is store.entries
+    url = f"{postgres.make_schema()}&application_name=unused"
+    opened = "SELECT pid FROM pg_stat_activity WHERE application_name = 'unused'"
+    store = get_store(tmp_path, url, open_database)
+    assert get_store(tmp_path, url, open_database) is store
     assert get_store(tmp_path) is not store
-    with store.lock(["a"]):
+    with store.lock(["a"], on_all_machines=True):
         store.put("test", {"a": b"1"})
-    pids = list_own(store)
-    assert 0 < len(pids) <= postgres_connections.POOL + 1
+    assert 0 < len(postgres.execute(opened)) <= server.POOL + 1
     del store
     deadline = time.monotonic() + 5
-    wanted = ",".join(map(str, pids))
-    while postgres.execute(f"SELECT 1 FROM pg_stat_activity WHERE pid IN ({wanted})"):
+    while postgres.execute(opened):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -287,7 +245,7 @@ def test_what_is_said_where_the_server_cannot_be_used(postgres: PostgresServer, 
     url = postgres.make_database()
     database = url.rpartition("/")[2]
     place = f"127.0.0.1:{postgres.port}"
-    Store(tmp_path, url).open()
+    open_store(tmp_path, url).open()
     make_user(postgres, "reader", database, "GRANT SELECT ON ALL TABLES IN SCHEMA public TO {}")
     make_user(postgres, "nobody_here", database)
     empty = postgres.make_database().rpartition("/")[2]
@@ -310,7 +268,7 @@ def test_what_is_said_where_the_server_cannot_be_used(postgres: PostgresServer, 
     ]
     for address, message in cases:
         with pytest.raises(ConfigError, match=message) as caught:
-            Store(tmp_path, address).open()
+            open_store(tmp_path, address).open()
         said = str(caught.value)
         assert said.startswith("store.url=")
         assert "\n" not in said
@@ -319,27 +277,25 @@ def test_what_is_said_where_the_server_cannot_be_used(postgres: PostgresServer, 
         assert PASSWORD not in said
     postgres.execute("UPDATE convrag_store SET version = 7", database)
     with pytest.raises(ConfigError, match="tables are of version 7, and this convrag has version 1"):
-        Store(tmp_path, url + "?application_name=again").open()
+        open_store(tmp_path, url + "?application_name=again").open()
 
 
 def test_a_server_that_only_reads_is_told(postgres: PostgresServer, tmp_path: Path) -> None:
     url = postgres.make_database()
-    Store(tmp_path, url).open()
+    open_store(tmp_path, url).open()
     with pytest.raises(ConfigError, match="the server is read-only"):
-        Store(tmp_path, url + "?options=-cdefault_transaction_read_only%3Don").open()
+        open_store(tmp_path, url + "?options=-cdefault_transaction_read_only%3Don").open()
 
 
 def test_without_the_driver_it_is_said_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r"convrag\[postgres\]"):
-        Store(tmp_path, "postgresql://h/db")
+        open_store(tmp_path, "postgresql://h/db")
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("mysql://h/db", "name a database of PostgreSQL"),
-        ("outputs/store", "name a database of PostgreSQL"),
         ("postgresql://me:hunter2@h/db", "holds a password"),
     ],
 )
@@ -352,12 +308,12 @@ def test_a_wrong_setting_is_refused(value: str, message: str) -> None:
 def test_a_wait_ends_when_it_is_interrupted(store: Store) -> None:
     def wait() -> None:
         try:
-            with store.lock(["key"]):
+            with store.lock(["key"], on_all_machines=True):
                 os._exit(2)
         except KeyboardInterrupt:
             os._exit(3)
 
-    with store.lock(["key"]):
+    with store.lock(["key"], on_all_machines=True):
         child = run_in_child(wait)
         time.sleep(0.6)
         os.kill(child, signal.SIGINT)
@@ -373,7 +329,7 @@ def test_the_password_comes_from_the_environment_and_stays_there(
 ) -> None:
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     database = postgres.make_database().rpartition("/")[2]
-    store = Store(tmp_path, f"postgresql+psycopg://{USER}@127.0.0.1:{postgres.port}/{database}")
+    store = open_store(tmp_path, f"postgresql+psycopg://{USER}@127.0.0.1:{postgres.port}/{database}")
     store.put("test", {"a": b"1"})
     assert store.get(["a"]) == {"a": b"1"}
     assert PASSWORD not in repr(vars(store)) + store.name

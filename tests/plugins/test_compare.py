@@ -142,7 +142,9 @@ def test_a_partial_run_is_compared_and_its_state_stands_beside_its_score(tmp_pat
     assert "the rewriter fell back in all 10 turns that it was needed in" in text
     assert r"b$^{\dagger}$" in made.files["leaderboard.tex"]
     assert "Partial runs: 2 of 2" in made.files["effects.md"]
-    (table,) = make_tables(made, {}, 200)
+    from rich.console import Console
+
+    (table,) = make_tables(made, {}, Console(width=200))
     assert list(table.columns[-1].cells) == ["partial: 1/12 failed", "partial: 2/12 failed, rewriter fell back"]
     assert "Partial" not in compare_runs(grid(), ["nDCG@5"], None, tmp_path).files["effects.md"]
 

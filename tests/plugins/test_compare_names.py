@@ -14,7 +14,7 @@ from convrag_compare.latex_table import escape_latex
 from convrag_compare.plot_style import shorten_all
 from convrag_compare.report import compare_runs, find_unknown_columns
 from convrag_compare.run_result import RunResult
-from convrag_compare.terminal import print_tables, wrap_path
+from convrag_compare.terminal import print_tables
 
 
 @pytest.fixture(autouse=True)
@@ -88,11 +88,6 @@ def test_long_paths_are_shortened_by_what_they_share_and_break_behind_slashes(tm
     shown = console.file.getvalue()
     assert "one/rewrites.jsonl " in shown
     assert "a_rather" not in shown
-    assert wrap_path("/data/experiments/2026/november/some/more/folders/x.jsonl").split("\n") == [
-        "/data/experiments/2026/november/",
-        "some/more/folders/x.jsonl",
-    ]
-    assert wrap_path("full_history") == "full_history"
 
 
 def test_labels_that_would_be_alike_are_told_apart() -> None:

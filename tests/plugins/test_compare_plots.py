@@ -9,15 +9,13 @@ from typing import Any
 import pytest
 
 from comparisons import BAD, GOOD, MIXED, Values, grid, run_result
-from convrag_compare.equal_runs import name_rows
-from convrag_compare.heat_map_cells import HeatMap, list_combinations, make_heat_map
 from convrag_compare.leaderboard import build_leaderboard
-from convrag_compare.plot_heat_map import draw_heat_map
+from convrag_compare.plot_heat_map import HeatMap, draw_heat_map, list_combinations, make_heat_map
 from convrag_compare.plot_scatter import draw_cost, draw_latency, find_pareto_front
-from convrag_compare.plot_turns import draw_turns
+from convrag_compare.plot_style import name_rows
+from convrag_compare.plot_turns import TurnCurves, draw_turns, make_curves
 from convrag_compare.report import compare_runs
 from convrag_compare.run_result import RunResult
-from convrag_compare.turn_curves import TurnCurves, make_curves
 
 
 @pytest.mark.parametrize("factors", [{"a": 2}, {"rewriter": 3, "clusterer": 2, "ranker": 2}, {"a": 12}])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
-from convrag.store.store import Store
 from convrag.testing import TrackerContract
-from convrag_mlflow.auto_tracker import AutoTracker
-from convrag_mlflow.tracker import MlflowTracker
+from convrag_mlflow import connection
+from convrag_mlflow.addresses import describe_viewing
+from convrag_mlflow.connection import find_problem
+from convrag_mlflow.tracker import AutoTracker, MlflowTracker
 from mlflow_database import ENVIRONMENT, copy_database, read_runs
 
 pytest.importorskip("mlflow")
@@ -33,22 +35,33 @@ def start(*arguments: str, folder: Path) -> StartedCommand:
     )
 
 
+WATCH = """
+import sys
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        if name == "mlflow.entities":
+            sys.stdout.write("MLflow is imported\\n")
+sys.meta_path.insert(0, Watch())
+from convrag.cli.main import main
+main()
+"""
+
+
 @pytest.mark.filterwarnings("ignore")  # MLflow's own libraries
 class TestContract(TrackerContract):
     @pytest.fixture(autouse=True)
     def _database(self, tmp_path: Path, database: Path) -> None:
         self.path = tmp_path / "mlflow.db"
         self.path.write_bytes(database.read_bytes())
-        self.store = Store(tmp_path / "store")
 
     def make(self) -> MlflowTracker:
-        return MlflowTracker(store=self.store, uri=f"sqlite:///{self.path}")
+        return MlflowTracker(uri=f"sqlite:///{self.path}")
 
 
 @pytest.mark.filterwarnings("ignore")
 class TestAutoContract(TestContract):
     def make(self) -> AutoTracker:
-        return AutoTracker(store=self.store, uri=f"sqlite:///{self.path}")
+        return AutoTracker(uri=f"sqlite:///{self.path}")
 
 
 @pytest.fixture
@@ -130,7 +143,7 @@ def test_a_database_that_was_lost_is_filled_again(here: Path, database: Path) ->
 
 
 @pytest.mark.parametrize("mode", [pytest.param((), marks=pytest.mark.thorough), ("-m",)])
-def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None:
+def test_an_interrupted_run_ends_at_once(mode: tuple[str, ...], here: Path) -> None:
     turns = [{"question": f"what is thing {n}?", "answer": "it"} for n in range(400)]
     (here / "t.jsonl").write_text("".join(json.dumps({"id": f"c{c}", "turns": turns}) + "\n" for c in range(30)))
     (here / "c.jsonl").write_text('{"_id": "1", "text": "A thing is what it is."}\n')
@@ -143,16 +156,8 @@ def test_an_interrupted_run_is_closed(mode: tuple[str, ...], here: Path) -> None
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=120) == 130
-    if not mode:
-        assert read_runs(here) == [], "it ends at once, and the next command logs it"
-        assert convrag(*QUICK, folder=here).returncode == 0
-        assert [(run["tags"]["convrag.error"], run["status"]) for run in read_runs(here)[:1]] == [
-            ("interrupted", "KILLED")
-        ]
-        assert not list(here.glob("outputs/mlflow/unlogged/*.json"))
-        return
     states = {run["tags"]["convrag.kind"]: run["status"] for run in read_runs(here)}
-    assert states == {"run": "KILLED", "sweep": "KILLED"}
+    assert states == ({"sweep": "KILLED"} if mode else {}), "the same command again logs the run"
 
 
 @pytest.mark.thorough  # the next one has a database that four processes make, too
@@ -197,3 +202,67 @@ def test_mlflow_and_litellm_are_told_before_their_import_to_look_nothing_up() ->
     code += "; sys.exit(bool({'mlflow', 'litellm'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == str(list(settings.values()))
+
+
+def watch(*arguments: str, folder: Path) -> str:
+    """What a command printed, with a line where it imported MLflow."""
+    command = [sys.executable, "-c", WATCH, *arguments]
+    done = subprocess.run(command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_results_are_shown_before_mlflow_is_imported(here: Path) -> None:
+    printed = watch(*QUICK, folder=here)
+    lines = [printed.index(text) for text in ("Results: ", "MLflow is imported", "Logged to MLflow. To look at it: ")]
+    assert lines == sorted(lines)
+    assert "mlflow ui --backend-store-uri sqlite:///outputs/mlflow.db, then open http://" in printed.splitlines()[-1]
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("task=plugins",), ("--cfg", "job"), ("tracker=none", *QUICK)])
+def test_mlflow_is_not_imported_for_nothing(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    assert "MLflow is imported" not in watch(*arguments, folder=tmp_path)
+
+
+def test_without_a_tracker_the_last_line_says_that_nothing_is_logged(here: Path) -> None:
+    done = convrag(*QUICK, "tracker=none", folder=here)
+    assert done.stdout.splitlines()[-1].startswith("Not logged to MLflow (tracker=none). The same command without")
+    grid = ("-m", *QUICK, "rewriter=none,last_n")
+    done = convrag(*grid, "tracker=none", folder=here)
+    assert done.stderr.splitlines()[-1].startswith("convrag: Not logged to MLflow (tracker=none).")
+    assert not list(here.glob("outputs/mlflow/*"))
+    done = convrag(*grid, folder=here)
+    assert done.stderr.splitlines()[-1].startswith("convrag: Logged to MLflow.")
+    assert [run["tags"]["convrag.kind"] for run in read_runs(here)] == ["sweep", "run", "run"]
+    assert "reused" in done.stderr
+
+
+def test_a_run_that_cannot_be_logged_keeps_its_results(here: Path) -> None:
+    with sqlite3.connect(here / "outputs/mlflow.db") as database:
+        database.execute("UPDATE alembic_version SET version_num = 'of another version'")
+    database.close()
+    done = convrag(*QUICK, folder=here)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith("Not logged to MLflow: tracker.uri=sqlite:///outputs/mlflow.db cannot be used:")
+    assert last.endswith("The same command again logs it.")
+    assert list(here.glob("outputs/*/*/metrics.json"))
+
+
+def test_a_part_of_mlflow_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "is_installed", lambda module: module != "alembic")
+    assert find_problem() == "not installed: alembic (pip install alembic)"
+    assert list(AutoTracker().check()) == [], "it goes on without"
+    (problem,) = AutoTracker(traces=True).check()
+    assert problem == "{place}.traces=true: not installed: alembic (pip install alembic)"
+
+
+def test_the_page_is_another_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.distributions", lambda **name: [])
+    monkeypatch.setattr("convrag_mlflow.addresses.is_installed", lambda name: False)
+    uri = "sqlite:///outputs/mlflow.db"
+    assert describe_viewing(uri, "x").endswith(
+        f"pip install 'convrag[mlflow]', then mlflow ui --backend-store-uri {uri}"
+    )
+    assert (
+        describe_viewing("http://me:password@host:5000", "x") == "Logged to MLflow at http://host:5000, experiment x."
+    )

@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from convrag_mlflow.call_spans import make_call_spans
+from convrag import Completion, Message, Prompt
+from convrag.sdk.types import Usage
+from convrag_mlflow.stage_spans import make_call_spans
 
 SECOND = 10**9
 
 
-def make_call(seconds: float, **fields: Any) -> dict[str, Any]:
-    call = {"task": "answer", "messages": [], "text": "Yes.", "model": "", "finish_reason": "", "retries": 0}
-    return {**call, "prompt_tokens": 7, "completion_tokens": 3, "cached_tokens": 0, "cost_usd": 0.5} | {
-        "seconds": seconds,
-        **fields,
-    }
+def make_call(seconds: float, tokens: tuple[int, int] = (7, 3), cost: float | None = 0.5) -> tuple[Prompt, Completion]:
+    reply = Completion("Yes.", *tokens, cost_usd=cost, seconds=seconds)
+    return Prompt(task="answer", messages=(Message("user", "Is it?"),)), reply
 
 
 @pytest.mark.parametrize(
     ("seconds", "usage", "stored", "places"),
     [
-        ([1.0, 2.0], {"calls": 2}, False, [(0, 1), (1, 3)]),
-        ([3.0, 2.0, 9.0], {"calls": 3}, False, [(0, 3), (0, 2), (0, 4)]),  # from several threads
-        ([1.0, 2.0], {"reused": 2}, True, [(0, 0), (0, 0)]),
-        ([1.0, 2.0], {"calls": 1, "reused": 1}, None, [(0, 1), (1, 3)]),  # of which one is not known
+        ([1.0, 2.0], Usage(calls=2), False, [(0, 1), (1, 3)]),
+        ([3.0, 2.0, 9.0], Usage(calls=3), False, [(0, 3), (0, 2), (0, 4)]),  # from several threads
+        ([1.0, 2.0], Usage(reused=2), True, [(0, 0), (0, 0)]),
+        ([1.0, 2.0], Usage(calls=1, reused=1), None, [(0, 1), (1, 3)]),  # of which one is not known
     ],
 )
 def test_calls_stand_within_their_stage(
-    seconds: list[float], usage: dict[str, float], stored: bool | None, places: list[tuple[int, int]]
+    seconds: list[float], usage: Usage, stored: bool | None, places: list[tuple[int, int]]
 ) -> None:
     begin = 100 * SECOND
     calls = [make_call(each) for each in seconds]
     spans = list(make_call_spans(calls, usage, begin, begin + 4 * SECOND, parent=3))
-    assert [((s.start - begin) // SECOND, (s.end - begin) // SECOND) for s in spans] == places
-    assert {span.attributes.get("convrag.stored") for span in spans} == {stored}
-    assert {span.parent for span in spans} == {3}
+    assert [((s["start"] - begin) // SECOND, (s["end"] - begin) // SECOND) for s in spans] == places
+    assert {span["attributes"].get("convrag.stored") for span in spans} == {stored}
+    assert {span["parent"] for span in spans} == {3}
 
 
 def test_a_rule_is_no_chat_and_an_unknown_price_is_none() -> None:
-    unpriced = make_call(1.0, cost_usd=None)
-    rule = make_call(1.0, prompt_tokens=0, completion_tokens=0, cost_usd=None)
-    first, second = make_call_spans([unpriced, rule], {"calls": 2}, 0, 4 * SECOND, parent=0)
-    assert (first.type, second.type) == ("CHAT_MODEL", "TASK")
-    assert "mlflow.llm.cost" not in first.attributes
-    assert first.attributes["mlflow.chat.tokenUsage"] == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
-    assert "mlflow.chat.tokenUsage" not in second.attributes
+    unpriced = make_call(1.0, cost=None)
+    rule = make_call(1.0, (0, 0), None)
+    first, second = make_call_spans([unpriced, rule], Usage(calls=2), 0, 4 * SECOND, parent=0)
+    assert (first["attributes"]["mlflow.spanType"], second["attributes"]["mlflow.spanType"]) == ("CHAT_MODEL", "TASK")
+    assert "mlflow.llm.cost" not in first["attributes"]
+    assert first["attributes"]["mlflow.chat.tokenUsage"] == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}
+    assert "mlflow.chat.tokenUsage" not in second["attributes"]

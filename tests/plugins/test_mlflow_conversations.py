@@ -7,10 +7,14 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 import warnings
+from collections.abc import Sequence
 from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -19,8 +23,9 @@ import pytest
 from commands import LIBRARIES, StartedCommand, run_convrag
 from convrag import Conversations, Pipeline
 from convrag.sdk.errors import NotReady
-from convrag_mlflow import auto_tracker
-from convrag_mlflow.conversation_traces import describe_options
+from convrag_mlflow import conversation_traces, tracker
+from convrag_mlflow.connection import Connection
+from convrag_mlflow.conversation_traces import TraceWriter, describe_options
 from llm_server import Server, Step, make_error
 from mlflow_database import ENVIRONMENT, copy_database
 from mlflow_server import serve_mlflow
@@ -102,15 +107,6 @@ def test_without_the_parameter_nothing_is_logged(here: Path) -> None:
     assert (here / "outputs/mlflow.db").read_bytes() == before
 
 
-def test_an_address_that_cannot_be_used_is_told_before_the_first_question(here: Path) -> None:
-    (here / "notes.txt").write_text("no database at all")
-    done = chat("tracker.uri=sqlite:///notes.txt", folder=here, stdin="How far is the Moon?\n", status=2)
-    assert (
-        done.stderr == "convrag: tracker.uri=sqlite:///notes.txt cannot be used: this file is no database of SQLite\n"
-    )
-    assert done.stdout == ""
-
-
 def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
     done = chat("tracker=none", folder=here, stdin="", status=2)
     (line,) = done.stderr.splitlines()
@@ -120,7 +116,7 @@ def test_no_tracker_that_logs_turns_is_one_error(here: Path) -> None:
 
 def test_traces_without_mlflow_are_one_error(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(here)
-    monkeypatch.setattr(auto_tracker, "find_problem", lambda: "sqlalchemy is not installed: pip install sqlalchemy")
+    monkeypatch.setattr(tracker, "find_problem", lambda: "sqlalchemy is not installed: pip install sqlalchemy")
     with pytest.raises(NotReady, match=r"tracker.traces=true: sqlalchemy is not installed: pip install sqlalchemy"):
         Pipeline.compose("generator=none", "tracker=auto", "tracker.traces=true")
 
@@ -277,3 +273,73 @@ def test_a_server_of_mlflow_gets_the_turns_of_a_chat(database: Path, tmp_path: P
             locations=[client.get_experiment_by_name("convrag conversations").experiment_id]
         )
     assert name_stages(trace) == STAGES
+
+
+class Target(Connection):
+    """Takes texts once its gate is open; `broken` makes it raise."""
+
+    def __init__(self) -> None:
+        super().__init__("sqlite:///x.db", "x")
+        self.gate = threading.Event()
+        self.written: list[Any] = []
+        self.broken = False
+
+    def open(self) -> Any:
+        return SimpleNamespace(traces=self)
+
+    def write(self, turns: Sequence[Any]) -> None:
+        if turns:
+            self.gate.wait(30)
+        if self.broken:
+            raise OSError("no space left")
+        self.written += turns
+
+
+def add(writer: TraceWriter, *turns: Any) -> None:
+    writer.start()
+    for turn in turns:
+        writer.begin()
+        writer.add(turn)
+
+
+def test_nobody_waits_for_a_target_that_hangs_and_what_does_not_fit_is_dropped(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(conversation_traces, "MOST", 5)
+    writer = TraceWriter(target := Target())
+    began = time.monotonic()
+    add(writer, *range(10))
+    assert writer.flush(0.05) == 5
+    assert time.monotonic() - began < 5
+    assert "they come faster than MLflow takes them" in caplog.text
+    target.gate.set()
+    assert writer.flush(30) == 0
+    assert target.written == list(range(5))
+
+
+def test_a_target_that_fails_is_told_of_once_and_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    writer = TraceWriter(target := Target())
+    target.gate.set()
+    target.broken = True
+    for number in range(3):
+        add(writer, number)
+        assert writer.flush(30) == 0
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "no space left" in caplog.text
+    target.broken = False
+    add(writer, 3)
+    assert writer.flush(30) == 0
+    assert target.written == [3]
+
+
+def test_the_end_waits_a_moment_for_turns_that_were_just_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = TraceWriter(target := Target())
+    target.gate.set()
+    writer.start()
+    writer.begin()
+    threading.Timer(0.1, writer.add, [7]).start()
+    assert writer.flush(30) == 0
+    assert target.written == [7]
+    monkeypatch.setattr(conversation_traces, "STOPPED_SECONDS", 0.05)
+    writer.begin()  # and never ends
+    assert writer.flush(30) == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from convrag_mlflow.addresses import describe_viewing
-from convrag_mlflow.names import describe_dataset, name_run
+from convrag_mlflow.run_data import describe_dataset, name_run
 
 CONFIG = {
     "dataset": {"_option_": "mtrag", "domain": "clapnq", "path": "/data/mtrag"},

@@ -16,7 +16,7 @@ from convrag.config.compose import compose
 from convrag.config.settings import Settings
 from convrag.run.workers import ConversationWorkers
 from convrag.sdk import recording
-from convrag.store.atomic import open_atomically
+from convrag.store.files import open_atomically
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter

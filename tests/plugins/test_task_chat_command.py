@@ -13,7 +13,7 @@ import pytest
 from commands import run_convrag
 from convrag.config.compose import compose
 from convrag.turn.conversations import Conversations
-from convrag_tasks.chat.resume_command import format_resume_command
+from convrag_tasks.chat.task import format_resume_command
 from llm_server import DONE, Server, Step, make_event
 
 CHAT = ("task=chat", "task.conversation=moon", "task.suggestions=0")

@@ -12,7 +12,7 @@ from convrag.api.records import TurnRecord
 from convrag.api.types import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Support
 from convrag.sdk.sources import describe_passage, find_source, list_sources
 from convrag.sdk.transcript import format_transcript
-from convrag_tasks.chat.cited_sentences import find_cited_spans
+from convrag_tasks.chat.inspection import find_cited_spans
 from convrag_tasks.chat.query_explanation import explain_query
 from convrag_tasks.chat.screen import Screen
 
@@ -142,20 +142,20 @@ def test_why_names_the_history_that_was_chosen() -> None:
     first = make_record()
     scored = [{"turn_id": "c<::>1", "last": True, "matched": False, "score": 0.5, "chain_bonus": 0.25, "chain": 0}]
     said = explain({"available": 3, "selected": ["c<::>1", "x"], "reasons": scored}, [first])
-    assert "Selected: 2 turns of 3 of the history" in said
-    assert 'turn 1, "What of pets?": last, score 0.50, chain bonus 0.25' in said
-    assert "similarity 0.12" in explain({"selected": ["c<::>1"], "similarities": {"c<::>1": 0.123}}, [first])
+    assert 'Selected: turn 1, "What of pets?"\n: x' in said
+    assert 'Reasons: turn 1, "What of pets?", last, score 0.50, chain bonus 0.25' in said
+    assert 'turn 1, "What of pets?" 0.12' in explain(
+        {"selected": ["c<::>1"], "similarities": {"c<::>1": 0.123}}, [first]
+    )
     sentence = {"sentence": "Dogs bark.", "speaker": "agent", "turn": 1, "cluster_id": 0}
     said = explain({"num_extracted_sentences": 8, "num_clusters": 2, "selected_sentences": [sentence]})
-    assert 'Selected: 1 of 8 sentences of the history, in 2 clusters\n: turn 1, agent: "Dogs bark."' in said
-    link = {"kind": "pronoun", "phrase": "it", "antecedent": "the pet", "turn": "c<::>1", "rule": "salience"}
-    said = explain({"links": [link, "odd", {}], "resolved": "Is the pet old?"}, [first])
-    assert 'Link: "it" is "the pet", turn 1 (pronoun: salience)' in said
-    assert "Trace" not in said
-    assert "Link" not in explain({"links": 3})
+    assert "Selected sentences: sentence Dogs bark., speaker agent, turn 1" in said
+    assert "Trace: num extracted sentences 8, num clusters 2" in said
+    said = explain({"links": [{"phrase": "it", "antecedent": "the pet", "turn": "c<::>1"}, "odd", {}]}, [first])
+    assert 'Links: phrase it, antecedent the pet, turn 1, "What of pets?"' in said
     drift = explain({"known_share": 0.2, "rejected": "tea"})
     assert "Drift: 20% of the query's new words were said before" in drift
-    assert 'Rejected: the rewrite "tea"' in drift
+    assert "Trace: rejected tea" in drift
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from convrag.sdk.streaming import Stream
 from convrag.store.cancellation import Cancelled, sleep
 from convrag_tasks.chat.background_display import Tell, ask, wait_for
 from convrag_tasks.chat.conversation import make_conversation_id
-from convrag_tasks.chat.follow_ups import FollowUpSuggester
+from convrag_tasks.chat.loop import FollowUpSuggester
 
 Output = pytest.CaptureFixture[str]
 

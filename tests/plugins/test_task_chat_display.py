@@ -10,9 +10,7 @@ import pytest
 
 from convrag_tasks.chat.answer_display import AnswerDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown, split_finished_blocks
-from convrag_tasks.chat.live_region import LiveRegion
-from convrag_tasks.chat.log_lines import show_log_lines
-from convrag_tasks.chat.terminal_lines import render_lines
+from convrag_tasks.chat.background_display import show_log_lines
 from terminal_screen import TerminalConsole
 
 ANSWER = """# The Moon
@@ -143,25 +141,6 @@ def test_a_narrow_terminal_has_a_spinner_of_one_line(now: list[float]) -> None:
     now[0] += 5
     display.tick()
     assert [line[1:] for line in terminal.lines] == [" Putting t…"]
-
-
-def test_a_terminal_that_became_narrower_has_no_remains() -> None:
-    """As most terminals do, it wraps what was drawn; Rich's Live erased too few rows."""
-    terminal = TerminalConsole(40)
-    region = LiveRegion(terminal.console)
-    terminal.console.print("above")
-    region.draw(render_lines(terminal.console, "x" * 30))
-    assert terminal.lines == ["above", "x" * 30]
-    terminal.screen.reset()
-    terminal.screen.set_mode(20)
-    terminal.screen.resize(24, 20)
-    for row, text in enumerate(["above", "x" * 20, "x" * 10]):  # as the terminal has wrapped them
-        terminal.screen.cursor_position(row + 1, 1)
-        terminal.screen.draw(text)
-    terminal.screen.cursor_position(4, 1)
-    terminal.console.width = 20
-    region.draw(render_lines(terminal.console, "new"))
-    assert terminal.lines == ["above", "new"]
 
 
 def test_nothing_of_an_answer_is_obeyed(now: list[float]) -> None:

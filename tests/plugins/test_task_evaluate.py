@@ -16,12 +16,10 @@ from convrag.run.records import from_json, to_json
 from convrag.testing import TaskContract
 from convrag.turn.wiring import Wiring
 from convrag_datasets.jsonl import JsonlDataset
-from convrag_tasks.answer_files import read_answers
 from convrag_tasks.dataset_turns import read_dataset_turns
 from convrag_tasks.evaluate import EvaluateTask
 from convrag_tasks.prediction_records import add_passage_texts, find_missing, make_records
-from convrag_tasks.predictions import read_predictions
-from convrag_tasks.trec_runs import read_trec_run
+from convrag_tasks.predictions import read_answers, read_predictions, read_trec_run
 
 
 class TestContract(TaskContract):
@@ -191,14 +189,21 @@ def test_broken_runs_are_said_with_their_line(line: str, message: str, data: lis
     [
         ("{", "this is not JSON"),
         ("[]", "must be a JSON object, not a list"),
-        ({"text": "x"}, "this is no answer"),
-        ({"turn_id": "c<::>1", "answer": 3}, "'answer' must be there and be a string"),
-        ({"answer": "x"}, "'turn_id' must be there"),
-        ({"task_id": "c<::>1", "predictions": []}, "must be a list with an object"),
-        ({"task_id": "c<::>1", "predictions": [{}]}, "'text' must be there"),
-        ({"task_id": "c<::>1", "predictions": [{"text": "x"}], "contexts": {}}, "must be a list of objects"),
-        ({"turn_id": "c<::>1", "answer": "x", "contexts": [{"id": "a", "score": "1"}]}, "must be a number"),
-        ({"turn_id": "c<::>1", "answer": "x", "contexts": [{"text": "a"}]}, "'id' must be there"),
+        ({"text": "x"}, "this is not an answer .*: task_id: Field required"),
+        ({"turn_id": "c<::>1"}, "this is not an answer"),
+        ({"turn_id": "c<::>1", "answer": 3}, "answer: Input should be a valid string"),
+        ({"answer": "x"}, "task_id: Field required"),
+        ({"task_id": "c<::>1", "predictions": []}, "predictions: List should have at least 1 item"),
+        ({"task_id": "c<::>1", "predictions": [{}]}, "predictions.0.text: Field required"),
+        (
+            {"task_id": "c<::>1", "predictions": [{"text": "x"}], "contexts": {}},
+            "contexts: Input should be a valid array",
+        ),
+        (
+            {"turn_id": "c<::>1", "answer": "x", "contexts": [{"id": "a", "score": "1"}]},
+            "contexts.0.score: Input should be a valid number",
+        ),
+        ({"turn_id": "c<::>1", "answer": "x", "contexts": [{"text": "a"}]}, "contexts.0.document_id: Field required"),
         ({"turn_id": "c<::>2", "answer": "x"}, "has an answer already"),
     ],
 )

@@ -17,7 +17,7 @@ from convrag.config.compose import compose
 from convrag.run.manifest import MANIFEST, compute_identity, read_finished_summary
 from convrag.run.runner import run_experiment
 from convrag.score.summary import format_summary
-from convrag.store.manifest import describe_files
+from convrag.store.folders import describe_files
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_only_a_whole_run_is_reused(fields: dict[str, Any], fingerprint: str, re
     given = {"failed": 0, "fallbacks": {}, **fields}
     summary = RunSummary({"nDCG@5": 0.5}, {}, {"overall": 2}, 2, usage={}, timings={}, seconds=1.0, **given)
     (tmp_path / "metrics.json").write_text(format_summary(summary))
-    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run)}))
+    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run), "files": {}}))
     same = Run(tmp_path, {"top_k": 3}, 1, 2, fingerprints={"rewriter": fingerprint})
     assert (read_finished_summary(same) is not None) == reused
 
@@ -123,11 +123,9 @@ def test_a_run_whose_files_are_damaged_is_run_again(
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"usage": []}', '{"usage": {"llm": 3}}'])
-def test_damaged_metrics_of_a_run_of_an_early_version_make_it_run_again(
-    text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damaged_metrics_make_a_run_run_again(text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run = finish(tmp_path)
-    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run)}))
+    (tmp_path / MANIFEST).write_text(json.dumps({"identity": compute_identity(run), "files": {}}))
     assert read_finished_summary(run) is not None
     (tmp_path / "metrics.json").write_text(text)
     assert read_finished_summary(run) is None

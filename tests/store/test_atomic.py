@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from convrag.store.atomic import open_atomically, write_atomically
+from convrag.store.files import open_atomically, write_atomically
 
 
 def names_in(folder: Path) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_file_can_be_read_by_whom_the_umask_allows(tmp_path: Path) -> None:
 WRITE_OFTEN = """
 import sys
 from pathlib import Path
-from convrag.store.atomic import write_atomically
+from convrag.store.files import write_atomically
 
 for _ in range(50):
     write_atomically(Path(sys.argv[1]), sys.argv[2] * 10_000)

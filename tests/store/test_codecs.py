@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from convrag.api import records, types
-from convrag.api.types import Completion, Hit, Message, Passage
-from convrag.store.codecs import ArrayCodec, PlainCodec
-from convrag.store.marked_json import CannotBeKept
-from convrag.store.value_classes import find_classes
+from convrag.api.types import Hit, Message, Passage
+from convrag.store.marked_json import CannotBeKept, MarkedJson
+from convrag.store.values import ArrayCodec, find_classes
 
 
 class Colour(Enum):
@@ -44,7 +43,7 @@ def find_notes() -> list[Note] | None:
     """A method of a plugin: its annotation names the classes of its own that it returns."""
 
 
-CODEC = PlainCodec(find_notes)
+CODEC = MarkedJson(find_classes(find_notes))
 
 
 def are_same(one: Any, other: Any) -> bool:
@@ -165,20 +164,9 @@ def test_a_class_under_a_name_of_the_api_is_kept_apart() -> None:
     def find() -> list[Any]: ...
 
     find.__annotations__["return"] = list[Passage]
-    codec = PlainCodec(find)
+    codec = MarkedJson(find_classes(find))
     both = [Passage("x"), types.Passage("p", "t")]
     assert codec.decode(codec.encode(both)) == both
-
-
-def test_entries_of_early_versions_are_read() -> None:
-    import zlib
-
-    from convrag.api.models import LLM
-
-    old = b'{"text":"yes","prompt_tokens":3,"completion_tokens":1,"cost_usd":null,"model":"m"}'
-    assert PlainCodec(LLM.complete).decode(zlib.compress(old, 1)) == Completion("yes", 3, 1, model="m")
-    with pytest.raises(ValueError, match="validation error"):  # it was inf, or NaN
-        PlainCodec(LLM.complete).decode(zlib.compress(b'{"text":"yes","seconds":null}'))
 
 
 @settings(deadline=None)

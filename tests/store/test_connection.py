@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from convrag.store import connection
-from convrag.store.salvage import FileIdentity, identify
-from convrag.store.sqlite_entries import SqliteEntries
+from convrag.store import database
+from convrag.store.database import FileIdentity, SqliteEntries, identify
 from convrag.store.store import Store
 
 
@@ -24,7 +23,7 @@ def test_a_value_is_read_by_one_statement_after_one_look_at_the_file(
         looks.append(file)
         return identify(file)
 
-    monkeypatch.setattr(connection, "identify", note)
+    monkeypatch.setattr(database, "identify", note)
     entries = store.entries
     assert isinstance(entries, SqliteEntries)
     assert entries._connection is not None

@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +14,8 @@ import pytest
 
 import toys
 from convrag.api.errors import ConfigError
-from convrag.api.types import Completion
-from convrag.store import salvage
 from convrag.store.remember import remember
 from convrag.store.store import FILE, Store
-from convrag.testing import make_prompt
 
 VALUES = {f"{n * 7919 % 1000:040d}": random.Random(n).randbytes(40 + 37 * (n % 120)) for n in range(300)}
 
@@ -62,8 +58,8 @@ def use_again(folder: Path) -> float:
         there += bool(found)
         if not found:
             store.put("test", {key: value}, 1.5)
-    assert store.get(VALUES) == VALUES
-    assert Store(folder).get(VALUES) == VALUES
+    for again in (store, Store(folder)):
+        assert again.get(VALUES).items() <= VALUES.items()
     return there / len(VALUES)
 
 
@@ -95,10 +91,11 @@ def test_damage_anywhere_costs_nothing_but_what_was_damaged(
 ) -> None:
     shutil.copytree(finished, tmp_path / "store")
     damage(tmp_path / "store", kind, seed)
-    share = use_again(tmp_path / "store")
-    assert share > {"flip": 0.4, "zero": 0.4, "cut": 0, "header": 0.9}[kind]
+    use_again(tmp_path / "store")
     assert all(FILE in record.getMessage() for record in caplog.records)
-    assert use_again(tmp_path / "store") == 1
+    assert sum("was damaged" in message for message in caplog.messages) <= 1
+    use_again(tmp_path / "store")  # what was read before the damage was met is computed again, too
+    assert use_again(tmp_path / "store") > 0.9
 
 
 def test_an_array_with_a_flipped_bit_is_computed_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -111,7 +108,7 @@ def test_an_array_with_a_flipped_bit_is_computed_again(tmp_path: Path, caplog: p
     again = known(toys.LetterEmbedder(), Store(tmp_path))
     assert again.embed(["abc", "bad"]).tolist() == first.tolist()
     assert len(again.seen) == 1
-    assert "1 of its entries were damaged" in caplog.text
+    assert "an entry is damaged; it is computed again" in caplog.text
 
 
 def test_a_value_under_the_key_of_another_is_damage(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -119,30 +116,7 @@ def test_a_value_under_the_key_of_another_is_damage(tmp_path: Path, caplog: pyte
     store.put("test", {"a": b"1", "b": b"2"})
     edit(tmp_path, "UPDATE entries SET key = 'c' WHERE key = 'a'")
     assert store.get(["a", "b", "c"]) == {"b": b"2"}
-    assert "1 of its entries were damaged" in caplog.text
-
-
-def test_entries_of_an_early_version_are_read_and_its_damaged_ones_computed_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    known(toys.EchoLLM(), Store(tmp_path / "new")).complete(make_prompt())
-    with sqlite3.connect(tmp_path / "new" / FILE) as new:
-        ((key,),) = new.execute("SELECT key FROM entries")
-    new.close()
-    (tmp_path / "old").mkdir()
-    with sqlite3.connect(tmp_path / "old" / FILE) as old:
-        old.execute("CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)")
-        old.execute("INSERT INTO entries VALUES (?, 'x', ?)", (key, zlib.compress(b'{"text":"paid for","cost_usd":2}')))
-    old.close()
-    llm = known(toys.EchoLLM(), Store(tmp_path / "old"))
-    assert llm.complete(make_prompt()) == Completion("paid for", cost_usd=2.0)
-    assert llm.asked == 0
-    for value in ("x'00'", "x''", "x'789c'"):
-        edit(tmp_path / "old", f"UPDATE entries SET value = {value}, checksum = NULL")
-        assert llm.complete(make_prompt()).text == make_prompt().messages[-1].content
-    assert llm.asked == 3
-    assert len(caplog.messages) == 1
-    assert "an entry of EchoLLM.complete cannot be read" in caplog.text
+    assert "an entry is damaged; it is computed again" in caplog.text
 
 
 def test_a_file_that_is_no_database_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -152,8 +126,29 @@ def test_a_file_that_is_no_database_is_moved_aside(tmp_path: Path, caplog: pytes
     assert Store(tmp_path).get(["a"]) == {"a": b"1"}
     (aside,) = tmp_path.glob("store.damaged-*.sqlite")
     assert "no database at all" in aside.read_text()
-    assert f"{tmp_path / FILE} was damaged (file is not a database): 0 entries could be read" in caplog.text
+    assert f"{tmp_path / FILE} was damaged (file is not a database), and is begun anew" in caplog.text
     assert aside.name in caplog.text
+
+
+def test_a_table_of_an_early_version_is_moved_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    edit(tmp_path, "CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)")
+    Store(tmp_path).put("test", {"a": b"1"})
+    assert len(list(tmp_path.glob("store.damaged-*.sqlite"))) == 1
+    assert "was damaged (no such column: seconds)" in caplog.text
+
+
+def test_what_was_paid_for_is_taken_over_from_a_damaged_database(finished: Path, tmp_path: Path) -> None:
+    shutil.copytree(finished, tmp_path / "store")
+    damage(tmp_path / "store", "zero", 1)
+    use_again(tmp_path / "store")
+    (aside,) = (tmp_path / "store").glob("store.damaged-*.sqlite")
+    fresh = Store(tmp_path / "fresh")
+    count = fresh.take_over(aside)
+    found = fresh.get_with_seconds(VALUES)
+    assert len(found) > len(VALUES) / 4
+    assert all(found[key] == (VALUES[key], 1.5) for key in found)
+    assert Store(tmp_path / "fresh").get(VALUES) == fresh.get(VALUES), "they are kept"
+    assert fresh.count_entries_since(0) == {"test": count} == {"test": len(found)}
 
 
 USE = """
@@ -227,7 +222,7 @@ def test_where_no_new_database_can_be_written_the_store_is_named(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(salvage, "_copy_entries", fail)
+    monkeypatch.setattr(Path, "rename", fail)
     with pytest.raises(
         ConfigError, match=rf"store.path={tmp_path} cannot be used: .*the (disk is full|file system is read-only)"
     ):

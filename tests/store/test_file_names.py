@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from convrag.store.file_names import encode_name
+from convrag.store.files import encode_name
 
 NAMES = st.text() | st.text("aAbB./\\%=+~:", max_size=8) | st.text(min_size=100, max_size=400)
 

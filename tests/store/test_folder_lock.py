@@ -150,10 +150,7 @@ for _ in range(20):
     assert [process.wait(timeout=120) for process in processes] == [0] * 4
 
 
-def test_a_file_of_another_kind_under_that_name_does_no_harm(
-    holder: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("convrag.store.folder_lock.PATIENCE", 0.1)
+def test_a_file_of_another_kind_under_that_name_does_no_harm(holder: subprocess.Popen[str], tmp_path: Path) -> None:
     for content in ("", "\n[1]", "\n{}", '\n{"pid": 1', "\xff" * 9):
         (tmp_path / FOLDER_LOCK).write_text(content)
         with pytest.raises(FolderInUse, match="in use by another process"):

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from convrag.store import folders as folders_module
-from convrag.store import holds
-from convrag.store.holds import FolderHolds, hold_briefly, try_removing
+from convrag.store.folders import FolderHolds, try_removing
 from convrag.store.store import Store
 from processes import process_that_holds, run_in_child
 
-pytestmark = pytest.mark.skipif(holds.fcntl is None, reason="needs locks of folders")
+pytestmark = pytest.mark.skipif(folders_module.fcntl is None, reason="needs locks of folders")
 
 HOLD = """
 import sys, time
@@ -138,18 +137,14 @@ def test_a_folder_that_is_removed_before_it_is_held_is_built_again(
 
 
 def test_a_folder_that_is_gone_cannot_be_held(tmp_path: Path) -> None:
-    with hold_briefly(tmp_path / "nothing") as is_held:
-        assert not is_held
-    with hold_briefly(tmp_path) as is_held:
-        assert is_held
+    assert not FolderHolds().hold(tmp_path / "nothing")
+    assert FolderHolds().hold(tmp_path)
 
 
 def test_where_nothing_can_be_locked_nothing_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError("no locks available")
 
-    monkeypatch.setattr(holds.fcntl, "flock", refuse)
+    monkeypatch.setattr(folders_module.fcntl, "flock", refuse)
     command(tmp_path, "one", "s")
-    assert command(tmp_path, "two", "s") == ["one", "two"]
-    monkeypatch.setattr(holds, "fcntl", None)
     assert command(tmp_path, "two", "s") == ["one", "two"]

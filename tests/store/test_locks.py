@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from convrag.store import forking, locks
+from convrag.store import locks
+from convrag.store.cancellation import Cancellation, Cancelled
 from convrag.store.locks import LOCK_FILE, get_locks
 from processes import process_that_holds, run_in_child
 
@@ -160,7 +161,7 @@ def test_the_key_of_a_killed_process_is_free_while_its_child_lives(tmp_path: Pat
 
 @pytest.mark.parametrize("guard", ["making", "a lock's guard"])
 def test_a_guard_that_another_thread_holds_is_free_in_a_child(guard: str, tmp_path: Path) -> None:
-    held: Any = forking.making if guard == "making" else get_locks(tmp_path)._guard
+    held: Any = locks.making if guard == "making" else get_locks(tmp_path)._guard
     own = get_locks(tmp_path)
     entered, leave = threading.Event(), threading.Event()
 
@@ -229,27 +230,9 @@ def test_a_folder_that_was_removed_is_made_again(tmp_path: Path, caplog: pytest.
 def test_a_system_that_does_not_know_ofd_locks_has_posix_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(*arguments: object) -> None:
-        raise OSError(errno.EINVAL, "Invalid argument")
-
-    monkeypatch.setattr("fcntl.fcntl", refuse)
-    with process_that_holds(HOLD, tmp_path) as other:
-        assert not is_free(tmp_path)
-        other.kill()
-    monkeypatch.delattr("fcntl.F_OFD_SETLKW")
+    monkeypatch.delattr("fcntl.F_OFD_SETLK")
     with get_locks(tmp_path).lock_keys(["key", "other"]):
         assert not is_free(tmp_path)
-    assert caplog.messages == []
-
-
-def test_a_deadlock_that_is_none_is_not_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*arguments: object) -> None:
-        raise OSError(errno.EDEADLK, "Resource deadlock avoided")
-
-    monkeypatch.setattr("convrag.store.locks._lock_byte", refuse)
-    take(tmp_path)
     assert caplog.messages == []
 
 
@@ -259,11 +242,35 @@ def test_without_fcntl_threads_wait_for_each_other(
     monkeypatch.setattr(locks, "fcntl", None)
     with get_locks(tmp_path).lock_keys(["key"]):
         assert not is_free(tmp_path)
-    assert caplog.messages == [], "a store says it when it is opened"
-    assert list(tmp_path.iterdir()) == []
+    assert len(caplog.messages) == 1
+    assert "cannot be locked (this system has no fcntl): two processes may" in caplog.text
 
 
-def test_a_lock_file_of_an_earlier_version_does_no_harm(tmp_path: Path) -> None:
-    (tmp_path / "claims.lock").touch()
+def test_a_wait_ends_where_it_is_cancelled(tmp_path: Path) -> None:
+    """For another thread, and for another process."""
+    cancellation, told = Cancellation(), list[str]()
+
+    def wait() -> None:
+        try:
+            with cancellation.apply():
+                take(tmp_path)
+            told.append("locked")
+        except Cancelled:
+            told.append("cancelled")
+
+    with get_locks(tmp_path).lock_keys(["key"]):
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.2)
+        cancellation.cancel()
+        thread.join(1)
+    with process_that_holds(HOLD, tmp_path) as other:
+        cancellation = Cancellation()
+        thread = threading.Thread(target=wait)
+        thread.start()
+        time.sleep(0.2)
+        cancellation.cancel()
+        thread.join(1)
+        other.kill()
+    assert told == ["cancelled", "cancelled"]
     take(tmp_path)
-    assert is_free(tmp_path)

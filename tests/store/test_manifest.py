@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from convrag.store.manifest import MANIFEST, TRUSTED, find_damage
+from convrag.store.folders import MANIFEST, TRUSTED, find_damage
 from convrag.store.store import Store
 
 
@@ -45,8 +45,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "longer": (lambda folder: os.truncate(folder / "rows.npy", 50_000), "rows.npy is damaged"),
     "deleted": (lambda folder: (folder / "words" / "list.json").unlink(), "list.json is missing"),
     "folder deleted": (lambda folder: shutil.rmtree(folder / "words"), "list.json is missing"),
-    "emptied": (lambda folder: [shutil.rmtree(folder), folder.mkdir()], f"there is no {MANIFEST} in it"),
-    "early version": (lambda folder: (folder / MANIFEST).unlink(), f"there is no {MANIFEST} in it"),
+    "emptied": (lambda folder: [shutil.rmtree(folder), folder.mkdir()], f"{MANIFEST} cannot be read"),
     "no JSON": (lambda folder: (folder / MANIFEST).write_text("{"), f"{MANIFEST} cannot be read"),
     "no manifest": (lambda folder: (folder / MANIFEST).write_text("[1]"), "its files cannot be checked"),
     "no files": (lambda folder: (folder / MANIFEST).write_text('{"rows.npy": 3}'), "its files cannot be checked"),

@@ -12,10 +12,10 @@ import toys
 from convrag.api.records import Usage
 from convrag.api.stage import remembered
 from convrag.api.types import Hit, Passage
-from convrag.store.codecs import ArrayCodec
 from convrag.store.remember import remember
 from convrag.store.store import Store
 from convrag.store.usage import UsageMeter
+from convrag.store.values import ArrayCodec
 from convrag.testing import make_prompt
 
 

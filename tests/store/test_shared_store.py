@@ -18,7 +18,6 @@ import pytest
 
 import toys
 from convrag.api.records import Usage
-from convrag.store import locks
 from convrag.store.remember import remember
 from convrag.store.store import FILE, Store, get_store
 from convrag.store.usage import UsageMeter
@@ -110,22 +109,6 @@ def test_a_store_that_was_deleted_is_made_anew(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "store" / FILE) as database:
         assert database.execute("SELECT key FROM entries").fetchall() == [("new",)]
     database.close()
-
-
-def test_without_fcntl_a_store_says_so_once_when_it_is_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(locks, "fcntl", None)
-    monkeypatch.setattr(locks, "_warned", set())
-    store = get_store(tmp_path / "store")
-    assert caplog.messages == []
-    for each in (store, store, get_store(tmp_path / "other")):
-        each.open()
-        with each.lock(["key"]):
-            pass
-    assert caplog.messages == [
-        "on this system processes cannot wait for each other: two of them may compute the same result"
-    ]
 
 
 def test_eight_threads_in_each_of_four_processes_compute_each_result_once(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import convrag
-from convrag.store import imports
-from convrag.store.imports import find_imported_modules
-from convrag.store.source import hash_convrag, read_source
+from convrag.store import source
+from convrag.store.source import find_imported_modules, hash_convrag, read_source
 from convrag_baselines.concatenation import LastNRewriter
 
 _PRINT = """
@@ -147,7 +146,7 @@ def test_imports_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The stages of a grid's cells have their source looked up each time that they are built."""
     find_imported_modules(["convrag.sdk.llm_rewriter"])
     looked_for: list[str] = []
-    monkeypatch.setattr(imports, "find_file", lambda module: looked_for.append(module))
+    monkeypatch.setattr(source, "find_file", lambda module: looked_for.append(module))
     assert "convrag.sdk.llm_rewriter" in find_imported_modules(["convrag.sdk.llm_rewriter"])
     assert not looked_for
 

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -14,19 +13,6 @@ import pytest
 
 from convrag.api.errors import ConfigError
 from convrag.store.store import Store
-
-
-def test_a_store_that_was_made_before_times_were_kept(tmp_path: Path) -> None:
-    connection = sqlite3.connect(tmp_path / "store.sqlite")
-    connection.execute("CREATE TABLE entries (key TEXT PRIMARY KEY, kind TEXT NOT NULL, value BLOB NOT NULL)")
-    connection.execute("INSERT INTO entries VALUES ('old', 'test', x'01')")
-    connection.commit()
-    connection.close()
-    store = Store(tmp_path)
-    mark = store.get_last_row()
-    store.put("test", {"new": b"\x02", "other": b"\x03"}, seconds=1.5)
-    assert store.get_with_seconds(["old", "new", "none"]) == {"old": (b"\x01", 0.0), "new": (b"\x02", 1.5)}
-    assert store.count_entries_since(mark) == {"test": 2}
 
 
 def test_nothing_is_made_before_it_is_used(tmp_path: Path) -> None:

@@ -79,11 +79,13 @@ def test_what_is_no_database_of_conversations_is_left_alone(
     [
         ("", "'' is no name of a file"),
         ("a\0b", "is no name of a file"),
-        ("mysql://u:secret@host/x", "mysql://... cannot keep them; name a file, or postgresql"),
-        ("sqlite://", "sqlite://... cannot keep them"),
-        ("sqlite:///x.db?mode=ro", "sqlite://... cannot keep them"),
-        ("postgresql://u:secret@host:port/x", "is no address that SQLAlchemy can read"),
-        ("http://u:secret@host", "http://... cannot keep them"),
+        (
+            "mysql://u:secret@host/x",
+            "conversations=mysql://host/x: no plugin opens such a database; name a database of PostgreSQL",
+        ),
+        ("sqlite://", "no plugin opens such a database"),
+        ("postgresql://u:secret@host:port/x", "SQLAlchemy cannot read this address"),
+        ("http://u:secret@host", "no plugin opens such a database"),
     ],
 )
 def test_addresses_that_are_none(database: str, message: str) -> None:
@@ -102,7 +104,7 @@ def test_a_path_may_be_an_address_or_a_text(here: Path) -> None:
 
 def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"a PostgreSQL database .* needs psycopg.*convrag\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"conversations needs psycopg.*convrag\[postgres\]"):
         Conversations("postgresql://host/x")
 
 

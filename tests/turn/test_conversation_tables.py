@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from convrag.api.records import TurnRecord, Usage
 from convrag.store.strict_json import parse_json
-from convrag.turn import conversation_rows
-from convrag.turn.conversation_rows import format_turn, hash_id
-from convrag.turn.conversation_tables import AnyText
+from convrag.turn import conversation_database
+from convrag.turn.conversation_database import escape, format_record, hash_id, unescape
 
 TEXTS = st.text(st.characters(codec=None)) | st.text("\0\\0ud8\ud83d\ude00😀", max_size=12)
 
@@ -26,18 +25,14 @@ TEXTS = st.text(st.characters(codec=None)) | st.text("\0\\0ud8\ud83d\ude00😀",
 @example("\\\\u005c")
 @example("\ud83d\ude00")
 def test_any_text_comes_back_as_it_was(text: str) -> None:
-    column = AnyText()
-    kept = column.process_bind_param(text, None)
-    assert kept is not None
+    kept = escape(text)
     kept.encode("utf-8")
     assert "\0" not in kept
-    assert column.process_result_value(kept, None) == text
+    assert unescape(kept) == text
 
 
 def test_an_ordinary_text_is_kept_as_it_is() -> None:
-    assert AnyText().process_bind_param("Tea for 😀/../x", None) == "Tea for 😀/../x"
-    assert AnyText().process_bind_param(None, None) is None
-    assert AnyText().process_result_value(None, None) is None
+    assert escape("Tea for 😀/../x") == "Tea for 😀/../x"
 
 
 @given(TEXTS, TEXTS)
@@ -52,7 +47,7 @@ def test_a_record_is_the_same_with_and_without_orjson(said: str, value: Any, mon
     pytest.importorskip("orjson")
     usage = {"generator": Usage(calls=1, cost_usd=float("inf"))}
     record = TurnRecord("tea", "tea<::>1", "default", 1, said, trace={"rewriter": {"value": value}}, usage=usage)
-    with_it = format_turn(record)["record"]
+    with_it = format_record(record)
     with_it.encode("utf-8")
-    monkeypatch.setattr(conversation_rows, "orjson", None)
-    assert parse_json(with_it) == parse_json(format_turn(record)["record"])
+    monkeypatch.setattr(conversation_database, "orjson", None)
+    assert parse_json(with_it) == parse_json(format_record(record))

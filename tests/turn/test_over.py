@@ -51,7 +51,7 @@ def test_a_conversation_over_other_passages_is_another(here: Path) -> None:
     [
         ([], "there are no passages to search"),
         (["text"], r"passage 1 is a str: give convrag\.Passage"),
-        ([Passage("a", "x"), Passage("a", "y")], "passage 2: its id 'a' is that of an earlier one"),
+        ([Passage("a", "x"), Passage("a", "y")], "passage 2: an earlier passage has its id 'a'"),
         ([Passage("a", None)], "passage 1: its text is None, which is no text"),
         ([Passage(3, "x")], "passage 1: its id is 3"),
     ],

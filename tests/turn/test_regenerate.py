@@ -12,8 +12,7 @@ from convrag.api.models import LLM
 from convrag.api.stages import Detector
 from convrag.api.types import Answer, Completion, Message, Nugget, Passage, Prompt
 from convrag.registry.option import Option
-from convrag.store.attempts import answer_again
-from convrag.store.remember import remember
+from convrag.store.remember import answer_again, remember
 from convrag.store.store import Store
 from convrag.turn.conversations import Conversations
 from convrag.turn.stage_pool import StagePool

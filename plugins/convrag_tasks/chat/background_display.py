@@ -1,18 +1,20 @@
-"""Carries something out in a thread, and shows meanwhile what goes on: the terminal stays alive and hears Ctrl-C."""
+"""Carries something out in the background, and shows meanwhile what goes on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import ExitStack
+import atexit
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from queue import SimpleQueue
 from typing import TypeVar
 
 from convrag.sdk.cancelling import check_cancelled, when_cancelled
 from convrag.sdk.streaming import Stream
-from convrag_tasks.chat.answer_display import Display
-from convrag_tasks.chat.hidden_typing import hide_typing
-from convrag_tasks.chat.log_lines import show_log_lines
+from convrag.sdk.tasks.turns import logs
+from convrag_tasks.chat.answer_display import PlainDisplay
 from convrag_tasks.chat.screen import Screen
 
 T = TypeVar("T")
@@ -24,7 +26,7 @@ TICK_SECONDS = 0.08
 """From one tick of the display to the next while nothing is told."""
 
 
-def carry_out(screen: Screen, doing: str, function: Callable[[Tell, Display], T]) -> tuple[T, str]:
+def carry_out(screen: Screen, doing: str, function: Callable[[Tell, PlainDisplay], T]) -> tuple[T, str]:
     """Call a function in a thread, and show on the screen what it tells. Raises what it raises.
 
     Args:
@@ -79,3 +81,72 @@ def ask(tell: Tell, read: Callable[[], T]) -> T:
         reply = replies.get()
     check_cancelled()
     return reply  # type: ignore[return-value]
+
+
+@contextmanager
+def hide_typing() -> Iterator[None]:
+    """Turn the echo of the terminal off during the block. Ctrl-C is heard as before.
+
+    Without effect on Windows, and where the input is no terminal.
+    """
+    try:
+        import termios
+    except ImportError:
+        yield
+        return
+    if sys.stdin is None or not sys.stdin.isatty():
+        yield
+        return
+    number = sys.stdin.fileno()
+    before = termios.tcgetattr(number)
+    hidden = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+
+    def restore() -> None:
+        termios.tcsetattr(number, termios.TCSADRAIN, before)
+
+    atexit.register(restore)  # a second signal ends the process where it is
+    termios.tcsetattr(number, termios.TCSADRAIN, hidden)
+    try:
+        yield
+    finally:
+        restore()
+        atexit.unregister(restore)
+
+
+class _Lines:
+    """A stream for a log handler.
+
+    Args:
+        show: is called with each line, in the thread that logs.
+    """
+
+    def __init__(self, show: Callable[[str], object]) -> None:
+        self._show = show
+
+    def write(self, text: str) -> None:
+        self._show(text.rstrip("\n"))
+
+    def flush(self) -> None:
+        """Nothing: lines are shown at once."""
+
+
+@contextmanager
+def show_log_lines(show: Callable[[str], object]) -> Iterator[None]:
+    """Pass what the log prints on the terminal during the block to a function, which prints it where there is room.
+
+    Failures of stages are left out: the record of the turn has them.
+    """
+    handlers = [handler for handler in logging.getLogger().handlers if type(handler) is logging.StreamHandler]
+    streams = [handler.setStream(_Lines(show)) for handler in handlers]
+    for handler in handlers:
+        handler.addFilter(_is_no_failure)
+    try:
+        yield
+    finally:
+        for handler, stream in zip(handlers, streams, strict=True):
+            handler.removeFilter(_is_no_failure)
+            handler.setStream(stream)
+
+
+def _is_no_failure(record: logging.LogRecord) -> bool:
+    return record.name != logs.__name__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -21,7 +21,7 @@ class Command:
     list_values: Callable[[], Iterable[str]] = tuple
 
 
-class Commands(Mapping[str, Command]):
+class Commands(dict[str, Command]):
     """Commands by name, in the order of the help.
 
     Args:
@@ -29,16 +29,7 @@ class Commands(Mapping[str, Command]):
     """
 
     def __init__(self, commands: Iterable[Command]) -> None:
-        self._commands = {command.name: command for command in commands}
-
-    def __getitem__(self, name: str) -> Command:
-        return self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
+        super().__init__((command.name, command) for command in commands)
 
     def list_help(self) -> list[tuple[str, str]]:
         """The commands with what they do: ("/passage NUMBER", "a passage, ...")."""

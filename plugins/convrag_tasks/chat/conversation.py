@@ -6,12 +6,11 @@ import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Protocol
 
 from convrag import Pipeline, Query, Question, Rewrite, Rewriter, TurnRecord
 from convrag.sdk.cancelling import check_cancelled
 from convrag.sdk.tasks.turns import Session, StageFinished, Stages
-from convrag_tasks.chat.answer_display import DOING, Display
+from convrag_tasks.chat.answer_display import DOING, PlainDisplay
 from convrag_tasks.chat.background_display import Tell, ask, carry_out
 from convrag_tasks.chat.screen import Screen, format_queries
 
@@ -37,12 +36,6 @@ class InteractiveRewriter(Rewriter):
         check_cancelled()
         edited = self.choose(rewrite.queries) if self.choose else ""
         return Rewrite.of(edited, edited=True) if edited else rewrite
-
-
-class TurnCall(Protocol):
-    """A turn of a pipeline, `turn` or `regenerate`, with all but these arguments given."""
-
-    def __call__(self, *, listener: Callable[[str | StageFinished], None], stages: bool) -> TurnRecord: ...
 
 
 class ChatConversation:
@@ -110,17 +103,21 @@ class ChatConversation:
             self.reread()
         self.screen.show_end_of_answer(turns, shown)
 
-    def _answer(self, turn: TurnCall) -> tuple[TurnRecord, str]:
-        """Carry out a turn in the background; return its record, and the text that was shown meanwhile."""
+    def _answer(self, turn: Callable[..., TurnRecord]) -> tuple[TurnRecord, str]:
+        """Carry out a turn in the background; return its record, and the text that was shown meanwhile.
 
-        def run(tell: Tell, display: Display) -> TurnRecord:
+        Args:
+            turn: `Pipeline.turn` or `regenerate`, with all arguments given but `listener` and `stages`.
+        """
+
+        def run(tell: Tell, display: PlainDisplay) -> TurnRecord:
             if self._read_query:
                 self.rewriter.choose = lambda queries: ask(tell, partial(self._choose_query, display, queries))
             return turn(listener=lambda event: tell(partial(self._show, display, event)), stages=True)
 
         return carry_out(self.screen, DOING[Stages._fields[0]], run)
 
-    def _choose_query(self, display: Display, queries: Sequence[Query]) -> str:
+    def _choose_query(self, display: PlainDisplay, queries: Sequence[Query]) -> str:
         """Show the queries, and read what the user wants instead."""
         assert self._read_query
         display.print_line(format_queries(queries), "cyan")
@@ -128,7 +125,7 @@ class ChatConversation:
         display.show_doing(DOING["retriever"])
         return edited
 
-    def _show(self, display: Display, event: str | StageFinished) -> None:
+    def _show(self, display: PlainDisplay, event: str | StageFinished) -> None:
         """Show a piece of the answer; or what a stage has done, and which one goes on."""
         if isinstance(event, str):
             display.add_piece(event)

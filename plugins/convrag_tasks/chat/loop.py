@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from convrag import ConvragError
-from convrag.sdk.errors import RunStopped
+from convrag import LLM, ConvragError, DataError, PromptTemplate, TurnRecord
+from convrag.sdk.errors import OtherConfiguration, RunStopped
+from convrag.sdk.follow_ups import suggest_follow_ups
+from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume
 from convrag_tasks.chat.background_display import carry_out
 from convrag_tasks.chat.commands import Command, Commands
 from convrag_tasks.chat.conversation import ChatConversation
-from convrag_tasks.chat.follow_ups import FollowUpSuggester
 from convrag_tasks.chat.inspection import Inspection
-from convrag_tasks.chat.line_input import LineReader
-from convrag_tasks.chat.switching import Switching
+from convrag_tasks.chat.line_input import PlainReader
 
 KEYS = "Alt-Enter, or Escape and Enter, begins a new line; arrows and Ctrl-R find what was typed; Tab completes."
+
+LISTED = 20
+"""Conversations that /list shows."""
 
 
 class ChatLoop:
@@ -36,7 +39,7 @@ class ChatLoop:
         others = [*inspection.list_commands(), *self._list_commands(), *Switching(chat, self._greet).list_commands()]
         self.commands = Commands([*others, *self._list_last_commands()])
 
-    def run(self, reader: LineReader) -> int:
+    def run(self, reader: PlainReader) -> int:
         """Read lines until /quit, the end of the input, or Ctrl-C twice; 1 where the run was stopped."""
         self._greet()
         leaving = False  # whether Ctrl-C was the last thing that was typed
@@ -163,3 +166,93 @@ class ChatLoop:
         turns = len(self.chat.records)
         so_far = f", {turns} {'turn' if turns == 1 else 'turns'} so far" if turns else ""
         self.screen.print_line(f"Conversation {self.chat.id}{so_far}. Ask away; /help lists the commands.", "dim")
+
+
+class Switching:
+    """Carries out the commands that change the conversation at hand.
+
+    Args:
+        chat: the conversation.
+        greet: says which conversation it is.
+    """
+
+    def __init__(self, chat: ChatConversation, greet: Callable[[], None]) -> None:
+        self.chat = chat
+        self.screen = chat.screen
+        self.conversations = chat.pipeline.conversations
+        self._greet = greet
+
+    def list_commands(self) -> Iterator[Command]:
+        """Yield the commands."""
+        yield Command("list", "", "the conversations that are kept", self.list_conversations)
+        yield Command("open", "ID", "go on with one of them", self.open_conversation, self._list_ids)
+        yield Command("reset", "", "begin a new conversation; this one is kept", self.start_new)
+
+    def list_conversations(self, _: str) -> None:
+        """Show the conversations that were used last, the newest one first."""
+        found = self.conversations.list(LISTED)
+        for info in found:
+            here = " (this one)" if info.id == self.chat.id else ""
+            turns = f"{info.turns} {'turn' if info.turns == 1 else 'turns'}"
+            self.screen.print_line(f"{info.id}{here}", "bold")
+            self.screen.print_line(f"  {info.updated.astimezone():%Y-%m-%d %H:%M}, {turns}: {info.title or '(empty)'}")
+        if not found:
+            self.screen.print_line("No conversation is kept yet.")
+
+    def open_conversation(self, text: str) -> None:
+        """Go on with another conversation, if it was begun with this configuration."""
+        session = self.conversations.get(text) if text else None
+        if session is None:
+            unknown = f"There is no conversation {text}. " if text else ""
+            self.screen.print_line(f"{unknown}/open ID goes on with a conversation; /list shows them.", "yellow")
+            return
+        try:
+            check_configuration(session, self.chat.pipeline.configuration)
+        except OtherConfiguration as error:
+            self.screen.print_line(str(error), "yellow")
+            return
+        self.chat.go_on_with(session)
+        self._greet()
+
+    def start_new(self, _: str) -> None:
+        """Begin a new conversation about the same corpus."""
+        self.chat.start()
+        self._greet()
+
+    def _list_ids(self) -> list[str]:
+        return [info.id for info in self.conversations.list(LISTED)]
+
+
+class FollowUpSuggester:
+    """Asks a language model for follow-up questions that the retrieved passages could answer.
+
+    Args:
+        llm: the language model. One that fails, as llm=extractive does, is not asked again.
+        template: the prompt for the task "suggest".
+        count: how many questions.
+    """
+
+    def __init__(self, llm: LLM, template: PromptTemplate, count: int) -> None:
+        self.llm = llm
+        self.template = template
+        self.count = count
+        self.failed = False
+
+    def suggest(self, record: TurnRecord, show: Callable[[str, str], None]) -> list[str]:
+        """Suggest at most `count` different questions; none for a turn without an answer, or where the model fails.
+
+        Args:
+            record: the turn that was answered.
+            show: prints a line, which says so where the model fails, in a style.
+        """
+        if self.failed:
+            return []
+        try:
+            return suggest_follow_ups(self.llm, self.template, record, self.count)
+        except (RunStopped, DataError):  # the latter: a prompt of the user's
+            raise
+        except Exception as error:  # of any plugin: the chat goes on
+            self.failed = True
+            reason = str(error) if isinstance(error, ConvragError) else f"{type(error).__name__}: {error}"
+            show(f"No suggestions from here on: {reason}", "dim")
+            return []

@@ -23,10 +23,8 @@ REASONS = {
 }
 """Code of a reason in the trace of rewriter=condense -> the reason."""
 
-_TOLD = {"prompt", "system", "edited", "condense", "gate", "reasons", "exchanges", "selected", "similarities"} | {
-    *("known_share", "rejected", "extracted_sentences", "representative_sentences", "selected_sentences"),
-    *("num_extracted_sentences", "num_clusters", "cluster_sizes", "searched_ahead", "available"),
-    *("links", "resolved"),
+_TOLD = {"prompt", "system", "edited", "condense", "gate", "exchanges", "known_share"} | {
+    *("extracted_sentences", "representative_sentences", "cluster_sizes", "searched_ahead"),
 }
 """Entries of a rewriter's trace that have words of their own, or none."""
 
@@ -84,16 +82,11 @@ def _explain_rewriter(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -
     if "exchanges" in trace:
         seen = "exchange" if trace["exchanges"] == 1 else f"{trace['exchanges']} exchanges"
         yield "History", f"the rewriter saw the last {seen}"
-    yield from _explain_links(trace, records)
-    yield from _explain_selection(trace, records)
-    yield from _explain_sentences(trace)
     if isinstance(share := trace.get("known_share"), float):
         yield "Drift", f"{share:.0%} of the query's new words were said before"
-    if "rejected" in trace:
-        yield "Rejected", f"the rewrite {_quote(trace['rejected'])}"
-    rest = {name: entry for name, entry in trace.items() if name not in _TOLD}
-    if described := _describe_entries(rest):
-        yield "Trace", described
+    gated = {"reasons"} if "condense" in trace else set()
+    rest = {name: entry for name, entry in trace.items() if name not in _TOLD | gated}
+    yield from _explain_entries(rest, records)
 
 
 def _explain_gate(trace: Mapping[str, Any]) -> str:
@@ -103,53 +96,39 @@ def _explain_gate(trace: Mapping[str, Any]) -> str:
     return f"the question was {decision}: {because} (gate {trace.get('gate', 'unknown')})"
 
 
-def _explain_links(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
-    """What each reference of the question was linked to, and in which turn that was named, as rewriter=resolve does."""
-    numbers = {record.turn_id: record.number for record in records}
-    for link in trace.get("links", ()) if isinstance(trace.get("links"), list | tuple) else ():
-        if isinstance(link, Mapping) and "antecedent" in link:
-            turn = numbers.get(str(link.get("turn")), link.get("turn", "?"))
-            said = f"{_quote(link.get('phrase', ''))} is {_quote(link['antecedent'])}, turn {turn}"
-            yield "Link", f"{said} ({link.get('kind', '')}: {link.get('rule', '')})"
+def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
+    """The entries that have no words of their own: short ones in one line, objects and turns in a line each.
+
+    Turns stand there with their questions: the history that a rewriter chose, with the scores by which it did.
+    """
+    turns = {record.turn_id: f"turn {record.number}, {_quote(record.original_query)}" for record in records}
+    short = []
+    for name, entry in trace.items():
+        title, items = name.replace("_", " "), entry if isinstance(entry, list | tuple) else [entry]
+        if isinstance(entry, Mapping):
+            items = [{key: value} for key, value in entry.items()]
+        lines = [_describe_item(item, turns) for item in items if item is not None]
+        if any(isinstance(item, Mapping) or str(item) in turns for item in items):
+            yield from zip([title.capitalize(), *[""] * len(lines)], lines, strict=False)
+        elif 0 < len(text := " ".join(lines)) <= _LONGEST:
+            short.append(f"{title} {text}")
+    if short:
+        yield "Trace", ", ".join(short)
 
 
-def _explain_selection(trace: Mapping[str, Any], records: Sequence[TurnRecord]) -> Iterator[tuple[str, str]]:
-    """The turns that the rewriter chose of the history, with the scores by which it did."""
-    if not isinstance(selected := trace.get("selected"), list | tuple):
-        return
-    of = f" of {trace['available']}" if "available" in trace else ""
-    yield "Selected", f"{_count(len(selected), 'turn')}{of} of the history"
-    turns = {record.turn_id: record for record in records}
-    for turn_id in map(str, selected):
-        turn = turns.get(turn_id)
-        named = f"turn {turn.number}, {_quote(turn.original_query)}" if turn else turn_id
-        yield "", f"{named}{_describe_scores(trace, turn_id)}"
-
-
-def _describe_scores(trace: Mapping[str, Any], turn_id: str) -> str:
-    similarities, reasons = trace.get("similarities"), trace.get("reasons")
-    if isinstance(similarities, Mapping) and isinstance(similarity := similarities.get(turn_id), float):
-        return f": similarity {similarity:.2f}"
-    for reason in reasons if isinstance(reasons, list | tuple) else ():
-        if isinstance(reason, Mapping) and reason.get("turn_id") == turn_id:
-            flags = [name for name, value in reason.items() if value is True]
-            scores = [f"{name} {value:.2f}" for name, value in reason.items() if isinstance(value, float) and value]
-            return f": {', '.join([*flags, *scores])}".replace("_", " ")
-    return ""
-
-
-def _explain_sentences(trace: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The sentences of the history that a rewriter such as mmr chose."""
-    selected = trace.get("selected_sentences")
-    if not isinstance(selected, list | tuple) or not selected:
-        return
-    of = f" of {trace['num_extracted_sentences']}" if "num_extracted_sentences" in trace else ""
-    clusters = f", in {_count(trace['num_clusters'], 'cluster')}" if "num_clusters" in trace else ""
-    yield "Selected", f"{len(selected)}{of} sentences of the history{clusters}"
-    for each in selected:
-        if isinstance(each, Mapping) and "sentence" in each:
-            turn = f"turn {each.get('turn', '?')}" if each.get("turn") != 0 else "summary"
-            yield "", f"{turn}, {each.get('speaker', '?')}: {_quote(each['sentence'])}"
+def _describe_item(item: object, turns: Mapping[str, str]) -> str:
+    """A value, or the names and values of an object: `turn 1, "How far is it?": similarity 0.53, last`."""
+    if isinstance(item, Mapping):
+        told = {turns.get(str(name), str(name).replace("_", " ")): value for name, value in item.items() if value}
+        shown = {name: _describe_item(value, turns) for name, value in told.items()}
+        bare = [name for name, value in told.items() if value is True]
+        return ", ".join(
+            name if name in bare else text if text in turns.values() else f"{name} {text}"
+            for name, text in shown.items()
+        )
+    if isinstance(item, float):
+        return f"{item:.2f}"
+    return turns.get(str(item)) or (_quote(item) if len(str(item)) > _LONGEST else str(item))
 
 
 def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
@@ -160,16 +139,6 @@ def _explain_passages(record: TurnRecord) -> Iterator[tuple[str, str]]:
     for item in record.evidence.items:
         if item.passage.place and item.passage.id in record.answer.citations:
             yield "", f"[{item.number}] {item.passage.place}"
-
-
-def _describe_entries(trace: Mapping[str, Any]) -> str:
-    """The short entries of a trace that have no words of their own."""
-    told = []
-    for name, entry in trace.items():
-        text = " ".join(map(str, entry)) if isinstance(entry, list | tuple) else str(entry)
-        if entry is not None and not isinstance(entry, Mapping) and 0 < len(text) <= _LONGEST:
-            told.append(f"{name.replace('_', ' ')} {text}")
-    return ", ".join(told)
 
 
 def _quote(text: object) -> str:

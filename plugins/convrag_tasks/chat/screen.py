@@ -12,11 +12,12 @@ from convrag.sdk.console import make_console
 from convrag.sdk.queries import describe_query
 from convrag.sdk.sources import Source, describe_passage, list_sources
 from convrag.sdk.tasks.scores import list_cut_replies
-from convrag_tasks.chat.answer_display import AnswerDisplay, Display, PlainDisplay
+from convrag_tasks.chat.answer_display import AnswerDisplay, PlainDisplay
 from convrag_tasks.chat.answer_markdown import print_markdown
-from convrag_tasks.chat.cited_sentences import Span
 from convrag_tasks.chat.terminal_lines import text_width
 from convrag_tasks.turn_trace import format_turn_trace
+
+Span = tuple[int, int]
 
 LONGEST_QUERY = 400
 """Characters of a query that are shown."""
@@ -79,7 +80,7 @@ class Screen:
         """Print a command on a line of its own, which the terminal wraps: it can be pasted."""
         self.console.print(command, soft_wrap=True)
 
-    def start_answer(self) -> Display:
+    def start_answer(self) -> PlainDisplay:
         """Begin to show an answer that is being generated."""
         display = PlainDisplay if self.is_plain else AnswerDisplay
         return display(self.console, self.print_line)

@@ -12,7 +12,7 @@ from convrag_web.report.passage_pool import CHUNK, PassagePool, format_row, pack
 from convrag_web.report.turn_rows import FindPassages, TurnIndex, TurnPacker
 
 _RECORDS = 0.75
-"""The share of the room that records may take before those of well-answered turns are left out, too."""
+"""The share of the room that records may take; beyond it, the records of well-answered turns are left out, too."""
 
 _CAUTION = 0.97  # the packed size of what is kept is an estimate
 
@@ -149,7 +149,7 @@ class _Packing:
         return choose_cut(costs, [size * passage_share for size in pool.sizes], room - self._index_size)
 
     def release(self) -> None:
-        """Forget the blocks, so that memory does not hold those of two passes."""
+        """Forget the blocks, so that memory does not hold the blocks of two passes."""
         self.result.blocks.clear()
         self._pool.release()
 

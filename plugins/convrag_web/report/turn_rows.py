@@ -130,7 +130,7 @@ class TurnIndex:
         self.turns.append(record.turn_id)
 
     def to_data(self) -> dict[str, Any]:
-        """Return the columns; those of `labels` and `scores` have None for a turn without one."""
+        """Return the columns. A turn without a label or a score has None in its column."""
         return {"turn": self.turns, **self._columns, "labels": self._labels, "scores": self._scores}
 
 

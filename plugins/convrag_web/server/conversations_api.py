@@ -27,7 +27,7 @@ from convrag_web.server.turn_runner import RunningTurn
 
 
 class ConversationIdConvertor(StringConvertor):
-    """An id in a path, with slashes: task=chat takes any name. What follows it is none of its end."""
+    """An id in a path. It may have slashes, since task=chat takes any name; it ends where a route goes on."""
 
     regex = r"(?:(?!/(?:turns(?:/[^/]*)?|regenerate|suggestions|reset|export|document)$).)+"
 
@@ -156,7 +156,7 @@ async def _format_events(turn: RunningTurn) -> AsyncIterator[bytes]:
                 formatted.append(format_event({"text": event}, "piece"))
             elif isinstance(event, TurnRecord):
                 formatted.append(format_event(event.to_dict(), "record"))
-            elif event.stage != _LAST_STAGE:  # of which the record follows
+            elif event.stage != _LAST_STAGE:  # the record follows
                 fields = event.record.to_dict()
                 changed = {name: value for name, value in fields.items() if name not in told or told[name] != value}
                 formatted.append(format_event({"stage": event.stage, "record": changed}, "stage"))

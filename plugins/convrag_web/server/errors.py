@@ -150,14 +150,14 @@ def _is_field(part: object) -> bool:
 
 
 def _list_methods(routers: Sequence[APIRouter], request: Request) -> list[str]:
-    """The methods of a path, by all its routes. Starlette lists those of the first."""
+    """The methods of a path, by all its routes. Starlette looks at the first route alone."""
     scope = {**request.scope, "root_path": ""}
     matching = [route for router in routers for route in router.routes if route.matches(scope)[0] is not Match.NONE]
     return sorted({method for route in matching for method in route.methods})
 
 
 def install_error_handlers(app: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """Let every error of an application be OpenAI's object; its routes are those of the routers."""
+    """Let every error of an application be OpenAI's object; the routers have its routes."""
 
     async def handle_http_error(request: Request, error: HTTPException) -> JsonReply:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code)

@@ -187,7 +187,7 @@ async def _run_for_client(app: ASGIApp, scope: Scope, body: bytes, receive: Rece
 
 
 def _split_host(host: str) -> str:
-    """The name in a Host header, without the port; empty where it is none."""
+    """The name in a Host header, without the port; empty where it cannot be read."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:

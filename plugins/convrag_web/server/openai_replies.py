@@ -70,7 +70,7 @@ class TokenDetails(BaseModel):
 
 
 class CompletionUsage(BaseModel):
-    """The tokens of all calls of the turn, those of the rewriter included."""
+    """The tokens of all calls of the turn; the rewriter's calls count, too."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -199,7 +199,7 @@ def list_annotations(text: str, record: TurnRecord) -> list[dict[str, Any]]:
 def find_url(passage: Passage) -> str:
     """The address of a passage: its own, if a browser opens it safely, else a URN made of its id.
 
-    `javascript:...`, which a client could take for a link, is none; `urn:convrag:passage:moon-1` is valid and stable.
+    `javascript:...`, a link to a client, is left out; `urn:convrag:passage:moon-1` is valid and stable.
     """
     try:
         scheme = urlsplit(passage.url).scheme.lower()

@@ -59,7 +59,7 @@ class ServedModel:
         options: of all models.
 
     Raises:
-        ConfigError: the domain is none of the model's, or a stage cannot be built.
+        ConfigError: the model has no such domain, or a stage cannot be built.
     """
 
     def __init__(

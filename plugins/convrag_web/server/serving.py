@@ -177,7 +177,7 @@ def list_hosts(host: str, names: Collection[str]) -> list[str] | None:
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """Take an address, without listening yet. Raises ConfigError where it is taken or is none of this machine's."""
+    """Take an address, without listening yet. Raises ConfigError where it is taken, or belongs to another machine."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

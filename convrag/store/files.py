@@ -1,0 +1,167 @@
+"""Files that are written whole or not at all, names for them, and what is said where they cannot be written.
+
+encode_name("clapnq") == "clapnq"; encode_name("sales/eu") == "sales%2Feu"
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any, Literal
+from urllib.parse import quote
+
+from convrag.api.errors import ConvragError, RunStopped
+from convrag.api.records import EXIT_STATUS
+from convrag.store.abandonment import if_abandoned
+
+_LONGEST = 120  # of the 255 bytes that file systems allow: leaves room for suffixes and for names made of several
+_KEPT = 60  # characters of a name that is too long
+_CAPITALS, _HASHED = "%=", "%+"  # no percent-encoded text has these
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)", re.IGNORECASE)  # devices of Windows, whatever follows
+
+_UNOPENED = -1
+"""In place of a number, which SQLite does not tell where it cannot open a file."""
+
+_ROOM = "Make room there, or choose another folder"
+_RIGHTS = "Choose a folder that you may write to"
+_REASONS = {
+    errno.ENOSPC: ("the disk is full", _ROOM),
+    errno.EDQUOT: ("the quota of the disk is used up", _ROOM),
+    errno.EFBIG: ("the file would be larger than this process may write (ulimit -f)", "Allow more"),
+    errno.EROFS: ("the file system is read-only", _RIGHTS),
+    errno.EACCES: ("you have no right to", _RIGHTS),
+    errno.EPERM: ("you have no right to", _RIGHTS),
+    errno.EMFILE: ("this process may open no more files", "Allow more (ulimit -n), or lower `workers`"),
+    errno.ENFILE: ("the system may open no more files", "Close other programs, or lower `workers`"),
+    errno.EIO: ("the disk reports an error", "Choose a folder on another disk"),
+    _UNOPENED: (
+        "SQLite cannot open it",
+        "See that its folder is there and is yours, and that this process may open more files (ulimit -n)",
+    ),
+}
+"""The number of an error -> the reason, and what to do."""
+
+_SQLITE = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_READONLY: errno.EROFS,
+    sqlite3.SQLITE_IOERR: errno.EIO,
+    sqlite3.SQLITE_CANTOPEN: _UNOPENED,
+}
+
+
+class DiskError(RunStopped):
+    """A file cannot be written; the message names it, and says what to do. The command ends with `exit_status`."""
+
+    exit_status = EXIT_STATUS["failed"]
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, replacing an existing one.
+
+    Raises:
+        OSError: the folder is missing, or cannot be written to; an existing file stays as it was.
+    """
+    with open_atomically(path) as file:
+        file.write(text)
+
+
+@contextmanager
+def open_atomically(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
+    r"""Open a new file beside `path` for writing; it is renamed to `path` at the end of the block.
+
+    If the block fails, the new file is removed. Each call writes a new file, so two processes may write the same path
+    at the same time: the last one to finish wins.
+
+    Args:
+        path: the file to write; its folder must exist.
+        mode: "w" for text, in UTF-8 and with plain line feeds on every system, or "wb" for bytes. Half a surrogate pair
+            is written as JSON does it, \ud83d.
+
+    Raises:
+        OSError: the folder is missing, or cannot be written to; an existing file stays as it was.
+    """
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}.unfinished")
+
+    def discard() -> None:
+        unfinished.unlink(missing_ok=True)
+
+    with if_abandoned(discard):
+        try:  # open(), because only the owner can read the files of tempfile
+            with unfinished.open("xb") if mode == "wb" else _open_text(unfinished) as file:
+                yield file
+            unfinished.replace(path)
+        except OSError as error:
+            error.filename = error.filename or str(path)  # a write that fails does not say where
+            raise
+        finally:
+            discard()
+
+
+def _open_text(path: Path) -> IO[str]:
+    return path.open("x", encoding="utf-8", errors="backslashreplace", newline="\n")
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Raise DiskError, which names this path, where the disk is why a file cannot be written in the block."""
+    try:
+        yield
+    except ConvragError:
+        raise
+    except Exception as error:  # a library's own, which the disk's led to
+        if message := describe_disk_error(error, path):
+            raise DiskError(message) from error
+        raise
+
+
+def describe_disk_error(error: BaseException | None, path: Path | str = "") -> str:
+    """Say which file cannot be written, why, and what to do; empty for an error that has another cause than the disk.
+
+    Args:
+        error: the error; those that led to it are looked at, too.
+        path: what was written, for errors that do not know.
+    """
+    while error is not None:
+        if isinstance(error, DiskError):
+            return str(error)
+        number = error.errno if isinstance(error, OSError) else _SQLITE.get(_read_sqlite_code(error), 0)
+        if number in _REASONS:
+            reason, advice = _REASONS[number]
+            place = getattr(error, "filename", None) or path or "a file of this command"
+            return f"{place} cannot be written: {reason}. {advice}: the same command goes on from what is kept."
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+def _read_sqlite_code(error: BaseException) -> int:
+    """The primary code of an error of SQLite, without the digits of its extended codes; 0 of other errors."""
+    code = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF if isinstance(code, int) else 0
+
+
+def encode_name(name: str) -> str:
+    """Make the name of a file or a folder, without suffix, of any text: ASCII, at most 120 characters.
+
+    A user's name (of a domain, a conversation, a measure) never becomes a path. Letters, digits, inner dots and any of
+    "-_@=+," stay as they are, all else is percent-encoded. Different texts give names that differ even where the file
+    system ignores case: of "Sales", the number in "Sales%=1" says which letters are capitals. A name that would be too
+    long is cut, and ends with a hash of the text.
+    """
+    encoded = quote(name, safe="@=+,", errors="surrogatepass").replace("~", "%7E")
+    if encoded.startswith(".") or _RESERVED.match(encoded):
+        encoded = f"%{ord(encoded[0]):02X}{encoded[1:]}"
+    if encoded.endswith("."):
+        encoded = f"{encoded[:-1]}%2E"
+    letters = [sign.isupper() for sign in name if sign.isascii() and sign.isalpha()]
+    if any(letters) or not name:
+        encoded += f"{_CAPITALS}{sum(1 << place for place, capital in enumerate(letters) if capital):x}"
+    if len(encoded) <= _LONGEST:
+        return encoded
+    full = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    return f"{encoded[:_KEPT]}{_HASHED}{full}"

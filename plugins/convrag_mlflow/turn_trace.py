@@ -1,0 +1,154 @@
+"""A turn as a trace: what is noted while it runs, and the plain data that MLflow's page will show of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from tempfile import TemporaryFile
+from typing import Any
+
+from convrag import Question, TurnRecord
+from convrag.sdk.types import Usage
+from convrag_mlflow.stage_spans import (
+    COST,
+    TOKENS,
+    EndedStage,
+    Exchange,
+    Row,
+    count_usage,
+    describe_result,
+    make_span,
+    make_stage_spans,
+)
+
+log = logging.getLogger(__name__)
+
+
+class TurnTrace:
+    """One turn while it runs.
+
+    Args:
+        config: of the run or of the pipeline: the options of the stages, and which history a turn sees.
+        question: with the history that the turn sees.
+    """
+
+    def __init__(self, config: Mapping[str, Any], question: Question) -> None:
+        self._config = config
+        self._history: Sequence[Exchange] = [
+            {"question": turn.question, "answer": turn.answer} for turn in question.history
+        ]
+        self._start = time.time_ns()
+        self._end = 0
+        self._stages: list[EndedStage] = []
+
+    def end_stage(self, stage: str, record: TurnRecord) -> None:
+        """Note that a stage has ended."""
+        ranking = record.hits if stage == "retriever" else ()
+        self._stages.append(EndedStage(stage, time.time_ns(), len(record.replies), ranking))
+
+    def end(self) -> None:
+        """Note that the turn has ended."""
+        self._end = time.time_ns()
+
+    def make(self, record: TurnRecord) -> Row:
+        """Return the trace as plain data, which `TraceLog.write` understands."""
+        history = None if self._config.get("history") == "none" else self._history
+        stages = make_stage_spans(record, self._stages, self._start, history, self._config)
+        return _make_trace(record, self._start, self._end, stages)
+
+
+class RunTurns:
+    """The traces of a run's turns, in a file without a name: a run is logged when it has ended.
+
+    Args:
+        config: of the run.
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._config = config
+        self._ended: dict[tuple[str, str], TurnTrace] = {}
+        self._file: Any = TemporaryFile("w+b")  # noqa: SIM115
+
+    def begin_turn(self, question: Question) -> TurnTrace:
+        """Note that a turn begins; from any thread."""
+        return TurnTrace(self._config, question)
+
+    def end_turn(self, turn: TurnTrace, record: TurnRecord) -> None:
+        """Note that a turn has ended; from any thread."""
+        turn.end()
+        self._ended[_identify(record)] = turn
+
+    def add(self, record: TurnRecord) -> None:
+        """Keep a turn with all that its record says now; one that this run has not asked is left out."""
+        if turn := self._ended.pop(_identify(record), None):
+            self._keep(turn.make(record))
+
+    def take(self) -> Iterator[Row]:
+        """Yield the turns, and forget them then."""
+        if not self._file.closed:
+            self._file.seek(0)
+            yield from map(json.loads, self._file)
+        self.close()
+
+    def close(self) -> None:
+        """Forget the turns."""
+        with suppress(OSError):  # the rest of a turn, where the disk is full
+            self._file.close()
+
+    def _keep(self, trace: Row) -> None:
+        if self._file.closed:
+            return
+        try:
+            self._file.write(json.dumps(trace).encode() + b"\n")  # in ASCII: half a surrogate pair has no UTF-8
+            self._file.flush()
+        except OSError as error:
+            log.warning("the turns of this run are not all noted, so that their traces are missing: %s", error)
+            self.close()
+
+
+def _identify(record: TurnRecord) -> tuple[str, str]:
+    return record.conversation_id, record.turn_id
+
+
+def _make_trace(record: TurnRecord, start: int, end: int, stages: list[Row]) -> Row:
+    """A turn as plain data: "conversation", "question", "answer", "error", "tags", "tokens", "cost" and "spans"."""
+    row = record.to_dict()
+    told = {
+        "convrag.conversation": record.conversation_id,
+        "convrag.turn": record.turn_id,
+        "convrag.number": record.number,
+        "convrag.domain": record.domain,
+        "convrag.models": sorted({reply.model for _, reply in record.replies if reply.model}),
+        "convrag.profile": row.get("profile"),
+        "convrag.fallbacks": row["fallbacks"],
+        "convrag.labels": row["labels"],
+        "convrag.reference": record.reference,
+        "convrag.relevant": row["gold"],
+    }
+    attributes = {name: value for name, value in told.items() if value}
+    question = {"question": record.original_query}
+    result = describe_result(record)
+    root = make_span("turn", "CHAIN", start, end, question, result, attributes, parent=None, error=record.error)
+    counted = count_usage(sum(record.usage.values(), Usage()))
+    tags = {
+        "mlflow.traceName": "turn",
+        "convrag.conversation": record.conversation_id,
+        "convrag.turn": record.turn_id,
+        "convrag.number": str(record.number),
+        "convrag.attempt": str(record.attempt or ""),
+        "convrag.fallbacks": " ".join(record.fallbacks),
+        "convrag.error": record.error,
+    }
+    return {
+        "conversation": record.conversation_id,
+        "question": record.original_query,
+        "answer": record.answer.text,
+        "error": record.error,
+        "tags": tags,
+        "tokens": counted.get(TOKENS),
+        "cost": counted.get(COST),
+        "spans": [root, *stages],
+    }

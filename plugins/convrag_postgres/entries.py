@@ -1,0 +1,188 @@
+"""The store's values in PostgreSQL, and locks for calls of models.
+
+The tables are made by the first process that opens them. `convrag_entries` has the values; `number` grows with each
+that is put, and `token` is 0 (an earlier version had a use for it). `convrag_store` has the version of the tables.
+
+The lock of a call is an advisory lock of a session that the process keeps for them. When the process is killed, the
+server ends the session, and frees its locks. A process that loses the session goes on without: in the worst case, two
+machines make the same call.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from itertools import islice
+from typing import Any
+
+import psycopg
+
+from convrag.sdk.cancelling import sleep
+from convrag.sdk.storage import BATCH, ForkAware, StoreUnusable, compute_checksum, is_damaged
+from convrag_postgres.server import Address, Connection, Server, forget_inherited
+
+log = logging.getLogger(__name__)
+
+VERSION = 1
+"""It grows with each change of the tables: a database with another version is refused."""
+
+_LOCK = 0x636F6E7672616701  # held while tables are made
+_LONGEST_PAUSE = 0.5
+"""Seconds until it is asked again whether another machine has freed a key, at most."""
+
+_CREATE = (
+    "CREATE SEQUENCE IF NOT EXISTS convrag_numbers",
+    'CREATE TABLE IF NOT EXISTS convrag_entries (key text COLLATE "C" PRIMARY KEY, '
+    "number bigint NOT NULL DEFAULT nextval('convrag_numbers'), kind text NOT NULL, value bytea NOT NULL, "
+    "seconds double precision NOT NULL, checksum bigint NOT NULL, token bigint NOT NULL)",
+    "ALTER TABLE convrag_entries ALTER COLUMN value SET STORAGE EXTERNAL",  # they are compressed already
+    "CREATE INDEX IF NOT EXISTS convrag_entries_by_number ON convrag_entries (number)",
+    "CREATE TABLE convrag_store (version integer NOT NULL)",
+    f"INSERT INTO convrag_store VALUES ({VERSION})",
+)
+_RIGHTS = " AND ".join(f"has_table_privilege('convrag_entries', '{right}')" for right in ("SELECT", "INSERT", "UPDATE"))
+_LOOK = (
+    f"SELECT version, {_RIGHTS} AND has_sequence_privilege('convrag_numbers', 'USAGE'), "
+    "current_setting('transaction_read_only') FROM convrag_store"
+)
+_FIND = "SELECT key, kind, value, seconds, checksum FROM convrag_entries WHERE key = ANY(%s)"
+_PUT = (
+    "INSERT INTO convrag_entries (key, kind, value, seconds, checksum, token) VALUES (%s, %s, %b, %s, %s, 0) "
+    "ON CONFLICT (key) DO UPDATE SET number = excluded.number, kind = excluded.kind, value = excluded.value, "
+    "seconds = excluded.seconds, checksum = excluded.checksum"
+)
+
+
+class PostgresEntries(ForkAware):
+    """Keeps values in PostgreSQL (see `convrag.sdk.storage.Entries`).
+
+    Args:
+        address: of the database.
+    """
+
+    def __init__(self, address: Address) -> None:
+        self.name = address.name
+        """The address, without user and password."""
+        # As SQLite's WAL: a server that loses power may lose the last half second.
+        self._server = Server(address, StoreUnusable, synchronous_commit="off")
+        self._has_tables = False
+        self._has_warned = False
+        self._session: Connection | None = None
+        """Has the locks of this process."""
+        self._using = threading.Lock()
+        super().__init__()
+
+    def __del__(self) -> None:
+        if getattr(self, "_session", None) is not None:
+            with suppress(psycopg.Error):
+                self._session.close()  # type: ignore[union-attr]
+
+    def open(self) -> None:
+        """Make the tables where they are missing."""
+        if not self._has_tables:
+            self._server.run(self._make_tables)
+            self._has_tables = True
+
+    def find(self, keys: Iterable[str]) -> dict[str, tuple[bytes, float]]:
+        """Return key -> (value, seconds) of the sound entries. Damaged ones count as absent: they are put anew."""
+        found: dict[str, tuple[bytes, float]] = {}
+        wanted = iter(keys)
+        while batch := list(islice(wanted, BATCH)):
+            for row in self._fetch(_FIND, [batch]):
+                if is_damaged(*row):
+                    self._warn()
+                else:
+                    found[row[0]] = (row[2], row[3])
+        return found
+
+    def put(self, kind: str, entries: Mapping[str, bytes], seconds: float) -> None:
+        """Keep values in place of earlier ones; in sorted order, so that no two processes wait for each other."""
+        self.open()
+        rows = [
+            (key, kind, value, seconds, compute_checksum(key, kind, value, seconds))
+            for key, value in sorted(entries.items())
+        ]
+        self._server.run(lambda connection: connection.cursor().executemany(_PUT, rows))
+
+    @contextmanager
+    def lock_call(self, key: str) -> Iterator[None]:
+        """Keep processes of other machines from making a call during the block, and wait while one of them makes it.
+
+        A copy of the block in a forked child does not have the lock. Raises Cancelled where the wait is cancelled.
+        """
+        number = int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
+        session = self._wait_for(number)
+        try:
+            yield
+        finally:
+            with self._using, suppress(psycopg.Error):
+                held = self._session
+                if held is not None and held is session:  # the locks of a session that was lost are free
+                    held.execute("SELECT pg_advisory_unlock(%s)", [number])
+
+    def get_last_row(self) -> int:
+        """Return the number of the newest entry."""
+        ((last,),) = self._fetch("SELECT coalesce(max(number), 0) FROM convrag_entries")
+        return int(last)
+
+    def count_since(self, row: int) -> dict[str, int]:
+        """Count by kind the entries after a number."""
+        counts = "SELECT kind, count(*) FROM convrag_entries WHERE number > %s GROUP BY kind ORDER BY kind"
+        return {kind: int(count) for kind, count in self._fetch(counts, [row])}
+
+    def _fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self.open()
+        return self._server.run(lambda connection: connection.execute(sql, values, binary=True).fetchall())
+
+    def _wait_for(self, number: int) -> Connection:
+        """Lock a number, and return the session that has it then."""
+        pause = 0.02
+        while not (session := self._server.retry(lambda: self._try_locking(number))):
+            sleep(pause)
+            pause = min(1.5 * pause, _LONGEST_PAUSE)
+        return session
+
+    def _try_locking(self, number: int) -> Connection:
+        """Lock a number with the session of this process, and return the session; None where another one has it."""
+        with self._using:
+            if self._session is None or self._session.closed:
+                self._session = self._server.connect()
+            session: Any = self._session
+            ((got,),) = session.execute("SELECT pg_try_advisory_lock(%s)", [number]).fetchall()
+            return session if got else None
+
+    def _make_tables(self, connection: Connection) -> None:
+        try:
+            found = connection.execute(_LOOK).fetchall()
+        except psycopg.errors.UndefinedTable:
+            with connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
+                if connection.execute("SELECT to_regclass('convrag_store') IS NULL").fetchall() == [(True,)]:
+                    for statement in _CREATE:
+                        connection.execute(statement)
+            found = connection.execute(_LOOK).fetchall()
+        ((version, may_write, read_only),) = found or [(0, True, "off")]
+        if version != VERSION:
+            raise StoreUnusable(
+                f"{self.name} cannot be used: its tables are of version {version}, and this convrag has version "
+                f"{VERSION}. Use the convrag that made them, or another database."
+            )
+        if read_only != "off" or not may_write:
+            reason = "the server is read-only" if read_only != "off" else "permission denied for the tables convrag_*"
+            advice = "Name a server, and a user, that may read and write these tables."
+            raise StoreUnusable(f"{self.name} cannot be used: {reason}. {advice}")
+
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            log.warning("%s: an entry is damaged; it is computed again, as are others like it", self.name)
+
+    def _reset_in_child(self) -> None:
+        """Forget the parent's session, which has the parent's locks."""
+        if self._session is not None:
+            forget_inherited(self._session)
+        self._session = None
+        self._using = threading.Lock()

@@ -1,0 +1,257 @@
+"""The address of a PostgreSQL server, the connections of a process to it, and what is said where it cannot be used."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import quote_plus
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import URL
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from convrag import ConfigError, ConvragError
+from convrag.sdk.cancelling import sleep
+from convrag.sdk.secrets import redact, redact_address
+from convrag.sdk.storage import ForkAware
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Connection = Any
+"""psycopg.Connection, whose types are not checked. Its statements are transactions of their own."""
+
+POOL = 4
+"""Connections for statements; each is used for milliseconds."""
+
+PATIENCE = 60.0
+"""Seconds for which a server that was there before is tried again."""
+
+_PATIENT = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 2,
+    "keepalives_interval": 1,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 5000,
+    "application_name": "convrag",
+}
+"""Parameters of libpq: a connection whose server is out of reach ends after some five seconds, and not after hours."""
+
+_SETTINGS = {
+    "client_connection_check_interval": "500ms",  # a killed client's statement ends, and with it its session
+    "tcp_keepalives_idle": "2",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "5000",  # a client that was cut off loses its session after some five seconds
+}
+_BUSY = ("too many clients", "connection slots", "starting up", "shutting down")
+"""What a server says that will take connections later."""
+
+_ROOM = "Raise the server's max_connections, or run fewer processes: each opens up to six"
+_ADVICE = (
+    ("password", "Set PGPASSWORD, or give the address with its password by a variable: store.url='${oc.env:MY_STORE}'"),
+    ("does not exist", "Make it there, or correct the address"),
+    ("permission denied", "Its user must be allowed to create tables there, or to read and write the tables convrag_*"),
+    ("read-only", "Name a server, and a user, that may write"),
+    ("too many clients", _ROOM),
+    ("connection slots", _ROOM),
+    ("No space left", "Make room on the server: the same command goes on from what is kept"),
+)
+"""What PostgreSQL says, and what to do."""
+
+_UNREACHABLE = "See that the server runs, and can be reached from this machine"
+
+_inherited: list[object] = []
+"""The pools of a parent process, which are never closed here: that would end the parent's sessions."""
+
+
+class Address:
+    """An address of PostgreSQL as SQLAlchemy has it: "postgresql+psycopg://user@host/database".
+
+    Args:
+        url: the address.
+        setting: what names it, for messages.
+
+    Raises:
+        ConfigError: it cannot be read, or names no database.
+    """
+
+    def __init__(self, url: str, setting: str) -> None:
+        self.name = f"{setting}={redact_address(url)}"
+        """What messages call it: without user and password."""
+        try:
+            parsed: URL = make_url(url).set(drivername="postgresql+psycopg")
+        except (ArgumentError, ValueError):  # its message repeats the address
+            raise ConfigError(f"{self.name}: SQLAlchemy cannot read this address") from None
+        if not parsed.database:
+            raise ConfigError(
+                f"{self.name}: name a database of PostgreSQL, as in {setting}=postgresql+psycopg://user@host/database"
+            )
+        self._password = parsed.password
+        self.parameters: dict[str, Any] = {**_PATIENT, **parsed.get_dialect()().create_connect_args(parsed)[1]}
+        """Of `psycopg.connect`; those in the address count."""
+
+    def describe(self, error: BaseException) -> str:
+        """Say that the database cannot be used, why, and what to do; passwords do not appear."""
+        said = " ".join(str(error).split()) or type(error).__name__
+        before, _, told = said.partition("FATAL: ")
+        reason = (told or before).partition(" Is the server running")[0].strip()
+        reason = reason.removeprefix("connection failed: ").rstrip(".?")
+        was_reached = told or getattr(error, "sqlstate", None)
+        advice = next((advice for sign, advice in _ADVICE if sign in reason), "" if was_reached else _UNREACHABLE)
+        password = str(self._password or "")
+        hidden = [password, quote_plus(password)] if password else []
+        return redact(f"{self.name} cannot be used: {reason}.{advice and f' {advice}.'}", *hidden)
+
+
+class Server(ForkAware):
+    """Connects to a server, and does again what failed because a connection was lost.
+
+    Args:
+        address: of the server.
+        unusable: the error to raise where it cannot be used.
+        **settings: of the server, for each connection.
+    """
+
+    def __init__(self, address: Address, unusable: type[ConvragError] = ConfigError, **settings: str) -> None:
+        self.address = address
+        self._settings = {**_SETTINGS, **settings}
+        self._unusable = unusable
+        self._was_reached = False
+        self._has_told = False
+        self._make_pool()
+        super().__init__()
+
+    def connect(self) -> Connection:
+        """Open a connection. Raises psycopg.Error."""
+        connection = _connect(self.address.parameters, self._settings)
+        self._was_reached = True
+        return connection
+
+    @contextmanager
+    def borrow(self) -> Iterator[Connection]:
+        """Give a connection of the pool. Raises psycopg.Error, and sqlalchemy.exc.TimeoutError where none is free."""
+        borrowed = self._pool.connect()
+        self._was_reached = True
+        connection: Any = borrowed.driver_connection
+        try:
+            yield connection
+        finally:
+            if connection.closed or connection.info.transaction_status != TransactionStatus.IDLE:
+                borrowed.invalidate()
+            borrowed.close()
+
+    @contextmanager
+    def borrow_alive(self) -> Iterator[Connection]:
+        """Give a connection of the pool that the server has answered just now. Raises as `borrow` does."""
+        for number in range(POOL + 1):
+            with self.borrow() as connection:
+                try:
+                    connection.execute("SELECT 1")
+                except psycopg.OperationalError:
+                    if number == POOL:
+                        raise
+                    continue  # it is of before the server's restart
+                yield connection
+                return
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Do some work with a connection of the pool; it is done again where the connection is lost meanwhile.
+
+        Raises:
+            ConvragError: the server cannot be reached, or refuses; it is the error that `unusable` names.
+        """
+
+        def attempt() -> T:
+            with self.borrow() as connection:
+                return work(connection)
+
+        return self.retry(attempt)
+
+    def retry(self, attempt: Callable[[], T]) -> T:
+        """Call a function, and again where it raises because a connection is lost, for `PATIENCE` seconds in all.
+
+        A server that has never answered is not tried again. Raises as `run` does.
+        """
+        deadline = time.monotonic() + PATIENCE
+        for number in itertools.count():
+            try:
+                result = attempt()
+            except (psycopg.Error, SQLAlchemyError, OSError) as error:
+                is_busy = any(sign in str(error) for sign in _BUSY)
+                if not _is_passing(error) or not (self._was_reached or is_busy) or time.monotonic() > deadline:
+                    raise self.explain(error) from error
+                self._tell(number, error)
+                sleep(min(0.05 * 2**number, 1.0) if number else 0.0)  # at first, a new connection will do
+            else:
+                self._has_told = False
+                return result
+        raise AssertionError
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""
+        self._pool.dispose()
+
+    def explain(self, error: Exception) -> ConvragError:
+        """Make the error that says what to do."""
+        return self._unusable(self.address.describe(error))
+
+    def _tell(self, number: int, error: Exception) -> None:
+        if number and not self._has_told:
+            self._has_told = True
+            log.warning("%s It is tried again for %d s", self.address.describe(error), PATIENCE)
+
+    def _make_pool(self) -> None:
+        self._pool = QueuePool(
+            partial(_connect, self.address.parameters, self._settings),
+            pool_size=POOL,
+            max_overflow=0,
+            timeout=PATIENCE,
+            use_lifo=True,
+            reset_on_return=None,
+        )
+        self._close_pool = weakref.finalize(self, self._pool.dispose)
+
+    def _reset_in_child(self) -> None:
+        """Forget the parent's connections."""
+        self._close_pool.detach()
+        _inherited.append(self._pool)
+        self._make_pool()
+
+
+def forget_inherited(connection: Connection) -> None:
+    """Forget a connection of the parent process: its session ends with the parent, and nothing here ends it before."""
+    _inherited.append(connection)
+    if not connection.closed:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nowhere, connection.fileno(), inheritable=False)
+        os.close(nowhere)
+
+
+def _is_passing(error: Exception) -> bool:
+    """Whether another attempt may succeed: a connection was lost, or two transactions waited for each other."""
+    if state := getattr(error, "sqlstate", None):
+        return str(state).startswith(("57P", "08", "40")) or state == "53300"
+    return isinstance(error, psycopg.OperationalError | psycopg.InterfaceError | OSError)
+
+
+def _connect(parameters: Mapping[str, Any], settings: Mapping[str, str]) -> Connection:
+    connection = psycopg.connect(autocommit=True, **parameters)
+    try:
+        calls = ", ".join(f"set_config('{name}', '{value}', false)" for name, value in settings.items())
+        connection.execute(f"SELECT {calls}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
