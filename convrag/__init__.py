@@ -11,29 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from convrag.api.deprecation import Deprecated
-from convrag.api.documents import CorpusPart, Document, Heading
+from convrag.api.documents import Document
 from convrag.api.errors import (
     ConfigError,
-    ConversationChanged,
-    ConversationsUnusable,
     ConvragError,
     DataError,
-    JobLost,
-    LauncherFailed,
     LLMError,
-    MissingExtra,
-    NotReady,
-    OtherConfiguration,
-    PluginError,
-    RunStopped,
-    StageFault,
-    UnidentifiedValue,
     UnknownName,
 )
 from convrag.api.hookspecs import Register, hookimpl
 from convrag.api.models import LLM, Embedder
-from convrag.api.records import Measurement, Report, Run, RunState, RunSummary, Slice, TurnRecord, Usage
-from convrag.api.stage import Stage, remembered
+from convrag.api.records import Measurement, Report, Run, RunSummary, TurnRecord
 from convrag.api.stages import (
     Chunker,
     Clusterer,
@@ -51,7 +39,6 @@ from convrag.api.stages import (
     Task,
     Tracker,
 )
-from convrag.api.sweeps import Cell, Sweep
 from convrag.api.types import (
     Answer,
     Completion,
@@ -63,14 +50,11 @@ from convrag.api.types import (
     Message,
     Nugget,
     Passage,
-    PassageSpan,
     Prompt,
     Query,
     Question,
     Rewrite,
-    Role,
     Selection,
-    Support,
     Turn,
 )
 
@@ -82,7 +66,6 @@ if TYPE_CHECKING:
     from convrag.sweep.grid_result import read_grid
     from convrag.turn.conversations import Conversations
     from convrag.turn.pipeline import Pipeline
-    from convrag.turn.session import ConversationInfo
 
 __version__ = "0.2.0"
 
@@ -95,26 +78,20 @@ _LAZY = {
     "read_grid": "convrag.sweep.grid_result",
     "read_run": "convrag.run.run_result",
     "Conversations": "convrag.turn.conversations",
-    "ConversationInfo": "convrag.turn.session",
 }
 """Name -> module of names that are imported at their first use (PEP 562), since they import Hydra or SQLite."""
 
 __all__ = [
     "LLM",
     "Answer",
-    "Cell",
     "Chunker",
     "Clusterer",
     "Completion",
     "ConfigError",
     "Context",
     "Conversation",
-    "ConversationChanged",
-    "ConversationInfo",
     "Conversations",
-    "ConversationsUnusable",
     "ConvragError",
-    "CorpusPart",
     "DataError",
     "Dataset",
     "Deprecated",
@@ -124,24 +101,16 @@ __all__ = [
     "Evidence",
     "EvidenceItem",
     "Generator",
-    "Heading",
     "Hit",
-    "JobLost",
     "LLMError",
-    "LauncherFailed",
     "Measurement",
     "Memory",
     "MemoryView",
     "Message",
     "Metrics",
-    "MissingExtra",
-    "NotReady",
     "Nugget",
-    "OtherConfiguration",
     "Passage",
-    "PassageSpan",
     "Pipeline",
-    "PluginError",
     "Prompt",
     "PromptTemplate",
     "Query",
@@ -152,32 +121,21 @@ __all__ = [
     "Retriever",
     "Rewrite",
     "Rewriter",
-    "Role",
     "Run",
-    "RunState",
-    "RunStopped",
     "RunSummary",
     "Selection",
     "Selector",
-    "Slice",
-    "Stage",
-    "StageFault",
     "Store",
     "Summarizer",
-    "Support",
-    "Sweep",
     "Task",
     "Tracker",
     "Turn",
     "TurnRecord",
-    "UnidentifiedValue",
     "UnknownName",
-    "Usage",
     "hookimpl",
     "operational",
     "read_grid",
     "read_run",
-    "remembered",
     "use",
 ]
 

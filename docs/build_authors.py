@@ -19,6 +19,8 @@ from convrag import sdk, testing
 from convrag.api import errors, hookspecs
 from convrag.api.groups import GROUPS
 from convrag.api.stage import Stage
+from convrag.sdk import errors as rare_errors
+from convrag.sdk import types as rare_types
 from convrag.testing.stage import StageContract
 
 PATH = Path(__file__).with_name("authors.md")
@@ -80,7 +82,9 @@ def build_page() -> str:
 def _document_types(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         yield f"### {name}"
-        yield from _document_class(getattr(convrag, name))
+        if name in rare_types.__all__:
+            yield f"`from convrag.sdk.types import {name}`"
+        yield from _document_class(getattr(rare_types if name in rare_types.__all__ else convrag, name))
 
 
 def _document_class(cls: type) -> Iterator[str]:
@@ -191,7 +195,9 @@ def _list_attributes(owner: Any) -> str:
 def _document_marks() -> Iterator[str]:
     for name in MARKS:
         yield f"### {name}"
-        thing = getattr(convrag, name)
+        if name in rare_types.__all__:
+            yield f"`from convrag.sdk.types import {name}`"
+        thing = getattr(rare_types if name in rare_types.__all__ else convrag, name)
         if name == "Register":
             yield parts.format_code(parts.format_signature(thing.__call__, "register", bound=True))
             yield from parts.format_docstring(thing.__call__)
@@ -239,8 +245,10 @@ def _document_errors() -> Iterator[str]:
         "The command prints it without a traceback, and ends with status 2."
     )
     for name, cls in vars(errors).items():
-        if inspect.isclass(cls) and issubclass(cls, Exception) and name in convrag.__all__:
+        if inspect.isclass(cls) and issubclass(cls, Exception):
             yield f"### {name}"
+            if name in rare_errors.__all__:
+                yield f"`from convrag.sdk.errors import {name}`"
             base = cls.__bases__[0].__name__
             yield parts.format_code(parts.format_signature(cls) if "__init__" in vars(cls) else f"{name}(message: str)")
             yield from parts.format_docstring(cls)
@@ -254,6 +262,8 @@ def _document_helpers() -> Iterator[str]:
         "change."
     )
     for name in _list_modules(sdk):
+        if name in ("errors", "types"):
+            continue  # they have sections of their own
         module = import_module(f"convrag.sdk.{name}")
         if public := getattr(module, "__all__", None):
             yield from _document_module(module, public)
@@ -269,22 +279,34 @@ def _document_module(module: Any, public: Iterable[str]) -> Iterator[str]:
 
 
 def _document_public(module: Any, names: Iterable[str]) -> Iterator[str]:
-    """Functions, classes and constants of a module. Raises LookupError for a constant that nothing is said of."""
-    constants = {code.split()[0].rstrip(":"): (code, text) for code, text in parts.list_attributes(module)}
+    """Functions, classes and constants of a module; of what it takes from another room, the docstrings alone."""
+    constants = _list_constants(module)
     for name in names:
         thing = getattr(module, name)
         yield f"#### {name}"
         if name in constants:
             yield f"`{constants[name][0]}`: {constants[name][1]}"
         elif not callable(thing):
-            raise LookupError(f"{module.__name__}.{name} is public: write a docstring below it")
+            yield f"`{name} = {thing!r}`"
         elif not inspect.isclass(thing):
             yield parts.format_code(f"def {parts.format_signature(inspect.unwrap(thing))}")
             yield from parts.format_docstring(thing)
         elif thing.__name__ in " ".join(TYPES.values()).split():
             yield f"See [{name}](#{name.lower()})."
+        elif thing.__module__ != module.__name__:  # a door to another room
+            yield from parts.format_docstring(thing)
+            yield _list_attributes(thing) or "\n".join(_list_members(thing))
         else:
             yield from _document_class(thing)
+
+
+def _list_constants(module: Any) -> dict[str, tuple[str, str]]:
+    """The constants of a module, and of those that it takes names from: name -> its line, and what is said of it."""
+    written = ast.parse(inspect.getsource(module)).body
+    sources = [each.module for each in written if isinstance(each, ast.ImportFrom) and each.module != "__future__"]
+    owners = [import_module(str(name)) for name in sources if str(name).startswith("convrag.")]
+    found = [attribute for owner in (*owners, module) for attribute in parts.list_attributes(owner)]
+    return {code.split()[0].rstrip(":"): (code, text) for code, text in found}
 
 
 def _list_modules(package: Any) -> list[str]:

@@ -12,12 +12,13 @@ import pytest
 from packaging.version import Version
 
 import toys
-from convrag import ConfigError, Deprecated, PluginError, Question, Rewrite, Rewriter, __version__
+from convrag import ConfigError, Deprecated, Question, Rewrite, Rewriter, __version__
 from convrag.api import deprecation
 from convrag.api.groups import GROUPS, options_group
 from convrag.registry import plugins
 from convrag.registry.option import Option
 from convrag.registry.plugins import Plugins
+from convrag.sdk.errors import PluginError
 from third_party import Environment
 
 CODE = """

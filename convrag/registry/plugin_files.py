@@ -10,6 +10,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 
 from convrag.api.errors import ConfigError
+from convrag.api.locations import locate_error
 
 
 def module_of(path: Path) -> str:
@@ -34,7 +35,8 @@ def import_file(path: Path, name: str) -> ModuleType:
         loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ConfigError(f"plugins: {path}{_line(error, path)} fails: {type(error).__name__}: {error}") from error
+        place = locate_error(error, {name})
+        raise ConfigError(f"plugins: {place} fails: {type(error).__name__}: {error}") from error
     return module
 
 
@@ -43,16 +45,3 @@ class _UncachedLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
-
-
-def _line(error: BaseException, path: Path) -> str:
-    """Where in the file it happened."""
-    if isinstance(error, SyntaxError):
-        return f", line {error.lineno}"
-    lines = []
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            lines.append(trace.tb_lineno)
-        trace = trace.tb_next
-    return f", line {lines[-1]}" if lines else ""

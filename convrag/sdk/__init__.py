@@ -1,6 +1,8 @@
 """Functions and classes that many plugins need. With `convrag` and `convrag.testing` it is all that a plugin imports.
 
 * `tasks`: the door to the rooms above, for tasks, trackers and reports.
+* `errors`: errors that few plugins raise or catch.
+* `types`: types that few plugins need.
 * `identity`: what makes the key of a result.
 * `groups`: the groups of stages that a configuration chooses from.
 * `libraries`: which libraries are installed.

@@ -22,7 +22,8 @@ class CellResult:
     """A cell of a grid.
 
     `choices` are its overrides (place -> value: "rewriter" -> "mmr"), `scores` its measures over all turns. A cell that
-    is the same experiment as another, `same_as`, has the scores of that one. `state` is that of `convrag.Cell`.
+    is the same experiment as another, `same_as`, has the scores of that one. `state` is a
+    `Cell`'s (convrag.sdk.types).
     """
 
     id: str

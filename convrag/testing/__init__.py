@@ -10,8 +10,7 @@ If your stage needs other stages, give it RecordedLLM, LetterEmbedder or TinyDat
 pytest has these fixtures: convrag_llm, convrag_store, convrag_corpus, convrag_conversation, convrag_dataset.
 
 * `stage`: the contract of all stages.
-* `fingerprints`: what a fingerprint must cover.
-* `stage_variants`: a stage with one parameter changed.
+* `fingerprints`: what a fingerprint must cover: a stage and its variants with one parameter changed.
 * `calls`: the contract of all stages that are called in a run: results, threads, arguments, processes, the store.
 * `choosing`: contracts of memories and selectors.
 * `searching`: contracts of rewriters, retrievers and rankers.

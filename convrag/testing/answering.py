@@ -112,7 +112,7 @@ class GeneratorContract(CallContract):
         ]
 
     def odd_inputs(self) -> list[dict[str, Any]]:
-        odd = [{"question": question(each.text), "evidence": make_evidence(each)} for each in odd_passages()]
+        odd = [{"question": question(each.text, turns=0), "evidence": make_evidence(each)} for each in odd_passages()]
         return [*odd, {"question": question(turns=0), "evidence": Evidence()}]
 
     def check(self, result: Any, arguments: dict[str, Any]) -> None:

@@ -40,9 +40,8 @@ class DatasetContract(CallContract):
     def inputs(self) -> list[list[dict[str, Any]]]:
         return [[{}] for _ in range(8)]
 
-    def check(self, result: Any, arguments: dict[str, Any]) -> None:
-        """Conversations and turns with ids of their own, and with questions."""
-        conversations = list(result)
+    def test_ids_are_unique_and_no_conversation_is_empty(self) -> None:
+        conversations = list(self.make().conversations())
         turns = [turn for conversation in conversations for turn in conversation.turns]
         assert len({each.id for each in conversations}) == len(conversations), "two conversations have the same id"
         assert len({turn.id for turn in turns}) == len(turns), "two turns have the same id"

@@ -33,6 +33,7 @@ class Observers:
         for observer in reversed(own):  # pluggy begins with the last
             self._own.register(observer)
         hooks = [*vars(self._plugins.hook).items(), *vars(self._own.hook).items()]
+        self._failed: set[str] = set()
         self._heard = frozenset(name for name, hook in hooks if hook.get_hookimpls())
 
     def notify(self, hook: str, **arguments: Any) -> None:
@@ -44,10 +45,14 @@ class Observers:
         """Call a hook of every observer, and gather what they give that is not None; wrappers of plugins see it all."""
         own: list[Any] = getattr(self._own.hook, hook)(**arguments)
         given = [lambda result=result: result for result in reversed(own)]
+        theirs = getattr(self._plugins.hook, hook)
         try:
-            found: list[Any] = getattr(self._plugins.hook, hook).call_extra(given, arguments)
-        except Exception as error:
-            warn_of_hook("(a wrapper)", hook, error, locate_error(error, ()))
+            found: list[Any] = theirs.call_extra(given, arguments)
+        except Exception as error:  # of a wrapper: the others are guarded
+            wrappers = [each.plugin_name for each in theirs.get_hookimpls() if each.wrapper or each.hookwrapper]
+            named, place = f"{' or '.join(wrappers)}, a wrapper", locate_error(error, ())
+            warn_of_hook(named, hook, error, place, again=hook in self._failed)
+            self._failed.add(hook)
             return own
         return found
 

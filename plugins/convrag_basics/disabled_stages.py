@@ -16,10 +16,10 @@ from convrag import (
     Report,
     Run,
     RunSummary,
-    Sweep,
     Tracker,
     hookimpl,
 )
+from convrag.sdk.types import Sweep
 
 if TYPE_CHECKING:
     import numpy as np

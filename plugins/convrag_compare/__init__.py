@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from convrag import Register, Report, Sweep, hookimpl
+from convrag import Register, Report, hookimpl
+from convrag.sdk.types import Sweep
 
 
 @hookimpl

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from convrag import RunSummary, Usage
+from convrag import RunSummary
 from convrag.sdk.tasks.scores import count
+from convrag.sdk.types import Usage
 from convrag_compare.leaderboard import Leaderboard
 from convrag_compare.leaderboard_files import make_run_table
 from convrag_compare.run_result import RunResult

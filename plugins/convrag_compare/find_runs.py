@@ -10,7 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from convrag import ConfigError, MissingExtra
+from convrag import ConfigError
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.tasks.grids import CELL_FILE, read_json, read_sweep
 from convrag.sdk.tasks.runs import MANIFEST, read_choices, read_hydra_config, read_overrides

@@ -9,9 +9,10 @@ from math import nan
 from pathlib import Path
 from sys import intern
 
-from convrag import RunSummary, Usage
+from convrag import RunSummary
 from convrag.sdk.jsonl import read_lines
 from convrag.sdk.tasks.scores import describe_gaps, label_state, read_summary
+from convrag.sdk.types import Usage
 
 OK, PARTIAL, FAILED, NOT_RUN = "ok", "partial", "failed", "not run"
 

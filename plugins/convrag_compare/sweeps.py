@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from omegaconf import OmegaConf
 
-from convrag import Cell, ConfigError, DataError, Report, Store, Sweep
+from convrag import ConfigError, DataError, Report, Store
 from convrag.sdk.groups import GROUPS, OPTION_KEY
 from convrag.sdk.storage import get_store
 from convrag.sdk.tasks.configuration import read_metric_names
 from convrag.sdk.tasks.options import plugins
+from convrag.sdk.types import Cell, Sweep
 from convrag_compare.factors import find_baseline, settle_baseline
 from convrag_compare.report import TITLE, announce_comparison, compare_runs
 from convrag_compare.run_result import FAILED, NOT_RUN, RunResult, parse_overrides, read_run_result

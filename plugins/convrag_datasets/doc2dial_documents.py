@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import DataError, Document, Heading, Passage
+from convrag import DataError, Document, Passage
 from convrag.sdk.document_passages import cut_passages
+from convrag.sdk.types import Heading
 from convrag_datasets.json_nodes import JsonNode, UniqueNames, read_nodes
 
 _ROOT = "doc_data"

@@ -12,7 +12,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
 
-from convrag import ConfigError, ConvragError, DataError, MissingExtra, UnknownName
+from convrag import ConfigError, ConvragError, DataError, UnknownName
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.jsonl import data_suffix
 from convrag_datasets.json_rows import JsonRow
 from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields

@@ -8,10 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from convrag import ConfigError, Conversation, CorpusPart, DataError, Dataset, Document, Passage
+from convrag import ConfigError, Conversation, DataError, Dataset, Document, Passage
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.question_sets import CONVERSATIONS, MANIFEST, QRELS, REWRITES, QuestionSet
+from convrag.sdk.types import CorpusPart
 from convrag_datasets.conversations import read_conversations
 from convrag_datasets.corpus import hash_content
 from convrag_datasets.json_rows import read_json_rows

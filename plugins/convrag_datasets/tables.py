@@ -11,7 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from convrag import DataError, MissingExtra
+from convrag import DataError
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.jsonl import UNREADABLE, check_is_file, open_unpacked
 from convrag_datasets.json_rows import JsonRow
 

@@ -15,7 +15,6 @@ from convrag import (
     ConfigError,
     Conversation,
     ConvragError,
-    CorpusPart,
     DataError,
     Dataset,
     Document,
@@ -26,6 +25,7 @@ from convrag import (
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag.sdk.printable import make_printable
+from convrag.sdk.types import CorpusPart
 from convrag_documents.catalog import Catalog, CatalogReader, ReadFile
 from convrag_documents.find_files import FoundFiles, Selection, find_files
 from convrag_documents.unreadable import describe_unread

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from convrag import Document, Heading, Store
+from convrag import Document, Store
 from convrag.sdk.identity import digest
 from convrag.sdk.storage import BATCH
+from convrag.sdk.types import Heading
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 _AT_ONCE = 4_000_000  # bytes that are written in one transaction

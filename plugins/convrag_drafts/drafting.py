@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from convrag import LLM, Evidence, LLMError, PromptTemplate, Question, Support
+from convrag import LLM, Evidence, LLMError, PromptTemplate, Question
 from convrag.sdk.citations import CitationMark, check_citations, find_citations
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.statements import find_cited_statements
+from convrag.sdk.types import Support
 from convrag_drafts.evidence_spans import EvidenceSpan, describe_question, list_passages
 
 Source = Literal["spans", "passages"]

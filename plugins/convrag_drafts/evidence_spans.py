@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
-from convrag import LLM, Evidence, EvidenceItem, LLMError, PassageSpan, PromptTemplate, Question
+from convrag import LLM, Evidence, EvidenceItem, LLMError, PromptTemplate, Question
 from convrag.sdk.alignment import Aligner, keep_outermost
 from convrag.sdk.llm_rewriter import format_exchanges
 from convrag.sdk.profiles import add_profile
 from convrag.sdk.structured_output import ask_json
+from convrag.sdk.types import PassageSpan
 
 Verdict = Literal["full", "part", "none"]
 """Whether the spans answer the question, as the model that marked them says."""

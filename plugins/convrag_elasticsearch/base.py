@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from convrag import DataError, Dataset, Hit, NotReady, Passage, Query, Retriever, RunStopped, Store
+from convrag import DataError, Dataset, Hit, Passage, Query, Retriever, Store
+from convrag.sdk.errors import NotReady, RunStopped
 from convrag.sdk.identity import digest
 from convrag.sdk.lazy import Lazy
 from convrag_elasticsearch.aliases import build_alias, build_latest_alias, find_index

@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from convrag import ConfigError, Question, Rewrite, Rewriter, RunStopped, use
+from convrag import ConfigError, Question, Rewrite, Rewriter, use
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.parallel import call_in_threads
 from convrag.sdk.storage import UsageMeter, current_meter
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from convrag import Register, Report, Sweep, hookimpl
+from convrag import Register, Report, hookimpl
+from convrag.sdk.types import Sweep
 
 
 @hookimpl

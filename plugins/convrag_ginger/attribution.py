@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from convrag import LLM, Evidence, LLMError, Nugget, PassageSpan, PromptTemplate, Support
+from convrag import LLM, Evidence, LLMError, Nugget, PromptTemplate
 from convrag.sdk.sentences import remove_citations
+from convrag.sdk.types import PassageSpan, Support
 from convrag_ginger.tokens import find_numbers_and_negations, is_number, split_words, stem_content_words
 
 

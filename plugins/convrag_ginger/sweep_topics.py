@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from convrag import Cell, DataError, Report, Sweep
+from convrag import DataError, Report
 from convrag.sdk.tasks.scores import read_summary
+from convrag.sdk.types import Cell, Sweep
 from convrag_ginger.report import TITLE, format_topic_words
 from convrag_ginger.topics import PLOT
 

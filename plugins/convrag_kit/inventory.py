@@ -9,7 +9,8 @@ from difflib import get_close_matches
 from importlib import metadata
 from typing import Any, Literal
 
-from convrag import ConvragError, PluginError, __version__
+from convrag import ConvragError, __version__
+from convrag.sdk.errors import PluginError
 from convrag.sdk.groups import GROUPS, options_group
 from convrag.sdk.tasks.options import FIRST_PARTY, GROUP, Option, Variant, describe_option, plugins, variants_of
 from convrag_kit.variant_check import explain_mistake

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from convrag import RunStopped
+from convrag.sdk.errors import RunStopped
 
 
 class Reservation:

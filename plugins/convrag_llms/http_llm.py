@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from convrag import LLM, Completion, Prompt, RunStopped, Usage
+from convrag import LLM, Completion, Prompt
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.storage import add_usage
+from convrag.sdk.types import Usage
 from convrag_llms.endpoint import Endpoint
 from convrag_llms.provider_params import format_messages, translate_sampling
 from convrag_llms.validation import check_at_least, check_extra

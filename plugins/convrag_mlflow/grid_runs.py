@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from convrag import Cell, Sweep
 from convrag.sdk.tasks.grids import METRICS_FILE
 from convrag.sdk.tasks.scores import read_summary
+from convrag.sdk.types import Cell, Sweep
 from convrag_mlflow.experiment import CELL, KIND, PARENT, STATE, SWEEP, Experiment
 from convrag_mlflow.run_data import clip_text, find_factors, read_dataset, shorten_name, version_tags
 

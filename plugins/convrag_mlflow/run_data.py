@@ -12,12 +12,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from convrag import RunSummary, Sweep, Usage
+from convrag import RunSummary
 from convrag.sdk.groups import GROUPS, OPTION_KEY
 from convrag.sdk.printable import make_printable
 from convrag.sdk.secrets import redact
 from convrag.sdk.tasks.grids import METRICS_FILE, OPERATIONAL, find_cell_name, read_json
 from convrag.sdk.tasks.runs import MANIFEST, read_hydra_config, read_overrides
+from convrag.sdk.types import Sweep, Usage
 
 _FORBIDDEN = re.compile(r"[^\w\-. :/]")
 _LIBRARIES = (

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from convrag import Completion, Hit, Passage, Prompt, TurnRecord, Usage
+from convrag import Completion, Hit, Passage, Prompt, TurnRecord
 from convrag.sdk.groups import OPTION_KEY
 from convrag.sdk.rows import make_plain
+from convrag.sdk.types import Usage
 
 TOKENS, COST, MODEL = "mlflow.chat.tokenUsage", "mlflow.llm.cost", "mlflow.llm.model"
 """The attributes of a span from which MLflow counts."""

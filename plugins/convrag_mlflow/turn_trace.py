@@ -10,7 +10,8 @@ from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import Any
 
-from convrag import Question, TurnRecord, Usage
+from convrag import Question, TurnRecord
+from convrag.sdk.types import Usage
 from convrag_mlflow.stage_spans import (
     COST,
     TOKENS,

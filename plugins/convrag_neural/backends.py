@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag import ConfigError, MissingExtra
+from convrag import ConfigError
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, find_version, hash_modules
 from convrag.sdk.libraries import is_installed, missing_extra
 from convrag.sdk.model_files import find_local_folder

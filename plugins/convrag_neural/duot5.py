@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from convrag import ConfigError, Ranker, operational, remembered, use
+from convrag import ConfigError, Ranker, operational, use
+from convrag.sdk.types import remembered
 from convrag_neural.t5_ranker import T5Ranker
 
 if TYPE_CHECKING:

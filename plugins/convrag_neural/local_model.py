@@ -11,9 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from convrag import ConfigError, ConvragError, Ranker, Stage, Store
+from convrag import ConfigError, ConvragError, Ranker, Store
 from convrag.sdk.model_files import find_local_folder, identify_model
 from convrag.sdk.progress import hide_transformers_bars
+from convrag.sdk.types import Stage
 from convrag_neural.backends import (
     Backend,
     Computing,

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 from sqlalchemy.exc import SQLAlchemyError
 
-from convrag import ConversationsUnusable
+from convrag.sdk.errors import ConversationsUnusable
 from convrag.sdk.storage import Rows, Statements
 from convrag_postgres.server import Address, Connection, Server
 

@@ -9,7 +9,8 @@ from dataclasses import replace
 from math import sqrt
 from typing import TYPE_CHECKING, Any, Literal
 
-from convrag import Clusterer, ConfigError, Embedder, Query, Question, Rewrite, Rewriter, RunStopped, use
+from convrag import Clusterer, ConfigError, Embedder, Query, Question, Rewrite, Rewriter, use
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.queries import choose_queries
 
 if TYPE_CHECKING:

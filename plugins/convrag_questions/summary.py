@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from convrag import Usage
 from convrag.sdk.tasks.configuration import place_of
 from convrag.sdk.tasks.scores import count
+from convrag.sdk.types import Usage
 from convrag_questions.conversation import WrittenConversation
 from convrag_questions.plan import name_document
 from convrag_questions.question import Counts, Kind

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from convrag import ConfigError, PromptTemplate, RunStopped, Task, Usage
+from convrag import ConfigError, PromptTemplate, Task
+from convrag.sdk.errors import RunStopped
 from convrag.sdk.tasks.scores import count
+from convrag.sdk.types import Usage
 
 if TYPE_CHECKING:
     from convrag.sdk.tasks.turns import Wiring

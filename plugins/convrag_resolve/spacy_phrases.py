@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from convrag import ConvragError, MissingExtra
+from convrag import ConvragError
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, file_hash
 from convrag_resolve.noun_phrases import find_noun_phrases
 from convrag_resolve.reading import Reading, read_text

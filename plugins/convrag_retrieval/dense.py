@@ -8,7 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Annotated, Literal
 from uuid import uuid4
 
-from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Retriever, Store, operational
+from convrag import ConfigError, Dataset, Embedder, Hit, Query, Retriever, Store, operational
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.queries import choose_queries
 from convrag_retrieval.corpora import DomainCache, PositionedCorpus, describe_index, find_empty_domains, make_series

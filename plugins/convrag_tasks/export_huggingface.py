@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from convrag import MissingExtra, TurnRecord
+from convrag import TurnRecord
+from convrag.sdk.errors import MissingExtra
 from convrag.sdk.strict_json import format_json
 from convrag_tasks.export_folder import write_folder, write_lines
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from convrag import Passage, Register, Report, Run, RunSummary, Sweep, TurnRecord, hookimpl
+from convrag import Passage, Register, Report, Run, RunSummary, TurnRecord, hookimpl
+from convrag.sdk.types import Sweep
 
 
 @hookimpl

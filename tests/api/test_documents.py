@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from convrag import Document, Heading
+from convrag import Document
+from convrag.sdk.types import Heading
 
 TEXT = "# Leave\nIntro.\n## Parental\nWeeks.\n### Both\nAll.\n## Sick\nNine.\n"
 LEAVE = Document(

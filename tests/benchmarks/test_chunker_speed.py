@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from convrag import Document, Heading
+from convrag import Document
+from convrag.sdk.types import Heading
 from convrag_chunkers.page_chunker import PageChunker
 from convrag_chunkers.section_chunker import SectionChunker
 from convrag_chunkers.sentence_chunker import SentenceChunker

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord, Usage
+from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord
+from convrag.sdk.types import Usage
 from convrag_web.report.page import LIMIT, REPORT
 from convrag_web.report.run_report import write_run_report
 from web.browser import open_browser

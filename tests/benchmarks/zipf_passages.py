@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from convrag import Conversation, CorpusPart, Dataset, Passage, Query
+from convrag import Conversation, Dataset, Passage, Query
+from convrag.sdk.types import CorpusPart
 
 _STOPWORDS = "the of and to in a is that it was for on are as with at by this be or from not have but an which"
 _WORDS = 400_000

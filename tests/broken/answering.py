@@ -7,15 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from broken.noting import ascii_only, breaks
-from convrag import (
-    Answer,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Passage,
-    PassageSpan,
-    Support,
-)
+from convrag import Answer, Evidence, EvidenceItem, Hit, Passage
+from convrag.sdk.types import PassageSpan, Support
 from sound import (
     SoundContext,
     SoundGenerator,

@@ -18,7 +18,7 @@ from sound import (
 )
 
 
-@breaks("test_its_results_are_right")
+@breaks("test_ids_are_unique_and_no_conversation_is_empty")
 class Doubled(SoundDataset):
     """Has its conversation twice."""
 

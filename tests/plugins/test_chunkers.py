@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from convrag import Chunker, ConfigError, Document, Heading, Passage
+from convrag import Chunker, ConfigError, Document, Passage
 from convrag.sdk.sentences import find_sentence_spans
+from convrag.sdk.types import Heading
 from convrag.testing import ChunkerContract
 from convrag_chunkers.page_chunker import PageChunker
 from convrag_chunkers.section_chunker import SectionChunker

@@ -21,13 +21,13 @@ from convrag import (
     EvidenceItem,
     LLMError,
     Passage,
-    PassageSpan,
     Pipeline,
     Prompt,
     Question,
-    RunStopped,
     Turn,
 )
+from convrag.sdk.errors import RunStopped
+from convrag.sdk.types import PassageSpan
 from convrag.testing import GeneratorContract
 from convrag_drafts.drafting import renumber_citations
 from convrag_drafts.generator import DraftsGenerator

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from convrag import Completion, Message, Prompt, Usage
+from convrag import Completion, Message, Prompt
+from convrag.sdk.types import Usage
 from convrag_mlflow.stage_spans import make_call_spans
 
 SECOND = 10**9

@@ -21,7 +21,8 @@ import httpx
 import pytest
 
 from commands import LIBRARIES, StartedCommand, run_convrag
-from convrag import Conversations, NotReady, Pipeline
+from convrag import Conversations, Pipeline
+from convrag.sdk.errors import NotReady
 from convrag_mlflow import conversation_traces, tracker
 from convrag_mlflow.connection import Connection
 from convrag_mlflow.conversation_traces import TraceWriter, describe_options

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from convrag import LLMError, PromptTemplate, RunStopped
+from convrag import LLMError, PromptTemplate
 from convrag.sdk.corpus import Corpus
+from convrag.sdk.errors import RunStopped
 from convrag.store.store import Store
 from convrag_questions.conversation import ConversationWriter, WrittenConversation, plan_kinds
 from convrag_questions.plan import Outline, is_prose, name_document, plan_conversations

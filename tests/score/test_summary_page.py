@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from convrag import Run, RunSummary, Usage
+from convrag import Run, RunSummary
 from convrag.score.summary_page import format_markdown, list_remarks, make_score_rows, make_usage_rows
+from convrag.sdk.types import Usage
 
 RUN = Run(Path("here"), {}, conversations=2, turns=4)
 

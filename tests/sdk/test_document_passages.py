@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
-from convrag import Document, Heading
+from convrag import Document
 from convrag.sdk.document_passages import cut_passage, cut_passages
+from convrag.sdk.types import Heading
 
 TEXT = "# Leave\n\nAll of us.\n\n## Parental leave\n\nTen weeks.\n\n## Sick leave\n\nAs long as it takes.\n"
 HEADINGS = tuple(

@@ -20,11 +20,13 @@ from hydra.errors import HydraException
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from convrag import NotReady, Report, Run, RunSummary, Sweep, hookimpl
+from convrag import Report, Run, RunSummary, hookimpl
 from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
 from convrag.config.compose import CONFIG_MODULE, CONFIG_NAME, configure
 from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
+from convrag.sdk.errors import NotReady
+from convrag.sdk.types import Sweep
 from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
 from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from convrag import ConfigError, Pipeline, Question, RunStopped, TurnRecord, hookimpl
+from convrag import ConfigError, Pipeline, Question, TurnRecord, hookimpl
 from convrag.config.compose import compose, compose_command
 from convrag.run.runner import run_experiment
+from convrag.sdk.errors import RunStopped
 from convrag.store.cancellation import Cancelled
 from convrag.turn import observers
 from convrag.turn.observers import Observers, ending_conversations

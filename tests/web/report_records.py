@@ -10,19 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from convrag import (
-    Answer,
-    Evidence,
-    EvidenceItem,
-    Hit,
-    Message,
-    Passage,
-    Query,
-    Run,
-    RunSummary,
-    TurnRecord,
-    Usage,
-)
+from convrag import Answer, Evidence, EvidenceItem, Hit, Message, Passage, Query, Run, RunSummary, TurnRecord
+from convrag.sdk.types import Usage
 from convrag_web.report.page import REPORT
 from convrag_web.report.run_report import write_run_report
 

@@ -10,9 +10,10 @@ from urllib.parse import quote
 
 import pytest
 
-from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, PassageSpan, Query, Report, Support
+from convrag import Answer, Evidence, EvidenceItem, Hit, Passage, Query, Report
 from convrag.run.records import to_json
 from convrag.score.summary import format_summary
+from convrag.sdk.types import PassageSpan, Support
 from convrag.store.strict_json import format_json
 from convrag_web.report.comparison_report import write_comparison_report
 from web.browser import find_violations, open_page

@@ -14,8 +14,9 @@ pytest.importorskip("prometheus_client")
 
 import httpx
 
-from convrag import Document, Heading, Passage
+from convrag import Document, Passage
 from convrag.sdk.document_passages import cut_passage
+from convrag.sdk.types import Heading
 from convrag_web.server import documents
 from served import RunningServer, serve
 from web.handbook import LEAVE, QUESTION, write_handbook

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from convrag import Document, Heading
+from convrag import Document
+from convrag.sdk.types import Heading
 from convrag_documents.readers.text import decode
 
 _HEADING = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")

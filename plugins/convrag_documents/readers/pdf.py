@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
-from convrag import Document, Heading
+from convrag import Document
 from convrag.sdk.library_logs import limit_logs
+from convrag.sdk.types import Heading
 from convrag_documents.readers.text import join_wrapped_lines
 from convrag_documents.readers.text_builder import TextBuilder
 from convrag_documents.unreadable import Unreadable

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from convrag import LLM, ConvragError, DataError, OtherConfiguration, PromptTemplate, RunStopped, TurnRecord
+from convrag import LLM, ConvragError, DataError, PromptTemplate, TurnRecord
+from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.follow_ups import suggest_follow_ups
 from convrag.sdk.tasks.configuration import check_configuration
 from convrag.sdk.tasks.signals import resume

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
-from convrag import ConversationInfo, Conversations, OtherConfiguration, TurnRecord
+from convrag import Conversations, TurnRecord
+from convrag.sdk.errors import OtherConfiguration
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.configuration import find_differences
-from convrag.sdk.tasks.turns import Session
+from convrag.sdk.tasks.turns import ConversationInfo, Session
 from convrag_web.server.errors import RequestError
 from convrag_web.server.served_models import ServedModel, ServedModels
 from convrag_web.server.turn_runner import RunningTurn, Tell, TurnRunner

@@ -11,9 +11,9 @@ from fastapi import APIRouter
 from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.responses import Response
 
-from convrag import ConversationInfo, TurnRecord
+from convrag import TurnRecord
 from convrag.sdk.rows import RecordRow
-from convrag.sdk.tasks.turns import Stages
+from convrag.sdk.tasks.turns import ConversationInfo, Stages
 from convrag.sdk.transcript import format_transcript
 from convrag_web.server import conversation_schemas as schemas
 from convrag_web.server.conversation_turns import ConversationTurns

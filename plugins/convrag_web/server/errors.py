@@ -13,7 +13,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Match
 
-from convrag import ConfigError, ConversationChanged, ConvragError, OtherConfiguration, RunStopped
+from convrag import ConfigError, ConvragError
+from convrag.sdk.errors import ConversationChanged, OtherConfiguration, RunStopped
 from convrag.sdk.secrets import redact
 from convrag_web.server.json_reply import JsonReply
 

@@ -19,8 +19,9 @@ from itertools import groupby
 from math import floor
 from queue import Empty, SimpleQueue
 
-from convrag import OtherConfiguration, RunStopped, TurnRecord
+from convrag import TurnRecord
 from convrag.sdk.cancelling import Cancelled, ComputeSlots
+from convrag.sdk.errors import OtherConfiguration, RunStopped
 from convrag.sdk.streaming import Stream
 from convrag.sdk.tasks.turns import StageFinished
 from convrag_web.server.errors import RequestError

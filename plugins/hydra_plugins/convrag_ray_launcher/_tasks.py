@@ -18,7 +18,8 @@ from hydra.core.utils import JobReturn, JobStatus, run_job, setup_globals
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig, open_dict
 
-from convrag import ConvragError, JobLost, MissingExtra
+from convrag import ConvragError
+from convrag.sdk.errors import JobLost, MissingExtra
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",  # else Ray reports on its use to its makers

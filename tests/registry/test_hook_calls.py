@@ -83,8 +83,8 @@ def test_a_failing_wrapper_costs_a_warning_and_the_results_of_the_plugins(
 
     assert collect(monkeypatch, (Own("a"), Own("b")), a_wrap=convrag_report, b_one=report("1")) == ["a", "b"]
     (message,) = warnings(caplog)
-    assert "(a wrapper): convrag_report failed: ValueError: after" in message
-    assert "test_guards.py, line " in message
+    assert "plugin an unknown distribution:a_wrap, a wrapper: convrag_report failed: ValueError: after" in message
+    assert "test_hook_calls.py, line " in message
 
 
 @pytest.mark.parametrize("result", ["a text", 3, [Report("in a list", (), {})]])
@@ -131,7 +131,7 @@ def test_a_plugin_that_raises_costs_one_warning(
     assert message.startswith(
         "plugin an unknown distribution:toy_moody: convrag_turn_finished failed: KeyError: 'mood'"
     )
-    assert "test_guards.py, line " in message
+    assert "test_hook_calls.py, line " in message
 
 
 class Own:

@@ -1,0 +1,31 @@
+"""Errors that few plugins raise or catch; the others come from `convrag`."""
+
+from __future__ import annotations
+
+from convrag.api.errors import (
+    ConversationChanged,
+    ConversationsUnusable,
+    JobLost,
+    LauncherFailed,
+    MissingExtra,
+    NotReady,
+    OtherConfiguration,
+    PluginError,
+    RunStopped,
+    StageFault,
+    UnidentifiedValue,
+)
+
+__all__ = [
+    "ConversationChanged",
+    "ConversationsUnusable",
+    "JobLost",
+    "LauncherFailed",
+    "MissingExtra",
+    "NotReady",
+    "OtherConfiguration",
+    "PluginError",
+    "RunStopped",
+    "StageFault",
+    "UnidentifiedValue",
+]

@@ -1,0 +1,25 @@
+"""Types that few plugins need: parts of documents, of answers, of records and of grids; the others are in `convrag`."""
+
+from __future__ import annotations
+
+from convrag.api.documents import CorpusPart, Heading
+from convrag.api.records import RunState, Slice
+from convrag.api.stage import Stage, remembered
+from convrag.api.sweeps import Cell, Sweep
+from convrag.api.types import PassageSpan, Role, Support
+from convrag.api.usage import Usage
+
+__all__ = [
+    "Cell",
+    "CorpusPart",
+    "Heading",
+    "PassageSpan",
+    "Role",
+    "RunState",
+    "Slice",
+    "Stage",
+    "Support",
+    "Sweep",
+    "Usage",
+    "remembered",
+]
