@@ -78,10 +78,9 @@ def test_entries_that_were_overwritten_are_computed_again(finished: tuple[Path, 
     folder, results = finished
     shutil.copytree(folder / "store", tmp_path / "store")
     with sqlite3.connect(tmp_path / "store" / "store.sqlite") as connection:
-        ((count,),) = connection.execute("SELECT count(*) FROM entries")
         connection.execute("UPDATE entries SET value = x'00'")
     connection.close()
     again, said = run(tmp_path, "again")
     assert again == results
     assert said.count("computed again") == 1
-    assert f"{count} of its entries were damaged" in " ".join(said.split())
+    assert "store.sqlite: an entry is damaged" in " ".join(said.split())

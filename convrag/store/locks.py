@@ -69,13 +69,13 @@ class KeyLocks(ForkAware):
     """The locks of a folder, one for each key. Get them with `get_locks`: a process has one object per folder."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__()
         self.folder = folder
         self._claimed: set[str] = set()
         """The keys that threads of this process have, or wait for another process to free."""
-        self._freed = threading.Condition(self._guard)
         self._file: int | None = None
         """Open while there are claims. Closed any earlier, it would lose this process's locks on all keys."""
+        super().__init__()
+        self._freed = threading.Condition(self._guard)
 
     @contextmanager
     def lock_keys(self, keys: Iterable[str]) -> Iterator[None]:

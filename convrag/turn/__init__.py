@@ -6,6 +6,7 @@
 * `session`: the state of one conversation.
 * `conversations`: the conversations of a pipeline, in memory and in a database.
 * `conversation_database`: reads and changes conversations in a database.
+* `sqlite_transactions`: the transactions on a file of SQLite.
 * `configuration`: the configuration that a conversation belongs to, and what differs from another.
 * `wiring`: builds the stages of a configuration, and imports their libraries early.
 * `stage_pool`: the stages of a process; equal ones are one object.

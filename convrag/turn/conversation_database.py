@@ -7,10 +7,7 @@ same in each.
 from __future__ import annotations
 
 import builtins
-import os
 import re
-import sqlite3
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -23,11 +20,9 @@ from convrag.api.databases import Statements, Transactions
 from convrag.api.errors import ConfigError, ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
 from convrag.registry import plugins
-from convrag.store.database import switch_to_wal
-from convrag.store.files import describe_disk_error
-from convrag.store.locks import ForkAware
 from convrag.store.strict_json import format_json, parse_json
 from convrag.turn.session import ConversationInfo, Session, make_title, to_turn
+from convrag.turn.sqlite_transactions import OTHER, SqliteTransactions
 
 try:
     import orjson
@@ -37,10 +32,6 @@ except ImportError:  # it comes with task=serve
 VERSION = 1
 """The version of the tables. Raise it with a change of them: a database with another version is refused."""
 
-BUSY_SECONDS = 30
-"""How long a statement waits for SQLite's lock, which another process may hold."""
-
-_OTHER = "Name another, or move this one away."
 _ESCAPED = re.compile(r"\\(\\|0|u[0-9a-f]{4})")
 
 _TABLES = (
@@ -114,13 +105,13 @@ class ConversationDatabase:
             found = ", ".join(map(str, versions)) or "none"
             raise ConversationsUnusable(
                 f"conversations: {self._transactions.name} cannot be used: its tables have version {found}, and this "
-                f"convrag reads version {VERSION}. {_OTHER}"
+                f"convrag reads version {VERSION}. {OTHER}"
             )
 
     def load(self, conversation_id: str) -> Session | None:
         """Return the conversation with an id; None if there is none."""
         with self._transactions.read() as connection:
-            row = connection.execute(_FIND, _identify(conversation_id)).fetchone()
+            row = connection.execute(_FIND, {"key": hash_id(conversation_id)}).fetchone()
             if row is None:
                 return None
             session = self._parse_session(row)
@@ -133,7 +124,7 @@ class ConversationDatabase:
         Hold the session's lock.
         """
         with self._transactions.read() as connection:
-            found = connection.execute(_FIND_VERSION, _identify(session.id)).fetchone()
+            found = connection.execute(_FIND_VERSION, {"key": hash_id(session.id)}).fetchone()
             number, version = found or (None, 0)
             if number == session.number and version == session.version:
                 return
@@ -147,7 +138,7 @@ class ConversationDatabase:
     def exists(self, conversation_id: str) -> bool:
         """Whether there is a conversation with an id."""
         with self._transactions.read() as connection:
-            return connection.execute(_FIND_VERSION, _identify(conversation_id)).fetchone() is not None
+            return connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone() is not None
 
     def insert(self, session: Session) -> None:
         """Add a conversation that is not there yet. Raises ConversationChanged where another process has added it."""
@@ -179,14 +170,14 @@ class ConversationDatabase:
     def clear(self, conversation_id: str) -> None:
         """Remove the turns of a conversation."""
         with self._transactions.write() as connection:
-            found = connection.execute(_CLEAR, {"updated": _format_time(), **_identify(conversation_id)}).fetchone()
+            found = connection.execute(_CLEAR, {"updated": _format_time(), "key": hash_id(conversation_id)}).fetchone()
             if found is not None:
                 connection.execute("DELETE FROM convrag_turns WHERE conversation = :number", {"number": found[0]})
 
     def delete(self, conversation_id: str) -> None:
         """Remove a conversation with its turns."""
         with self._transactions.write() as connection:
-            connection.execute("DELETE FROM convrag_conversations WHERE key = :key", _identify(conversation_id))
+            connection.execute("DELETE FROM convrag_conversations WHERE key = :key", {"key": hash_id(conversation_id)})
 
     def list(self, limit: int | None, offset: int = 0) -> builtins.list[ConversationInfo]:
         """List conversations, those that were changed last first; `limit` None lists all."""
@@ -198,7 +189,7 @@ class ConversationDatabase:
     def read_records(self, conversation_id: str) -> builtins.list[TurnRecord]:
         """Read the records of a conversation's turns, in their order; an empty list where there is none."""
         with self._transactions.read() as connection:
-            found = connection.execute(_FIND_VERSION, _identify(conversation_id)).fetchone()
+            found = connection.execute(_FIND_VERSION, {"key": hash_id(conversation_id)}).fetchone()
             own = {"number": found[0] if found else None, "after": 0}
             rows = connection.execute(_READ_TURNS, own).fetchall()
         return [self._parse_turn(row, conversation_id) for row in rows]
@@ -210,7 +201,7 @@ class ConversationDatabase:
     def _insert(self, connection: Statements, session: Session, title: str = "", version: int = 0) -> int:
         """Add the row of a conversation, and return its number. Raises ConversationChanged where there is one."""
         row = {
-            **_identify(session.id),
+            "key": hash_id(session.id),
             "id": escape(session.id),
             "title": escape(title),
             "model": escape(session.model),
@@ -289,114 +280,6 @@ class ConversationDatabase:
         )
 
 
-class SqliteTransactions(ForkAware):
-    """The transactions on a file of SQLite (see `convrag.api.databases.Transactions`).
-
-    SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite itself would sleep and
-    try again, ever longer. Readers do not wait (WAL).
-
-    Args:
-        path: the file.
-    """
-
-    serial = "integer PRIMARY KEY AUTOINCREMENT"
-
-    def __init__(self, path: Path) -> None:
-        self.name = str(path)
-        self._path = path
-        self._idle: list[sqlite3.Connection] = []
-        self._writing = threading.Lock()
-        super().__init__()
-
-    def __del__(self) -> None:
-        self.close()
-
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that only reads."""
-        with self._begin("BEGIN") as connection:
-            yield connection
-
-    @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that takes the lock at once: two that read first could not both go on."""
-        with self._writing, self._begin("BEGIN IMMEDIATE") as connection:
-            yield connection
-
-    def prepare(self, statements: Sequence[str]) -> None:
-        """Make the file, which only its owner may read, and the tables, unless they are there."""
-        with self._explained():
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
-        with self.write() as connection:
-            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-            if names and "convrag_schema" not in names:
-                raise ConversationsUnusable(
-                    f"conversations: {self.name} cannot be used: it is a database of something else, with the table "
-                    f"{names[0]}. {_OTHER}"
-                )
-            for statement in () if names else statements:
-                connection.execute(statement)
-
-    def is_conflict(self, error: Exception) -> bool:
-        """Whether a statement failed since a key is there already."""
-        return isinstance(error, sqlite3.IntegrityError)
-
-    def close(self) -> None:
-        """Close the connections that no thread uses."""
-        while self._idle:
-            with suppress(IndexError):
-                self._idle.pop().close()
-
-    @contextmanager
-    def _begin(self, statement: str) -> Iterator[sqlite3.Connection]:
-        with self._explained():
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._connect()
-            try:
-                connection.execute(statement)
-                yield connection
-                connection.execute("COMMIT")
-            except BaseException:
-                connection.close()  # and so rolls back
-                raise
-            self._idle.append(connection)
-
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-        switch_to_wal(connection)
-        connection.execute("PRAGMA synchronous=NORMAL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        return connection
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Turn errors of the database into one that says what to do."""
-        try:
-            yield
-        except (sqlite3.Error, OSError) as error:
-            raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
-
-    def _describe(self, error: Exception) -> str:
-        if self._path.is_dir():
-            return f"{self.name} is a folder. Name a file in it, say conversations.db."
-        if disk := describe_disk_error(error, self.name):
-            return disk
-        reason = " ".join(str(error).split()) or type(error).__name__
-        if "is locked" in reason:
-            return f"{self.name} cannot be used: {reason}. Another process has held it for {BUSY_SECONDS} s: try again."
-        return f"{self.name} cannot be used: {reason}. {_OTHER}"
-
-    def _prepare_for_fork(self) -> None:
-        """Close idle connections: SQLite allows no child to use or close an inherited one."""
-        self.close()
-
-    def _reset_in_child(self) -> None:
-        self._writing = threading.Lock()
-
-
 def _open_transactions(database: str) -> Transactions:
     """Open a path or an address. Raises ConfigError."""
     scheme, is_address, place = database.partition("://")
@@ -427,10 +310,6 @@ def unescape(text: str) -> str:
 def format_record(record: TurnRecord) -> str:
     """Format a record as JSON for the database."""
     return _format_plain(record.to_dict())
-
-
-def _identify(conversation_id: str) -> dict[str, Any]:
-    return {"key": hash_id(conversation_id)}
 
 
 def _format_turn(record: TurnRecord, version: int) -> dict[str, Any]:

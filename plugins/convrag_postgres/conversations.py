@@ -29,7 +29,7 @@ class PostgresTransactions:
     serial = "serial PRIMARY KEY"
 
     def __init__(self, address: Address) -> None:
-        self.name = address.name
+        self.name = address.place
         self._server = Server(address, ConversationsUnusable)
 
     @contextmanager

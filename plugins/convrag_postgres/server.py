@@ -88,8 +88,10 @@ class Address:
     """
 
     def __init__(self, url: str, setting: str) -> None:
-        self.name = f"{setting}={redact_address(url)}"
-        """What messages call it: without user and password."""
+        self.place = redact_address(url)
+        """The address without user and password."""
+        self.name = f"{setting}={self.place}"
+        """What messages call it."""
         try:
             parsed: URL = make_url(url).set(drivername="postgresql+psycopg")
         except (ArgumentError, ValueError):  # its message repeats the address

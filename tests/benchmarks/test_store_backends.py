@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from convrag.registry.plugins import open_database
 from convrag.store.store import Store
 from postgres_server import postgres  # noqa: F401 - a fixture
 
@@ -50,7 +51,7 @@ def make_work(store: Store) -> dict[str, Callable[[str], object]]:
 
 @pytest.mark.parametrize("threads", [1, 64])
 def test_values(threads: int, postgres: Any, tmp_path: Path) -> None:
-    stores = {"sqlite": Store(tmp_path), "postgresql": Store(tmp_path, postgres.make_database())}
+    stores = {"sqlite": Store(tmp_path), "postgresql": Store(tmp_path, postgres.make_database(), open_database)}
     works = {name: make_work(store) for name, store in stores.items()}
     times: dict[tuple[str, str], list[float]] = {}
     for number in range(ROUNDS):

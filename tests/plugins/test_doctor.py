@@ -92,7 +92,7 @@ class TestStore:
         ((level, line),) = findings()["store"]
         assert level == "warn"
         assert "store.sqlite is damaged" in line
-        assert line.endswith(": the next run keeps what can be read, and computes the rest again")
+        assert line.endswith(": the next run renames it, and begins anew")
 
     def test_one_that_cannot_be(self, here: Path) -> None:
         (line,) = failures("store.path=/proc/nowhere/store")

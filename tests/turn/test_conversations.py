@@ -15,8 +15,8 @@ import pytest
 
 from convrag.api.errors import ConversationChanged, ConversationsUnusable
 from convrag.api.records import TurnRecord
-from convrag.turn.conversation_database import SqliteTransactions
 from convrag.turn.conversations import Conversations
+from convrag.turn.sqlite_transactions import SqliteTransactions
 from postgres_server import postgres  # noqa: F401 - a fixture
 from toys import QuotingGenerator, pipeline
 
@@ -252,7 +252,7 @@ def test_without_a_database_no_library_for_one_is_imported() -> None:
 
 
 def test_a_database_that_another_process_holds_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("convrag.turn.conversation_database.BUSY_SECONDS", 1)
+    monkeypatch.setattr("convrag.turn.sqlite_transactions.BUSY_SECONDS", 1)
     chat = pipeline(conversations=Conversations(tmp_path / "c.db"))
     chat.turn("c", "one?")
     with closing(sqlite3.connect(tmp_path / "c.db", isolation_level=None)) as other:

@@ -1,0 +1,129 @@
+"""The transactions on the conversations in a file of SQLite."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from convrag.api.errors import ConversationsUnusable
+from convrag.store.database import switch_to_wal
+from convrag.store.files import describe_disk_error
+from convrag.store.locks import ForkAware
+
+BUSY_SECONDS = 30
+"""How long a statement waits for SQLite's lock, which another process may hold."""
+
+OTHER = "Name another, or move this one away."
+
+
+class SqliteTransactions(ForkAware):
+    """The transactions on a file of SQLite (see `convrag.api.databases.Transactions`).
+
+    SQLite has one writer at a time. Threads wait for each other here, and go on at once: SQLite itself would sleep and
+    try again, ever longer. Readers do not wait (WAL).
+
+    Args:
+        path: the file.
+    """
+
+    serial = "integer PRIMARY KEY AUTOINCREMENT"
+
+    def __init__(self, path: Path) -> None:
+        self.name = str(path)
+        self._path = path
+        self._idle: list[sqlite3.Connection] = []
+        self._writing = threading.Lock()
+        super().__init__()
+
+    def __del__(self) -> None:
+        for connection in self._idle:
+            connection.close()
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction that only reads."""
+        with self._begin("BEGIN") as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Begin a transaction that takes the lock at once: two that read first could not both go on."""
+        with self._writing, self._begin("BEGIN IMMEDIATE") as connection:
+            yield connection
+
+    def prepare(self, statements: Sequence[str]) -> None:
+        """Make the file, which only its owner may read, and the tables, unless they are there."""
+        with self._explained():
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+        with self.write() as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            if names and "convrag_schema" not in names:
+                raise ConversationsUnusable(
+                    f"conversations: {self.name} cannot be used: it is a database of something else, with the table "
+                    f"{names[0]}. {OTHER}"
+                )
+            for statement in () if names else statements:
+                connection.execute(statement)
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether a statement failed since a key is there already."""
+        return isinstance(error, sqlite3.IntegrityError)
+
+    def close(self) -> None:
+        """Close the connections that no thread uses."""
+        while self._idle:
+            with suppress(IndexError):
+                self._idle.pop().close()
+
+    @contextmanager
+    def _begin(self, statement: str) -> Iterator[sqlite3.Connection]:
+        with self._explained():
+            try:
+                connection = self._idle.pop()
+            except IndexError:
+                connection = self._connect()
+            try:
+                connection.execute(statement)
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.close()  # and so rolls back
+                raise
+            self._idle.append(connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        switch_to_wal(connection)
+        connection.execute("PRAGMA synchronous=NORMAL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        return connection
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Turn errors of the database into one that says what to do."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise ConversationsUnusable(f"conversations: {self._describe(error)}") from error
+
+    def _describe(self, error: Exception) -> str:
+        if self._path.is_dir():
+            return f"{self.name} is a folder. Name a file in it, say conversations.db."
+        if disk := describe_disk_error(error, self.name):
+            return disk
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if "is locked" in reason:
+            return f"{self.name} cannot be used: {reason}. Another process has held it for {BUSY_SECONDS} s: try again."
+        return f"{self.name} cannot be used: {reason}. {OTHER}"
+
+    def _prepare_for_fork(self) -> None:
+        """Close idle connections: SQLite allows no child to use or close an inherited one."""
+        self.close()
+
+    def _reset_in_child(self) -> None:
+        self._writing = threading.Lock()
