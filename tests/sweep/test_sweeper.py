@@ -27,10 +27,9 @@ from convrag.config.settings import read_metric_names
 from convrag.registry import plugins
 from convrag.store.folder_lock import FOLDER_LOCK, FolderInUse, hold_folder
 from convrag.sweep.cell import run_cell
-from convrag.sweep.cells import CellsFailed, CellsPartial, cell_id
-from convrag.sweep.composed_cells import ComposedCells
-from convrag.sweep.folders import register_folder_names
-from convrag.sweep.plan import Grid, plan_sweep
+from convrag.sweep.cells import CellsFailed, CellsPartial
+from convrag.sweep.folders import cell_id, register_folder_names
+from convrag.sweep.plan import ComposedCells, Grid, plan_sweep
 from convrag.sweep.sweeper import run_grid
 from convrag.turn.wiring import Wiring
 from convrag_baselines.concatenation import LastNRewriter
@@ -220,9 +219,7 @@ def test_a_partial_cell_has_its_own_state_and_is_run_again(
     with monkeypatch.context() as broken:
         broken.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
         grid = make_grid(*overrides)
-        with pytest.raises(
-            CellsPartial, match=r"^1 of 3 cells is partial: see .*asks only for what is missing"
-        ) as caught:
+        with pytest.raises(CellsPartial, match=r"^1 of 3 cells partial: see .*asks only for what is missing") as caught:
             run_grid(grid)
     assert caught.value.exit_status == 3
     assert [cell.name for cell in caught.value.cells] == ["rewriter=last_n"]
@@ -240,7 +237,7 @@ def test_where_a_cell_failed_and_another_is_partial_the_grid_failed(
     here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LastNRewriter, "rewrite", lambda self, question: question.text)
-    with pytest.raises(CellsFailed, match=r"^1 of 3 cells failed, 1 of 3 cells is partial: see") as caught:
+    with pytest.raises(CellsFailed, match=r"^1 of 3 cells failed, 1 of 3 cells partial: see") as caught:
         run_grid(make_grid("rewriter=none,last_n,replay"))
     assert caught.value.exit_status == 1
 
