@@ -111,4 +111,12 @@ def _explain(
     groups = {place.partition(".")[0] for place in places}
     if not groups <= set(GROUPS) or any(groups & used[id_] for id_ in ids):
         return f"{said}: the stages are the same with each value"
-    return f"{said}: {'no stage of any cell' if len(ids) == len(choices) else 'none of these'} uses {it}"
+    if len(ids) == len(choices):
+        return f"{said}: no stage of any cell uses {it}"
+    others = [key for key in _varied(list(choices.values())) if key not in factors]
+    levels = {key: dict.fromkeys(choices[id_].get(key) for id_ in ids) for key in others}
+    told = {key: found for key, found in levels.items() if set(found) != {each.get(key) for each in choices.values()}}
+    if {id_ for id_, each in choices.items() if all(each.get(key) in found for key, found in told.items())} != set(ids):
+        return f"{said}: none of these uses {it}"
+    who = " with ".join(" or ".join(f"{key}={value}" for value in found) for key, found in told.items())
+    return f"{said}: {who} does not use {it}"

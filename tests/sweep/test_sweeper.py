@@ -264,18 +264,6 @@ def test_an_interrupted_grid_is_closed_and_goes_on(watcher: Watcher) -> None:
     assert watcher.heard[-1] == "finished ['reused', 'reused', 'ok'] True False"
 
 
-def test_a_grid_that_is_interrupted_before_its_first_cell_leaves_nothing(here: Path) -> None:
-    grid = make_grid("rewriter=none,last_n")
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    grid.launcher.before = interrupt  # type: ignore[attr-defined]
-    with pytest.raises(KeyboardInterrupt):
-        run_grid(grid)
-    assert not folder_of(grid).exists()
-
-
 def test_a_grid_that_is_refused_writes_nothing(watcher: Watcher) -> None:
     watcher.problems = ["the moon is full"]
     grid = make_grid("rewriter=none,last_n")
