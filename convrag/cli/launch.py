@@ -9,6 +9,7 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import hydra
 from hydra._internal.callbacks import Callbacks  # a HydraContext needs it, and run_job a HydraContext
@@ -114,7 +115,8 @@ def _sweep(config: DictConfig, context: HydraContext, task: TaskFunction) -> Non
     name = config.hydra.job.config_name
     context.callbacks.on_multirun_start(config=config, config_name=name)
     sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=task, config=config)
-    sweeper.sweep(arguments=[*config.hydra.overrides.task])
+    typed: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)  # a reference stays one
+    sweeper.sweep(arguments=typed)
     context.callbacks.on_multirun_end(config=config, config_name=name)
 
 
