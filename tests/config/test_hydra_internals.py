@@ -18,7 +18,9 @@ ROOT = Path(__file__).parents[2]
 
 def test_there_are_two() -> None:
     files = [*ROOT.glob("convrag/**/*.py"), *ROOT.glob("plugins/**/*.py")]
-    imports = [f"{file.name}: {line}" for file in files for line in re.findall(r"hydra\._internal\S*", file.read_text())]
+    imports = [
+        f"{file.name}: {line}" for file in files for line in re.findall(r"hydra\._internal\S*", file.read_text())
+    ]
     assert imports == ["launch.py: hydra._internal.callbacks"]
     replaced = [file.name for file in files if re.search(r"ConfigStore\.\w+ = |\bHydra\.\w+ = ", file.read_text())]
     assert replaced == ["compose.py"]
