@@ -17,7 +17,7 @@ from hydra.core.override_parser.types import ChoiceSweep
 
 from commands import run_convrag
 from convrag.api.groups import GROUPS, options_group
-from convrag.cli.arguments import prepare_arguments
+from convrag.cli.arguments import read_arguments
 from convrag.config.compose import compose, variants
 from convrag.config.settings import PRESETS
 from convrag.registry import plugins
@@ -95,12 +95,12 @@ def arguments_of(line: str) -> list[str] | None:
     if not found:
         return None
     typed = shlex.split(found["arguments"].partition(" > ")[0], comments=True)
-    arguments = [each for each in prepare_arguments(typed) if each not in PLACEHOLDERS and "..." not in each]
-    if not arguments or arguments[0] in {"--help", "-sc"}:
+    command = read_arguments(typed)
+    if command.help or command.shell_completion:
         return []
-    if "-m" not in arguments:
-        return arguments
-    arguments.remove("-m")
+    arguments = [each for each in command.overrides if each not in PLACEHOLDERS and "..." not in each]
+    if not command.multirun:
+        return [*(each for each in command.flags if each not in PLACEHOLDERS), *arguments]
     kept = [each for each in arguments if not each.startswith(("hydra", "+sweep"))]
     first = []
     for text, override in zip(kept, OverridesParser.create().parse_overrides(kept), strict=True):

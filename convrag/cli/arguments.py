@@ -9,30 +9,24 @@ from difflib import get_close_matches
 from convrag.api.errors import ConfigError
 from convrag.config.choices import quote_value
 
-EMPTY_FOLDERS = ("hydra.run.dir=", "hydra.sweep.dir=", "hydra.sweep.subdir=")
-
-_SWITCHES = (
-    ("-h", "--help"),
-    ("-r", "--run"),
-    ("-m", "--multirun"),
-    ("-sc", "--shell-completion"),
-    ("--hydra-help",),
-    ("--resolve",),
-    ("--version",),
-)
-_WITH_VALUE = (
-    ("-cd", "--config-dir"),
-    ("-cn", "--config-name"),
-    ("-cp", "--config-path"),
-    ("-p", "--package"),
-)
+_FLAGS = [
+    "-h --help",
+    "-r --run",
+    "-m --multirun",
+    "-sc --shell-completion",
+    "--hydra-help",
+    "--resolve",
+    "--version",
+]
+_WITH_VALUE = ["-cd --config-dir", "-cn --config-name", "-cp --config-path", "-p --package"]
+_INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
 
 def read_arguments(arguments: Sequence[str]) -> Namespace:
     """The flags of a command, each as an attribute, and its `overrides`, of which values are quoted where need be.
 
     Raises:
-        ConfigError: a flag is unknown or lacks its value, or the run's folder has no name.
+        ConfigError: a flag is unknown or lacks its value.
     """
     parser = _make_parser()
     try:
@@ -41,8 +35,6 @@ def read_arguments(arguments: Sequence[str]) -> Namespace:
         raise ConfigError(str(error).removeprefix("argument ")) from error
     if unknown := [argument for argument in rest if argument.startswith("-")]:
         raise ConfigError(_explain_flag(unknown[0], parser))
-    if empty := [argument for argument in arguments if argument in EMPTY_FOLDERS]:
-        raise ConfigError(f"{empty[0]}: name a folder. The one that you are in would be filled with the run's files.")
     given = {*known.overrides, *rest}
     known.overrides = [quote_value(argument) for argument in arguments if argument in given]
     known.flags = [argument for argument in arguments if argument not in given]
@@ -51,17 +43,14 @@ def read_arguments(arguments: Sequence[str]) -> Namespace:
 
 def _make_parser() -> ArgumentParser:
     parser = ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
-    for names in _SWITCHES:
-        parser.add_argument(*names, action="store_true")
+    for names in _FLAGS:
+        parser.add_argument(*names.split(), action="store_true")
     for names in _WITH_VALUE:
-        parser.add_argument(*names)
+        parser.add_argument(*names.split())
     parser.add_argument("-c", "--cfg", choices=["job", "hydra", "all"])
     parser.add_argument("-i", "--info", nargs="?", const="all", choices=_INFOS)
     parser.add_argument("overrides", nargs="*")
     return parser
-
-
-_INFOS = ["all", "config", "defaults", "defaults-tree", "plugins", "searchpath"]
 
 
 def _explain_flag(flag: str, parser: ArgumentParser) -> str:

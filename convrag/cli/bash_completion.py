@@ -58,22 +58,22 @@ unset _convrag_name _convrag_python_before
 """
 
 _SCRIPTS = {"install=bash": _INSTALL, "uninstall=bash": _UNINSTALL}
-_QUERY = "query=bash"
 
 
-def is_for_bash(arguments: Sequence[str]) -> bool:
-    """Whether a command line is about bash's completion. Other shells are Hydra's matter."""
-    return list(arguments[:1]) in (["-sc"], ["--shell-completion"]) and arguments[1:2] in (
-        [_QUERY],
-        *([script] for script in _SCRIPTS),
-    )
+def answer_bash(arguments: Sequence[str]) -> bool:
+    """Print a script, or what the last word of the command in COMP_LINE may be, one on each line.
 
+    Args:
+        arguments: those behind `-sc`.
 
-def answer_bash(arguments: Sequence[str]) -> None:
-    """Print a script, or what the last word of the command in COMP_LINE may be, one on each line."""
-    if (script := _SCRIPTS.get(arguments[1])) is not None:
-        sys.stdout.write(script.lstrip())
-        return
-    from convrag.cli.completion import complete_line
+    Returns:
+        Whether they are about bash. Other shells are Hydra's matter.
+    """
+    what = "".join(arguments[:1])
+    if what in _SCRIPTS:
+        sys.stdout.write(_SCRIPTS[what].lstrip())
+    elif what == "query=bash":
+        from convrag.cli.completion import complete_line
 
-    sys.stdout.writelines(f"{word}\n" for word in complete_line(os.environ.get("COMP_LINE", "")))
+        sys.stdout.writelines(f"{word}\n" for word in complete_line(os.environ.get("COMP_LINE", "")))
+    return what in (*_SCRIPTS, "query=bash")

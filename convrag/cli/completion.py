@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
-from enum import Enum
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from convrag.api.errors import ConvragError
-from convrag.api.groups import GROUPS, SEVERAL
-from convrag.cli.chosen_stages import OVERRIDE, ChosenStages
+from convrag.api.groups import GROUPS, OPTION_KEY, SEVERAL
 from convrag.config.settings import HISTORIES, PRESETS, Settings
-from convrag.config.variants import variants
+from convrag.config.variants import option_node, variants
 from convrag.registry import plugins
+from convrag.registry.option import Option
 from convrag.registry.parameters import union_members
 
 FLAGS = ("--cfg", "--config-dir", "--config-name", "--help", "--info", "--multirun", "--resolve", "--version", "-m")
+
+_OVERRIDE = re.compile(r"(?P<sign>\+\+|\+|~)?(?P<key>[^=]*)(?P<equals>=)?(?P<value>.*)", re.DOTALL)
+
+Typed = Mapping[str, Sequence[str]]
+"""What a command chooses: place ("rewriter", "rewriter.clusterer") -> names."""
 
 
 def complete_line(line: str) -> list[str]:
@@ -37,55 +43,79 @@ def _list_words(words: Sequence[str], word: str) -> Iterable[str]:
     """What may stand behind these words, and more: some of it does not begin with the word that was begun."""
     if word.startswith("-"):
         return (f"{flag} " for flag in FLAGS)
-    override = OVERRIDE.fullmatch(word)
+    override = _OVERRIDE.fullmatch(word)
     assert override
-    key, chosen = override["key"].rpartition("@")[2], ChosenStages(words)
+    key, typed = override["key"].rpartition("@")[2], _read_choices(words)
     if not override["equals"]:
         presets = [f"+{preset}=" for preset in PRESETS]
-        return [*presets, *(f"{override['sign'] or ''}{each}" for each in _list_keys(key, chosen))]
+        return [*presets, *(f"{override['sign'] or ''}{each}" for each in _list_keys(key, typed))]
     value = override["value"]
     inside = max(value.rfind("["), value.rfind(","))  # in a list, and in a grid's factor, the last item is completed
     before = word[: len(word) - len(value)] + value[: inside + 1]
     goes_on = inside >= 0 or not {"-m", "--multirun"}.isdisjoint(words)
-    return (f"{before}{each}{'' if goes_on else ' '}" for each in _list_values(key, chosen))
+    return (f"{before}{each}{'' if goes_on else ' '}" for each in _list_values(key, typed))
 
 
-def _list_keys(key: str, chosen: ChosenStages) -> Iterator[str]:
+def _read_choices(words: Sequence[str]) -> Typed:
+    """What the words of a command choose; plugin files that they name are loaded."""
+    found = [match for word in words if (match := _OVERRIDE.fullmatch(word)) and match["equals"]]
+    typed = {m["key"].rpartition("@")[2]: [*filter(None, m["value"].strip("[]").split(","))] for m in found}
+    for name in typed.get("plugins", ()):
+        with suppress(ConvragError, OSError):
+            plugins.load().add_file(Path(name))
+    return typed
+
+
+def _list_keys(key: str, typed: Typed) -> Iterator[str]:
     """Groups and settings; behind a dot, the parameters of the stage that stands there."""
     place, dot, _ = key.rpartition(".")
     yield from (f"{name}=" for name in _SETTINGS)
     if not dot:
         yield from (f"{group}{sign}" for group in GROUPS for sign in "=.")
-    elif place in SEVERAL:
-        yield from (f"{place}.{name}." for name in chosen.list_chosen(place))
-    elif option := chosen.find_option(place):
+    if place in SEVERAL:
+        yield from (f"{place}.{name}." for name in typed.get(place) or plugins.load().registry.options(place))
+        return
+    for option in _find_options(place, typed):
         for name in option.list_parameters():
             yield from (f"{place}.{name}{sign}" for sign in ("=." if name in option.injected_groups() else "="))
 
 
-def _list_values(key: str, chosen: ChosenStages) -> Iterable[str]:
+def _list_values(key: str, typed: Typed) -> Iterable[str]:
     """The options of a group or of a stage's own stage, the values that a type allows, or the default."""
     if key in PRESETS:
         return variants(key)
-    if key in GROUPS:
-        return _list_options(key)
     if key in _SETTINGS:
         return HISTORIES if key == "history" else _list_default(_SETTINGS[key])
     place, _, name = key.rpartition(".")
-    option = chosen.find_option(place)
-    if option is None:
-        return ()
-    if group := option.injected_groups().get(name):
-        return _list_options(group)
+    takers = [option for option in _find_options(place, typed) if name in option.list_parameters()]
+    group = key if key in GROUPS else takers[0].injected_groups().get(name, "") if takers else ""
+    if group:
+        return [*plugins.load().registry.options(group), *variants(group)]
     with suppress(ConvragError):
-        if name in option.parameters:
+        for option in takers[:1]:
             parameter = option.parameters[name]
             return [*_list_choices(parameter.type)] or _list_default(parameter.default)
     return ()
 
 
-def _list_options(group: str) -> list[str]:
-    return [*plugins.load().registry.options(group), *variants(group)]
+def _find_options(place: str, typed: Typed) -> list[Option]:
+    """The options that may stand at a place ("rewriter.clusterer"): what the command names, else all of the group."""
+    registry = plugins.load().registry
+    group, *path = place.split(".")
+    if group not in GROUPS:
+        return []
+    at, names = group, typed.get(group)
+    if group in SEVERAL:
+        at, names, path = ".".join([group, *path[:1]]), path[:1], path[1:]
+    for name in path:
+        at, group = f"{at}.{name}", registry.injected_groups(group).get(name, "")
+        names = typed.get(at)
+    offered = registry.options(group) if group else {}
+    if not names:
+        return [*offered.values()]
+    with suppress(ConvragError):
+        return [offered.get(name) or offered[option_node(group, name)[OPTION_KEY]] for name in names if name]
+    return []
 
 
 def _list_choices(annotation: Any) -> Iterator[str]:
@@ -95,8 +125,6 @@ def _list_choices(annotation: Any) -> Iterator[str]:
             yield from map(str, get_args(member))
         elif member is bool:
             yield from ("false", "true")
-        elif isinstance(member, type) and issubclass(member, Enum):
-            yield from (each.name for each in member)
 
 
 def _list_default(default: Any) -> list[str]:

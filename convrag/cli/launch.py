@@ -9,6 +9,7 @@ from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 from string import Template
+from typing import Any
 
 import hydra
 from hydra._internal.callbacks import Callbacks  # a HydraContext needs it, and run_job a HydraContext
@@ -114,7 +115,8 @@ def _sweep(config: DictConfig, context: HydraContext, task: TaskFunction) -> Non
     name = config.hydra.job.config_name
     context.callbacks.on_multirun_start(config=config, config_name=name)
     sweeper = Plugins.instance().instantiate_sweeper(hydra_context=context, task_function=task, config=config)
-    sweeper.sweep(arguments=[*config.hydra.overrides.task])
+    typed: Any = OmegaConf.to_container(config.hydra.overrides.task, resolve=False)  # a reference stays one
+    sweeper.sweep(arguments=typed)
     context.callbacks.on_multirun_end(config=config, config_name=name)
 
 
@@ -140,15 +142,11 @@ def _read_redacted(name: str, default: str | None = None) -> str | None:
 
 
 def remove_if_empty(folder: Path) -> None:
-    """Remove a folder with nothing in it but what Hydra put there before our part began, and what it was made in."""
-    here, folder = Path.cwd(), folder.resolve()
-    if folder == here or not all(_was_there_before(entry) for entry in folder.iterdir()):
-        return
-    shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
-    with suppress(OSError):  # the first one that holds something else
-        for parent in folder.parents:
-            if here in parent.parents:
-                parent.rmdir()
+    """Remove a folder that has only what Hydra put there before our part began, and its parent if that is empty."""
+    if Path.cwd() != folder.resolve() and all(_was_there_before(entry) for entry in folder.iterdir()):
+        shutil.rmtree(folder, ignore_errors=True)  # Windows removes no open file
+        with suppress(OSError):  # it holds something else
+            folder.parent.rmdir()
 
 
 def _was_there_before(entry: Path) -> bool:

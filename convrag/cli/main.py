@@ -24,7 +24,7 @@ from convrag.api.secrets import redact
 from convrag.cli.arguments import read_arguments
 from convrag.cli.launch import launch, remove_if_empty
 from convrag.cli.printable_streams import make_streams_printable
-from convrag.cli.signals import leave_if_told, note_kept, watch_signals
+from convrag.cli.signals import finish, leave, leave_if_told, note_kept, watch_signals
 from convrag.config.choices import translate_overrides
 from convrag.config.command import Command
 from convrag.config.compose import check_config, configure, find_plugin_files, use_folder
@@ -58,7 +58,7 @@ def main() -> None:
     if logging.lastResort:  # what writes warnings until Hydra has set up logging
         logging.lastResort.setFormatter(TerminalFormatter())
     own_logs()
-    watch = watch_signals()
+    watch_signals()
     logging.raiseExceptions = False  # on a full disk, each line of the log would be a traceback
     jobs = Jobs()
     try:
@@ -67,7 +67,7 @@ def main() -> None:
         finally:
             leave_if_told()
     except KeyboardInterrupt:  # a launcher's own, say: there was no signal
-        watch.leave(signal.SIGINT)
+        leave(signal.SIGINT)
     except (ConvragError, *HYDRA_ERRORS) as error:
         _say_error(error)
         sys.exit(getattr(error, "exit_status", USAGE_ERROR))
@@ -80,7 +80,7 @@ def main() -> None:
         _say(f"the output folder cannot be used: {error}. Choose another one: hydra.run.dir=... or hydra.sweep.dir=...")
         sys.exit(USAGE_ERROR)
     finally:
-        watch.finish()
+        finish()
     sys.exit(jobs.status)
 
 
@@ -129,7 +129,9 @@ class Jobs:
         if chosen.mode is not RunMode.MULTIRUN:
             self.status = _run_alone(folder, execute)
         elif find_sweep_id(folder):
-            return _run_cell(list(chosen.overrides.task), folder, execute, metrics)
+            from convrag.sweep.cell import run_cell
+
+            return run_cell(list(chosen.overrides.task), folder, execute, metrics)
         else:
             status, value = _run_for_sweeper(folder, execute, metrics)
             self.status = max(self.status, status)
@@ -150,24 +152,11 @@ def _run_alone(folder: Path, execute: Callable[[], int]) -> int:
         if message := describe_disk_error(error):
             log.error(message, exc_info=True)  # the traceback is for the log alone
             return EXIT_STATUS["failed"]
-        place = locate_error(error, list_stage_packages())
-        log.critical(
-            "this should not have happened: %s: %s (%s); the log is %s",
-            type(error).__name__,
-            error,
-            place,
-            folder / "convrag.log",
-            exc_info=True,
-        )
+        what = f"{type(error).__name__}: {error} ({locate_error(error, list_stage_packages())})"
+        log.critical("this should not have happened: %s; the log is %s", what, folder / "convrag.log", exc_info=True)
         return 1
     remove_if_empty(folder)
     return status
-
-
-def _run_cell(overrides: list[str], folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> float:
-    from convrag.sweep.cell import run_cell
-
-    return run_cell(overrides, folder, execute, metrics)
 
 
 def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[str, ...]) -> tuple[int, float]:
@@ -183,8 +172,7 @@ def _run_for_sweeper(folder: Path, execute: Callable[[], int], metrics: tuple[st
     elif status:
         raise CellsFailed(f"a run ended with status {status}: {folder}")
     if isnan(value := read_metric(folder, metrics)):
-        what = f"sweep.metric={metrics[0]}" if metrics else "nothing"
-        log.warning("%s was not measured: the sweeper gets no value of %s", what, folder)
+        log.warning("%s was not measured: the sweeper gets no value of %s", ", ".join(metrics[:1]) or "nothing", folder)
     return status, value
 
 

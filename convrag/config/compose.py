@@ -201,17 +201,8 @@ def check_config(config: DictConfig, command: Command) -> None:
             plugins.load().registry.check_name(key.partition("@")[0], name)
     try:
         check_keys(config, plugins.load().registry, command.names)
-        _check_plugin_files(config)
     except ConfigError as error:
         raise cite(error, command, getattr(error, "key", "")) from None
-
-
-def _check_plugin_files(config: DictConfig) -> None:
-    """Raise ConfigError for a plugin file that a preset names: presets are read when plugins are loaded already."""
-    loaded = {path.name for path in plugins.load().files}
-    if unread := [name for name in config.get("plugins") or () if Path(name).name not in loaded]:
-        where = "the command line (plugins=[...]) and the file of --config-name can"
-        raise ConfigError(f"plugins: {unread[0]} was not loaded. A preset cannot name plugins; {where}.")
 
 
 def settings_of(config: DictConfig) -> Settings:

@@ -65,13 +65,13 @@ def check_keys(config: DictConfig, registry: Registry, choices: Mapping[str, str
 def explain_unknown_setting(key: str) -> UnknownKey:
     """The error for a key at the top ("sysem"), or in a section ("sweep.dir")."""
     section, _, name = key.partition(".")
+    hydra = [each.name for each in fields(HydraConf)]
     if section == "hydra":
-        return UnknownKey(key, "setting", key, [f"hydra.{each.name}" for each in fields(HydraConf)])
+        return UnknownKey(key, "setting", key, [f"hydra.{each}" for each in hydra])
     own = _sections().get(section)
     if own and name:
-        hydra = [f"hydra.{key}"] if _is_of_hydra(key) else []
-        return UnknownKey(key, "setting", key, [*(f"{section}.{each}" for each in own), *hydra])
-    if _is_of_hydra(key):
+        return UnknownKey(key, "setting", key, [f"{section}.{each}" for each in own])
+    if section in hydra:
         return UnknownKey(key, "setting", key, [f"hydra.{key}" if name else f"hydra/{key}"])
     hints = [
         f"A group of your own is a folder of YAML files: --config-dir=FOLDER, with FOLDER/{section}/NAME.yaml in it."
@@ -159,13 +159,3 @@ def _sections() -> dict[str, list[str]]:
     """The settings that have settings of their own: "store" -> ["path"]."""
     nested = {each.name: each.default_factory for each in fields(Settings) if is_dataclass(each.default_factory)}
     return {name: [each.name for each in fields(cls)] for name, cls in nested.items()}  # type: ignore[arg-type]
-
-
-def _is_of_hydra(key: str) -> bool:
-    """Whether Hydra has a setting of that name ("sweep.dir" is `hydra.sweep.dir`)."""
-    node: Any = OmegaConf.to_container(OmegaConf.structured(HydraConf))
-    for name in key.split("."):
-        if not isinstance(node, Mapping) or name not in node:
-            return False
-        node = node[name]
-    return True

@@ -29,11 +29,9 @@ _ODD_ERRORS = (TypeError, AttributeError, AssertionError, LookupError)
 """What it raises for a list of defaults that makes no sense."""
 
 _KEY = re.compile(r"Could not override '([^']+)'")
-_DELETED = re.compile(r"Could not delete (?:from config\. )?'([^']+)'")
 _MERGE = re.compile(r"Error merging override (\S+)")
 _FULL_KEY = re.compile(r"full_key: (.*\S)")
 _SEVERAL = re.compile(r"(?:Ambiguous value for argument|Sweep parameters) '(.+?)'(?: requires|\n|$)")
-_TWICE = re.compile(r"Multiple values for ([\w/]+)\.")
 _NO_NAME = re.compile(r"[\d.eE+-]+|null|true|false|nan|[+-]?inf", re.IGNORECASE)
 _FLAGS = {"help": "--help", "version": "--version", "multirun": "-m", "info": "task=doctor, or Hydra's --info"}
 
@@ -88,11 +86,6 @@ def _explain_text(error: Exception, registry: Registry, command: Command) -> Con
             f"{match[1]}: several values make a grid, which needs -m (--multirun): -m {match[1]}. "
             f"One value that is a list is written {key}=[{value}]"
         )
-    if (match := _DELETED.search(text)) and match[1] in SEVERAL:
-        return ConfigError(f"~{match[1]}: this cannot be taken away; none at all is {match[1]}=[]")
-    if match := _TWICE.search(text):
-        chosen = f"{match[1]} has been chosen already: '- override /{match[1]}: NAME' chooses another"
-        return cite(ConfigError(chosen), command, match[1])
     if (match := _KEY.search(text)) and not match[1].startswith("hydra."):  # of its own keys Hydra speaks best
         return cite(_unknown_key(match[1], registry, cause, command), command, match[1].partition("@")[0])
     if isinstance(cause, (ConfigKeyError, ConfigAttributeError)) and (match := _FULL_KEY.search(str(cause))):
@@ -122,18 +115,15 @@ def _explain_unknown_option(error: MissingConfigException, registry: Registry, c
         registry.check_name(group, name)
     except PluginError as refused:
         return refused
-    last = group.rpartition("/")[2]
-    if "/" in group and last in GROUPS:  # a preset's folder stands before it
-        unknown: ConfigError = ConfigError(f"a group begins with a slash here: '- override /{last}: {name}'")
-        return cite_only_file(unknown, command)
     return cite(registry.make_unknown(group, name, error.options or registry.options(group)), command)
 
 
 def _unknown_key(key: str, registry: Registry, cause: BaseException, command: Command) -> ConfigError:
     """The error for a key that is not there; `cause` is OmegaConf's, which knows where it stopped."""
-    if (preset := (key.partition("@")[2] or key).partition(".")[0]) in PRESETS:
-        if any(override.startswith(f"{preset}=") for override in command.overrides):
-            return ConfigError(f"{key}=... chooses options of several groups, and is written with a plus: +{key}=...")
+    typed = any(override.startswith(f"{key}=") for override in command.overrides)
+    if typed and key in PRESETS:
+        return ConfigError(f"{key}=... chooses options of several groups, and is written with a plus: +{key}=...")
+    if not typed and (key.partition("@")[2] or key).partition(".")[0] in PRESETS:
         what = "a file that sets several stages begins with '# @package _global_'"
         return cite_only_file(ConfigError(what), command)
     if "@" in key:
@@ -179,25 +169,19 @@ def explain_override(argument: str, reason: str, registry: Registry) -> ConfigEr
 
 
 def check_choices(overrides: Iterable[str], registry: Registry) -> None:
-    """Raise ConfigError for an override that chooses two options, or none: `rewriter=[mmr,dhrag]`, `rewriter=1`.
-
-    Hydra need not have read them: it ends with a traceback for `metrics=[ranking,1]`.
-    """
+    """Raise ConfigError for an override that chooses two options of a group, or none: `rewriter=[mmr,dhrag]`."""
     for override in overrides:
         key, _, value = override.lstrip("+").partition("=")
-        group, names = key.partition("@")[0], [name.strip() for name in value.strip("[] ").split(",")]
+        group = key.partition("@")[0]
         if not key:
             raise ConfigError(f"{override}: {_advise(override, registry)}")
         if override.startswith("+") and key in GROUPS:
             raise ConfigError(f"{override}: a {key} is chosen without a plus: {key}={value}")
-        if group not in GROUPS or "${" in value:
-            continue
-        if value.startswith("[") and len(names) > 1 and group not in SEVERAL:
-            raise ConfigError(
-                f"{override}: a run has one {group}. A grid has one after the other: -m {key}={','.join(names)}"
-            )
-        if any(_NO_NAME.fullmatch(name) for name in names):
+        if group in GROUPS and any(_NO_NAME.fullmatch(name.strip()) for name in value.strip("[] ").split(",")):
             raise ConfigError(f"{override}: an option has a name; choose from: {', '.join(registry.options(group))}")
+        if group in GROUPS and group not in SEVERAL and value.startswith("[") and "," in value:
+            grid = f"-m {key}={value.strip('[] ')}"
+            raise ConfigError(f"{override}: a run has one {group}. A grid has one after the other: {grid}")
 
 
 def _advise(argument: str, registry: Registry) -> str:

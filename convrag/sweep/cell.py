@@ -60,12 +60,14 @@ def run_cell(overrides: Sequence[str], folder: Path, execute: Callable[[], int],
     grid = read_sweep(folder.parent)
     try:
         launched = [cell for cell in grid["cells"] if not cell.get("same_as")]
-        place = next(number for number, cell in enumerate(launched) if cell["id"] == folder.name)
-        number = f"[{place + 1}/{len(launched)}]"
-        started = grid["started"]
-        seconds = _list_seconds(launched, folder.parent, started)
-        _tell(f"{number} {launched[place]['name']}{_estimate_left(grid, launched, folder.parent, seconds)}")
-    except (KeyError, StopIteration) as error:
+        place = [cell["id"] for cell in launched].index(folder.name)
+        number, started = f"[{place + 1}/{len(launched)}]", grid["started"]
+        endings = [read_json(folder.parent / cell["id"] / CELL_FILE) for cell in launched]
+        ended = [each for each in endings if each.get("try") == started]
+        seconds = _list_seconds(ended)
+        left = _estimate_left(seconds, len(launched) - len(ended), time.time() - started)
+        _tell(f"{number} {launched[place]['name']}{left}")
+    except (KeyError, ValueError) as error:
         raise DamagedSweep(folder.parent / SWEEP_FILE) from error
     with (
         hold_folder(folder, wait=True),
@@ -145,26 +147,21 @@ def _written(folder: Path) -> int:
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
-def _list_seconds(launched: Sequence[Mapping[str, Any]], folder: Path, started: float) -> list[float]:
-    """How long the cells took that ran since the grid started, without preparing stages, which others share.
+def _list_seconds(ended: Sequence[Mapping[str, Any]]) -> list[float]:
+    """How long cells took that ran since the grid started, without preparing stages, which others share.
 
     One that was reused or failed says nothing of others.
     """
-    endings = [read_json(folder / cell["id"] / CELL_FILE) for cell in launched]
-    ran = [each for each in endings if each.get("try") == started and each.get("state") in ("ok", "partial")]
+    ran = [each for each in ended if each.get("state") in ("ok", "partial")]
     return [float(each["seconds"]) - float(each["prepared"]) for each in ran if {"seconds", "prepared"} <= each.keys()]
 
 
-def _estimate_left(
-    grid: Mapping[str, Any], launched: Sequence[Mapping[str, Any]], folder: Path, seconds: Sequence[float]
-) -> str:
-    """How long the rest may take if cells take as long as those that ran; empty while none has ended."""
+def _estimate_left(seconds: Sequence[float], cells: int, elapsed: float) -> str:
+    """How long so many more cells may take if they take as long as those that ran; empty while none has ended."""
     if not seconds:
         return ""
-    ended = sum(read_json(folder / cell["id"] / CELL_FILE).get("try") == grid["started"] for cell in launched)
-    at_once = max(1.0, sum(seconds) / max(time.time() - grid["started"], 0.001))  # launchers may run several
-    left = sum(seconds) / len(seconds) * (len(launched) - ended) / at_once
-    return f" (about {format_duration(left)} left)"
+    at_once = max(1.0, sum(seconds) / max(elapsed, 0.001))  # launchers may run several
+    return f" (about {format_duration(sum(seconds) / len(seconds) * cells / at_once)} left)"
 
 
 def _tell(line: str) -> None:

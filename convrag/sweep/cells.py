@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
@@ -16,9 +15,7 @@ from convrag.api.errors import ConfigError, ConvragError
 from convrag.api.records import EXIT_STATUS
 from convrag.api.sweeps import Cell
 from convrag.store.fingerprint import digest
-
-OPERATIONAL = ("hydra", "store.", "workers=", "report=", "tracker", "sweep.")
-"""Beginnings of overrides that have no bearing on results, and so none on the ids of sweeps and cells."""
+from convrag.sweep.folders import cell_id
 
 
 class CellsFailed(ConvragError):
@@ -31,14 +28,10 @@ class CellsFailed(ConvragError):
         super().__init__(message)
 
 
-class CellsPartial(ConvragError):
-    """Some `cells` of a grid are partial, and none failed. The command ends with `exit_status`."""
+class CellsPartial(CellsFailed):
+    """Some `cells` of a grid are partial, and none failed."""
 
     exit_status = EXIT_STATUS["partial"]
-
-    def __init__(self, message: str, cells: Sequence[Cell] = ()) -> None:
-        self.cells = tuple(cells)
-        super().__init__(message)
 
 
 def make_cells(overrides: Sequence[str], folder: Path, parser: OverridesParser) -> list[Cell]:
@@ -67,27 +60,6 @@ def _values(override: Override) -> list[str]:
     if not override.is_discrete_sweep():
         raise ConfigError(f"{override.input_line}: a grid needs a list of values; hydra/sweeper=optuna takes intervals")
     return list(override.sweep_string_iterator())
-
-
-def params_as_overrides(params: Mapping[str, Any] | None) -> list[str]:
-    """What a ready grid (conf/sweep/) brings, as overrides; those of the command line come after, and win."""
-    return [f"{key}={value}" for key, value in (params or {}).items()]
-
-
-def sweep_id(params: Mapping[str, Any] | None, overrides: Iterable[str], sources: Iterable[str] = ()) -> str:
-    """What stands for a grid, and names its folder: equal for the same overrides in any order.
-
-    Args:
-        params: what a ready grid brings; a changed one is another grid.
-        overrides: of the command line.
-        sources: where else its configuration comes from: --config-dir, --config-name.
-    """
-    return cell_id([*params_as_overrides(params), *overrides, *sources])
-
-
-def cell_id(overrides: Iterable[str]) -> str:
-    """What stands for a cell, and names its folder: a hash of those of its overrides that bear on results."""
-    return digest(sorted(each for each in overrides if not each.lstrip("+~").startswith(OPERATIONAL)))[:12]
 
 
 def draw_cells(cells: Sequence[Cell], number: int, seed: int) -> list[Cell]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 from convrag.api.html import format_bold, format_table, format_text
@@ -50,7 +51,7 @@ def _format_score(row: Row, measure: str, best: float) -> tuple[str, str, str]:
     shown = f"{score} [{low}, {high}]" if low and high else score
     difference = _format(row.get(f"{measure}_difference", ""), "+.3f")
     p = row[f"{measure}_p_holm"]
-    significant = p != "" and _to_number(p) < _SIGNIFICANT
+    significant = 0 <= _to_number(p) < _SIGNIFICANT
     return (
         format_bold(shown) if score and _to_number(row[measure]) == best else shown,
         format_bold(difference) if significant else difference,
@@ -59,14 +60,11 @@ def _format_score(row: Row, measure: str, best: float) -> tuple[str, str, str]:
 
 
 def _format(text: str, spec: str) -> str:
-    try:
-        return format(float(text), spec)
-    except ValueError:
-        return text
+    return text if _to_number(text) == -inf else format(float(text), spec)
 
 
 def _to_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        return float("-inf")
+        return -inf

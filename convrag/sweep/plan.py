@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hydra.core.config_loader import ConfigLoader
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.plugins.launcher import Launcher
 from omegaconf import DictConfig, OmegaConf
@@ -21,13 +22,40 @@ from convrag.config.settings import read_metric_names
 from convrag.config.unused import find_unused_everywhere
 from convrag.registry import plugins
 from convrag.run.runner import NO_CONVERSATIONS
-from convrag.sweep.cells import draw_cells, make_cells, name_cells, params_as_overrides, sweep_id
-from convrag.sweep.composed_cells import ComposedCells
-from convrag.sweep.experiments import explain_same, mark_same, read_experiment
-from convrag.sweep.folders import config_sources
-from convrag.sweep.metric_checks import find_missing_metrics
+from convrag.sweep.cells import draw_cells, make_cells, name_cells
+from convrag.sweep.experiments import Experiment, explain_same, mark_same, read_experiment
+from convrag.sweep.folders import config_sources, params_as_overrides, sweep_id
 from convrag.turn.observers import Observers
 from convrag.turn.wiring import Wiring
+
+
+class ComposedCells:
+    """Hydra's loader of configurations. One that was kept is handed out once: who asks for it changes it.
+
+    Processes of a launcher get none of those that are kept, and compose their own.
+
+    Args:
+        loader: Hydra's own loader.
+    """
+
+    def __init__(self, loader: ConfigLoader) -> None:
+        self._loader = loader
+        self._kept: dict[tuple[str, ...], DictConfig] = {}
+
+    def keep(self, overrides: Sequence[str], config: DictConfig) -> None:
+        """Keep the configuration of a cell for the next `load_sweep_config` with these overrides."""
+        self._kept[tuple(overrides)] = config
+
+    def load_sweep_config(self, master_config: DictConfig, sweep_overrides: list[str]) -> DictConfig:
+        """Return the configuration of a cell: the one that was kept, or a new one."""
+        kept = self._kept.pop(tuple(sweep_overrides), None)
+        return self._loader.load_sweep_config(master_config, sweep_overrides) if kept is None else kept
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ComposedCells, (self._loader,)
 
 
 @dataclass(frozen=True)
@@ -54,7 +82,7 @@ class Grid:
 def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
     """The cells of a grid, checked, and who watches them. Raises ConvragError and Hydra's errors; writes nothing."""
     folder = Path(str(grid.config.hydra.sweep.dir)).absolute()
-    parser = OverridesParser.create(grid.loader)
+    parser = OverridesParser.create(grid.loader)  # type: ignore[arg-type]
     ready = translate_overrides(params_as_overrides(grid.params), plugins.load().registry)
     cells = make_cells([*ready, *grid.overrides], folder, parser)
     config = without_hydra(grid.config)
@@ -94,3 +122,17 @@ def plan_sweep(grid: Grid) -> tuple[Sweep, Observers]:
 def without_hydra(config: DictConfig) -> DictConfig:
     """A configuration without Hydra's own part."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def find_missing_metrics(metrics: Sequence[str], experiments: Sequence[Experiment | None]) -> str:
+    """What is wrong with `sweep.metric`, in words, before any cell runs: some cell cannot have it. Empty if nothing."""
+    listed = [each.measures for each in experiments if each and each.measures is not None]
+    for metric in metrics:
+        if gap := next((each.gaps[metric] for each in experiments if each and metric in each.gaps), ""):
+            return f"sweep.metric={metric}: {gap}"
+        if without := sum(metric not in measures for measures in listed):
+            there = [name for name in dict.fromkeys(listed[0]) if all(name in measures for measures in listed)]
+            in_cells = "" if without == len(experiments) else f" in {without} of {len(experiments)} cells"
+            names = ", ".join(there) or "none"
+            return f"sweep.metric={metric}: no metric gives it{in_cells}. There are {names}"
+    return ""

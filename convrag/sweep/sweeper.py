@@ -7,16 +7,14 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import nan
-from pathlib import Path
 
 from hydra.core.utils import JobReturn, JobStatus
 from hydra.plugins.launcher import Launcher
 from omegaconf import OmegaConf
 
-from convrag.api.errors import ConvragError, JobLost, LauncherFailed
+from convrag.api.errors import ConfigError, ConvragError, JobLost, LauncherFailed
 from convrag.api.records import Report
 from convrag.api.sweeps import Cell, Sweep
 from convrag.config.compose import settings_of
@@ -26,12 +24,11 @@ from convrag.run.writers import discard_unfinished
 from convrag.score.endings import count
 from convrag.store.cancellation import if_abandoned
 from convrag.store.files import write_atomically
-from convrag.store.folder_lock import FOLDER_LOCK, hold_folder
+from convrag.store.folder_lock import hold_folder
 from convrag.sweep.cell import note_lost
 from convrag.sweep.cells import CellsFailed, CellsPartial, order_for_host
-from convrag.sweep.metric_checks import check_metrics_were_measured
 from convrag.sweep.plan import Grid, plan_sweep, without_hydra
-from convrag.sweep.sweep_file import SWEEP_FILE, read_ending, write_sweep
+from convrag.sweep.sweep_file import METRICS_FILE, read_all_scores, read_ending, write_sweep
 from convrag.turn.observers import Observers
 
 log = logging.getLogger(__name__)
@@ -80,18 +77,13 @@ def run_grid(grid: Grid) -> list[float]:
 
 
 def _raise_what_went_wrong(sweep: Sweep, launched: int) -> None:
-    failed = [cell for cell in sweep.cells if cell.state == "failed"]
-    partial = [cell for cell in sweep.cells if cell.state == "partial"]
-    counts = [f"{len(failed)} of {count(launched, 'cell')} failed"] if failed else []
-    counts += [f"{len(partial)} of {count(launched, 'cell')} {'is' if len(partial) == 1 else 'are'} partial"] * bool(
-        partial
-    )
+    errors = {"failed": CellsFailed, "partial": CellsPartial}
+    wrong = {state: [cell for cell in sweep.cells if cell.state == state] for state in errors}
+    said = [f"{len(cells)} of {count(launched, 'cell')} {state}" for state, cells in wrong.items() if cells]
     again = "The same command runs them again, and asks only for what is missing."
-    message = f"{', '.join(counts)}: see {sweep.folder}. {again}"
-    if failed:
-        raise CellsFailed(message, failed)
-    if partial:
-        raise CellsPartial(message, partial)
+    for state, cells in wrong.items():
+        if cells:
+            raise errors[state](f"{', '.join(said)}: see {sweep.folder}. {again}", cells)
 
 
 def _order_cells(sweep: Sweep, settings: Settings) -> list[Cell]:
@@ -151,10 +143,7 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     for cell in sweep.cells:
         if sweep.interrupted and not cell.state:
             discard_unfinished(cell.folder)
-    if any(cell.folder.exists() for cell in sweep.cells):
-        write_sweep(sweep, started)
-    else:
-        _remove_own_files(sweep.folder)
+    write_sweep(sweep, started)
     reports: list[Report] = []
     try:
         if not sweep.interrupted:
@@ -168,13 +157,18 @@ def finish_sweep(sweep: Sweep, started: float, observers: Observers) -> Sweep:
     return sweep
 
 
-def _remove_own_files(folder: Path) -> None:
-    """Hydra refused the command before its first cell: leave no folder behind, unless it holds something else."""
-    for name in (SWEEP_FILE, HYDRA_FILE, FOLDER_LOCK):
-        (folder / name).unlink(missing_ok=True)
-    with suppress(OSError):
-        folder.rmdir()
-
-
 def _say(line: str) -> None:
     sys.stderr.write(f"convrag: {line}\n")
+
+
+def check_metrics_were_measured(sweep: Sweep, metrics: Sequence[str]) -> None:
+    """Raise ConfigError where a cell was not measured by a measure of `sweep.metric`, which nobody knew before."""
+    ended = [cell.folder for cell in sweep.cells if cell.state in ("ok", "reused")]
+    scores = [read_all_scores(folder) for folder in ended if (folder / METRICS_FILE).exists()]
+    for metric in metrics:
+        if without := sum(metric not in row for row in scores):
+            there = ", ".join(name for name in scores[0] if all(name in row for row in scores)) or "no measure"
+            raise ConfigError(
+                f"sweep.metric={metric}: {count(without, 'cell')} of {len(scores)} did not measure it; all measured "
+                f"{there}. What there is stands in {sweep.folder}"
+            )

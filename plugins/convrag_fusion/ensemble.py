@@ -50,13 +50,12 @@ class EnsembleRewriter(Rewriter):
         fifth: Rewriter | None = None,
         weights: Sequence[float] | None = None,
     ) -> None:
-        places = zip(_PLACES, (first, second, third, fourth, fifth), strict=True)
-        self.of = {place: rewriter for place, rewriter in places if rewriter}
+        chosen = (first, second, third, fourth, fifth)
+        self.of = {place: rewriter for place, rewriter in zip(_PLACES, chosen, strict=True) if rewriter}
         given = [1.0] * len(self.of) if weights is None else list(weights)
-        if len(given) != len(self.of):
-            raise ConfigError(f"rewriter.weights={given}: there are {len(self.of)} rewriters, {', '.join(self.of)}")
-        if not any(given) or not all(weight >= 0 and isfinite(weight) for weight in given):
-            raise ConfigError(f"rewriter.weights={given}: weights are 0 or more, and one of them is above 0")
+        if len(given) != len(self.of) or not any(given) or not all(w >= 0 and isfinite(w) for w in given):
+            each = ", ".join(self.of)
+            raise ConfigError(f"rewriter.weights={given}: name a weight for each of {each}: 0 or more, one above 0")
         self.weights = dict(zip(self.of, map(float, given), strict=True))
 
     def rewrite(self, question: Question) -> Rewrite:
@@ -74,10 +73,8 @@ class EnsembleRewriter(Rewriter):
         return Rewrite(tuple(queries), trace, reasons if len(failed) == len(rewrites) else "")
 
     def _ask_all(self, question: Question) -> dict[str, Rewrite]:
-        """Ask the rewriters, in threads where there are several: most of them wait for a language model."""
+        """Ask the rewriters, in threads: most of them wait for a language model."""
         names = list(self.of)
-        if len(names) == 1:
-            return {names[0]: _ask(self.of[names[0]], question)}
         meters = [UsageMeter() for _ in names]
 
         def ask(number: int) -> Rewrite:

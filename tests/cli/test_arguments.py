@@ -44,7 +44,6 @@ def test_flags_are_told_from_overrides(arguments: list[str], flags: list[str], o
         (["-x"], ["-x: there is no such flag", "--config-dir"]),
         (["--config-dir"], ["--config-dir: expected one argument"]),
         (["--cfg", "jobs"], ["invalid choice: 'jobs'"]),
-        (["hydra.run.dir="], ["hydra.run.dir=: name a folder"]),
     ],
 )
 def test_unknown_flags_are_told_what_to_type(arguments: list[str], parts: list[str]) -> None:

@@ -33,7 +33,7 @@ from convrag.registry import plugins
         ),
         ("convrag rewriter=last_n rewriter.n", ["rewriter.n="]),
         ("convrag rewriter=last_n rewriter.n=", ["rewriter.n=2 "]),
-        ("convrag -m rewriter=last_n,m rewriter.n", ["rewriter.n="]),
+        ("convrag -m rewriter=last_n,none rewriter.n", ["rewriter.n="]),
         ("convrag retriever.stemmer=e", ["retriever.stemmer=english "]),
         ("convrag +system=gi", ["+system=ginger ", "+system=ginger_lexical "]),
         ("convrag +system=mmr rewriter.lam", ["rewriter.lambda_="]),

@@ -28,8 +28,6 @@ from convrag.config.compose import compose
         ("rewriter=mmr,dhrag", ["a grid, which needs -m", "-m rewriter=mmr,dhrag"]),
         ("rewriter = mmr", ["no blanks beside '='", "rewriter=mmr"]),
         ("+rewriter=mmr", ["without a plus: rewriter=mmr"]),
-        ("metrics=[ranking,nan]", ["an option has a name", "ranking"]),
-        ("metrics=[1]", ["an option has a name"]),
         ("metrics=[ranking", ["a bracket is opened and not closed"]),
         ("rewriter=choice(none,mmr", ["a bracket is opened and not closed"]),
         ("rewriter='mmr", ["rewriter='mmr"]),

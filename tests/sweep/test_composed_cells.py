@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from convrag.sweep.composed_cells import ComposedCells
+from convrag.sweep.plan import ComposedCells
 
 MASTER = OmegaConf.create()
 

@@ -164,7 +164,7 @@ def test_files_of_any_observer_are_those_of_the_run(here: Path) -> None:
 
 
 def test_a_run_in_another_folder_of_a_report_setting_is_the_same_cell() -> None:
-    from convrag.sweep.cells import cell_id
+    from convrag.sweep.folders import cell_id
 
     assert cell_id(["rewriter=mmr", "report=false"]) == cell_id(["rewriter=mmr"])
 

@@ -34,7 +34,7 @@ class ConvragSweeper(Sweeper):
         from convrag.sdk.tasks.grids import ComposedCells
 
         self.composed = ComposedCells(hydra_context.config_loader)
-        self.hydra_context = replace(hydra_context, config_loader=self.composed)
+        self.hydra_context = replace(hydra_context, config_loader=self.composed)  # type: ignore[arg-type]
         self.config = config
         self.launcher = Plugins.instance().instantiate_launcher(
             hydra_context=self.hydra_context, task_function=task_function, config=config
