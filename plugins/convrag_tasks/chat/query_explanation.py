@@ -109,7 +109,8 @@ def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) ->
             items = [{key: value} for key, value in entry.items()]
         lines = [_describe_item(item, turns) for item in items if item is not None]
         if any(isinstance(item, Mapping) or str(item) in turns for item in items):
-            yield from zip([title.capitalize(), *[""] * len(lines)], lines, strict=False)
+            heading = name.partition("_")[0].capitalize()
+            yield from zip([heading, *[""] * len(lines)], lines, strict=False)
         elif 0 < len(text := " ".join(lines)) <= _LONGEST:
             short.append(f"{title} {text}")
     if short:
