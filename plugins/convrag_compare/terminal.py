@@ -26,6 +26,8 @@ def print_tables(board: Report, states: Mapping[str, str], console: Console) -> 
         console: where to.
     """
     for table in make_tables(board, states, console):
+        if not _fits(table, console):
+            table.padding = (0, 1, 0, 0)
         console.print(table)
 
 
@@ -43,13 +45,13 @@ def make_tables(board: Report, states: Mapping[str, str], console: Console) -> l
     metrics: list[str] = board.numbers["metrics"]
     blocks = {measure: _make_columns(rows, measure) for measure in metrics}
     title = f"Leaderboard, best {metrics[0]} first" if metrics else "Leaderboard"
-    table = _make_table(title, labels, [*(column for block in blocks.values() for column in block), state], console)
+    table = _make_table(title, labels, [*(column for block in blocks.values() for column in block), state])
     if len(metrics) < 2 or _fits(table, console):
         return [table]
     first, *others = metrics
     return [
-        _make_table(title, labels, [*blocks[first], state], console),
-        *(_make_table(f"{name}, in the same order", labels, blocks[name], console) for name in others),
+        _make_table(title, labels, [*blocks[first], state]),
+        *(_make_table(f"{name}, in the same order", labels, blocks[name]) for name in others),
     ]
 
 
@@ -65,9 +67,7 @@ def _make_columns(rows: Sequence[Mapping[str, Any]], measure: str) -> list[list[
     return [column for column in columns if set(column[1:]) - {"", "baseline"}]
 
 
-def _make_table(
-    title: str, labels: Sequence[Sequence[str]], columns: Sequence[Sequence[str]], console: Console
-) -> Table:
+def _make_table(title: str, labels: Sequence[Sequence[str]], columns: Sequence[Sequence[str]]) -> Table:
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1))
@@ -78,8 +78,6 @@ def _make_table(
         table.add_column(heading, justify="left" if text else "right", overflow="fold", no_wrap=not text)
     for cells in zip(*(column[1:] for column in (*labels, *columns)), strict=True):
         table.add_row(*cells, style=_choose_style(cells[-1]) if columns[-1][0] == "state" else None)
-    if not _fits(table, console):
-        table.padding = (0, 1, 0, 0)
     return table
 
 

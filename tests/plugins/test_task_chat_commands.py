@@ -149,7 +149,7 @@ def test_why_names_the_history_that_was_chosen() -> None:
     )
     sentence = {"sentence": "Dogs bark.", "speaker": "agent", "turn": 1, "cluster_id": 0}
     said = explain({"num_extracted_sentences": 8, "num_clusters": 2, "selected_sentences": [sentence]})
-    assert "Selected sentences: sentence Dogs bark., speaker agent, turn 1" in said
+    assert "Selected: sentence Dogs bark., speaker agent, turn 1" in said
     assert "Trace: num extracted sentences 8, num clusters 2" in said
     said = explain({"links": [{"phrase": "it", "antecedent": "the pet", "turn": "c<::>1"}, "odd", {}]}, [first])
     assert 'Links: phrase it, antecedent the pet, turn 1, "What of pets?"' in said

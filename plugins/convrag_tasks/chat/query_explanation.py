@@ -106,10 +106,11 @@ def _explain_entries(trace: Mapping[str, Any], records: Sequence[TurnRecord]) ->
     for name, entry in trace.items():
         title, items = name.replace("_", " "), entry if isinstance(entry, list | tuple) else [entry]
         if isinstance(entry, Mapping):
-            items = [{key: value} for key, value in entry.items()]
+            items = [{key: value} for key, value in entry.items() if str(key) in turns]  # others are of other stages
         lines = [_describe_item(item, turns) for item in items if item is not None]
         if any(isinstance(item, Mapping) or str(item) in turns for item in items):
-            yield from zip([title.capitalize(), *[""] * len(lines)], lines, strict=False)
+            heading = name.partition("_")[0].capitalize()
+            yield from zip([heading, *[""] * len(lines)], lines, strict=False)
         elif 0 < len(text := " ".join(lines)) <= _LONGEST:
             short.append(f"{title} {text}")
     if short:
