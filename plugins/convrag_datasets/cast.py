@@ -11,8 +11,15 @@ from typing import Literal
 from convrag import ConfigError
 from convrag_datasets.cast_topics import AUTOMATIC, MANUAL, read_field, read_resolved, read_topics
 from convrag_datasets.cast_trees import read_trees
-from convrag_datasets.passage_texts import add_texts
-from convrag_datasets.published import Contents, PublishedDataset, find_file, hide_blank, read_grades, require_file
+from convrag_datasets.file_dataset import (
+    Contents,
+    FileDataset,
+    add_texts,
+    find_file,
+    read_grades,
+    require_conversations,
+    require_file,
+)
 
 _SOURCE = "github.com/daltonj/treccastweb"
 _RESOLVED = "resolved"
@@ -57,7 +64,7 @@ _YEARS = {
 """The same file of topics for both kinds of canonical results where a year does not tell them apart."""
 
 
-class CastDataset(PublishedDataset):
+class CastDataset(FileDataset):
     """TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from its folders 2019 to 2022.
 
         python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb dataset.year=2020
@@ -94,18 +101,19 @@ class CastDataset(PublishedDataset):
         passages = _YEARS[self._year].passages
         return f"TREC CAsT {self._year} searches {passages}, which are not published with it: {self.no_corpus}"
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The topics, the rewrites and the qrels of the year."""
         year = _YEARS[self._year]
         names = dict.fromkeys([year.topics[self._canonical], *year.rewrites.values()])
-        return filter(None, [*map(partial(find_file, self._folders), names), self._find_qrels()])
+        return [*map(partial(find_file, self._folders), names), self._find_qrels()]
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
         year = _YEARS[self._year]
-        topics = require_file(self._folders, year.topics[self._canonical], source=_SOURCE)
-        found = tuple(read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical))
-        conversations = tuple(add_texts(found, self.read_corpus(self._corpus))) if self._corpus else found
+        topics = require_file(self._folders, year.topics[self._canonical], source=f"a copy of {_SOURCE}")
+        read = read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical)
+        found = require_conversations(read, topics)
+        conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
         grades = read_grades(qrels := self._find_qrels(), conversations)
         note = "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {year.qrels[0]}."
         return Contents(conversations, grades, self._read_rewrites(), note)
@@ -118,5 +126,5 @@ class CastDataset(PublishedDataset):
         for kind, name in _YEARS[self._year].rewrites.items():
             if path := find_file(self._folders, name):
                 texts = read_resolved(path) if kind == _RESOLVED else read_field(path, f"{kind}_rewritten_utterance")
-                rewrites[kind] = hide_blank(texts)
+                rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
         return rewrites

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from convrag import Document, Passage, UnknownName
+from convrag import Document, Passage
 from convrag.sdk.lazy import Lazy
 from convrag_datasets.doc2dial_dialogues import read_dialogues
 from convrag_datasets.doc2dial_documents import SpannedDocument, read_documents
-from convrag_datasets.published import Contents, PublishedDataset, find_file, grade_passages, require_file
+from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file, grade_passages, require_file
 
 
-class Doc2dialDataset(PublishedDataset):
+class Doc2dialDataset(FileDataset):
     """Doc2Dial: dialogues of users with agents, each about one document of a public service.
 
         python -m convrag dataset=doc2dial dataset.path=doc2dial/v1.0.1 retriever=bm25 history=gold limit=50
@@ -31,11 +31,7 @@ class Doc2dialDataset(PublishedDataset):
 
     name: ClassVar[str] = "doc2dial"
     by_document: ClassVar[bool] = True
-    corpus_code = (
-        "convrag_datasets.doc2dial_documents",
-        "convrag_datasets.json_nodes",
-        "convrag.sdk.document_passages",
-    )
+    corpus_code = ("convrag_datasets.doc2dial_documents", "convrag.sdk.document_passages")
 
     def __init__(
         self, *, path: Path, split: Literal["validation", "train", "test"] = "validation", domain: str = "all"
@@ -45,11 +41,9 @@ class Doc2dialDataset(PublishedDataset):
         self._split = split
         self._documents = Lazy(self._read_documents)
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The dialogues and the documents."""
-        return filter(
-            None, (find_file(self._folders, self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
-        )
+        return (find_file(self._folders, self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
 
     def read_contents(self) -> Contents:
         """Read the dialogues of the chosen domains. Raises DataError."""
@@ -65,21 +59,15 @@ class Doc2dialDataset(PublishedDataset):
         known = sorted({each.domain for each in self._documents().values()})
         if self._domain == "all":
             return known
-        wanted = list(dict.fromkeys(name.strip() for name in self._domain.split("+")))
-        for name in wanted:
-            if name not in known:
-                raise UnknownName("dataset.domain", name, [*known, "all"])
-        return wanted
+        return choose_domains(self._domain, known, "dataset.domain", "all")
 
-    def corpus(self, domain: str) -> Iterator[Passage]:
+    def find_corpus(self, domain: str) -> Path:
+        """The file of the documents. Raises DataError where it is missing."""
+        return self._find("doc")
+
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Yield the spans of a domain's documents. Raises DataError."""
-        self._check_domain(domain)
         return (passage for each in self._documents().values() if each.domain == domain for passage in each.cut())
-
-    def corpus_fingerprint(self, domain: str) -> str:
-        """A hash of the file of documents. Raises DataError where it is missing."""
-        self._check_domain(domain)
-        return self.hash_corpus(self._find("doc"))
 
     def document(self, domain: str, document_id: str) -> Document | None:
         """Find a document by its id. Raises DataError."""
@@ -90,7 +78,7 @@ class Doc2dialDataset(PublishedDataset):
         return {each.document.id: each for each in read_documents(self._find("doc"))}
 
     def _find(self, part: str) -> Path:
-        source = f"{self.name}, unpacked from doc2dial.github.io"
+        source = f"a copy of {self.name}, unpacked from doc2dial.github.io"
         return require_file(self._folders, self._name_file(part), source=source)
 
     def _name_file(self, part: str) -> str:

@@ -14,8 +14,8 @@ from urllib.request import Request, urlopen
 
 from convrag import ConfigError, ConvragError, DataError, MissingExtra, UnknownName
 from convrag.sdk.jsonl import data_suffix
-from convrag_datasets.json_rows import JsonRow
 from convrag_datasets.row_files import SUFFIXES, Columns, read_rows, rename_fields
+from convrag_datasets.rows import Row
 
 _SPLITS = {"train": "train", "training": "train", "test": "test", "testing": "test", "eval": "test"}
 _SPLITS |= dict.fromkeys(("dev", "valid", "validation", "val"), "validation")
@@ -43,7 +43,7 @@ class HubTable:
         self._columns = columns
         self._revision = revision
 
-    def rows(self) -> Iterator[JsonRow]:
+    def rows(self) -> Iterator[Row]:
         """Stream the rows.
 
         Raises:
@@ -81,7 +81,7 @@ class HubTable:
         except ConvragError:
             return []
 
-    def _read_hub(self) -> Iterator[JsonRow]:
+    def _read_hub(self) -> Iterator[Row]:
         try:
             import datasets
         except ImportError as error:
@@ -90,7 +90,7 @@ class HubTable:
             self._check_hub()
         rows = self._load(datasets)
         for number, data in enumerate(rows, 1):
-            yield rename_fields(JsonRow(dict(data), self.path, 0, f"row {number}: "), self._columns)
+            yield rename_fields(Row(dict(data), self.path, place=f"row {number}"), self._columns)
 
     def _load(self, datasets: Any) -> Any:
         given: dict[str, Any] = {"revision": self._revision or None, "split": self._split or "all"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -14,7 +13,7 @@ from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.conversations import make_conversations
 from convrag_datasets.corpus import hash_content, make_passages
 from convrag_datasets.hub_rows import HubTable
-from convrag_datasets.json_rows import JsonRow
+from convrag_datasets.rows import Row
 
 _RELEVANT = "relevant"
 _FIELDS = ("id", "conversation_id", "turn", "question", "answer", "role", "content", "passages", _RELEVANT)
@@ -67,7 +66,7 @@ class HuggingfaceDataset(Dataset):
 
     def check(self) -> Iterable[str]:
         """The errors of the conversations and the beginning of the corpus."""
-        corpus = [partial(self._check_first_passage, self._passages)] if self._passages else []
+        corpus = [lambda: next(self.corpus("default"))] if self._passages else []
         return collect_problems(self._read, *corpus)
 
     def content_hash(self) -> str:
@@ -95,9 +94,6 @@ class HuggingfaceDataset(Dataset):
         """The one domain of all."""
         return ("default",)
 
-    def _check_first_passage(self, table: HubTable) -> None:
-        next(make_passages(table.rows(), table.path))
-
     def _read_rows(self) -> tuple[tuple[Conversation, ...], dict[str, dict[str, int]]]:
         rows = (_prepare_row(row, number, self._fields) for number, row in enumerate(self._table.rows(), 1))
         conversations, grades = [], {}
@@ -112,24 +108,24 @@ class HuggingfaceDataset(Dataset):
         return tuple(conversations), grades
 
 
-def _prepare_row(row: JsonRow, number: int, fields: Collection[str]) -> JsonRow:
+def _prepare_row(row: Row, number: int, fields: Collection[str]) -> Row:
     """A row as files of conversations have it: with ids, and with these fields alone."""
-    data = dict(row.data)
+    data = dict(row.fields)
     for name in ("turns", "messages"):
         if name in data:
             data[name] = _zip_columns(data[name])
             data.setdefault("id", number)
-            return replace(row, data=data)
+            return replace(row, value=data)
     if "turn_id" in data:
         data["id"] = data.pop("turn_id")
     if "conversation_id" not in data:
         data["conversation_id"] = data.setdefault("id", number)
     data[_RELEVANT] = _read_relevant(row)
-    return replace(row, data={name: value for name, value in data.items() if name in fields})
+    return replace(row, value={name: value for name, value in data.items() if name in fields})
 
 
-def _read_relevant(row: JsonRow) -> list[str]:
-    ids = row.data.get(_RELEVANT) or []
+def _read_relevant(row: Row) -> list[str]:
+    ids = row.fields.get(_RELEVANT) or []
     if not isinstance(ids, list) or not all(isinstance(each, str | int) for each in ids):
         raise row.error(f"{_RELEVANT!r} must be a list of passage ids")
     return [str(each) for each in ids]

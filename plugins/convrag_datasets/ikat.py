@@ -7,15 +7,22 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError, Passage
+from convrag_datasets.file_dataset import (
+    Contents,
+    FileDataset,
+    add_texts,
+    find_file,
+    read_grades,
+    require_conversations,
+    require_file,
+)
 from convrag_datasets.ikat_topics import read_passage_texts, read_topics
-from convrag_datasets.passage_texts import add_texts
-from convrag_datasets.published import Contents, PublishedDataset, find_file, read_grades, require_file
 
 _SOURCE = "github.com/irlabamsterdam/iKAT"
 _YEARS = (2023, 2024, 2025)
 
 
-class IkatDataset(PublishedDataset):
+class IkatDataset(FileDataset):
     """TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from its folders 2023 to 2025.
 
         python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history history=gold
@@ -36,7 +43,7 @@ class IkatDataset(PublishedDataset):
         ConfigError: there was no iKAT in this year.
     """
 
-    corpus_code = ("convrag_datasets.ikat_topics", "convrag_datasets.json_nodes")
+    corpus_code = ("convrag_datasets.ikat_topics",)
     no_corpus = (
         "iKAT's passages are those of ClueWeb22, which is licensed and not published with the topics: "
         "dataset.corpus=FILE.jsonl names a file of those that you have"
@@ -61,24 +68,25 @@ class IkatDataset(PublishedDataset):
         self._given_qrels = qrels
         super().__init__(corpus=corpus or self._texts, domain="default")
 
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The topics and the qrels."""
-        return filter(None, [find_file(self._folders, self._topics), self._find_qrels()])
+        return (find_file(self._folders, self._topics), self._find_qrels())
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
-        topics = list(read_topics(require_file(self._folders, self._topics, source=_SOURCE)))
-        conversations = tuple(topic.conversation for topic in topics)
+        path = require_file(self._folders, self._topics, source=f"a copy of {_SOURCE}")
+        topics = list(read_topics(path))
+        conversations = require_conversations((topic.conversation for topic in topics), path)
         if self._corpus:
-            conversations = tuple(add_texts(conversations, self.read_corpus(self._corpus)))
+            conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_grades(qrels := self._find_qrels(), conversations)
         resolved = {turn_id: text for topic in topics for turn_id, text in topic.resolved.items()}
         note = "" if qrels else "TREC iKAT was read without judgements: dataset.qrels=FILE names those of NIST."
         return Contents(conversations, grades, {"resolved": resolved} if resolved else {}, note)
 
-    def read_corpus(self, path: Path) -> Iterator[Passage]:
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the passages of the corpus that was given, or 2023's texts. Raises DataError."""
-        return read_passage_texts(path) if path == self._texts else super().read_corpus(path)
+        return read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
 
     def _find_qrels(self) -> Path | None:
         return self._given_qrels or find_file(

@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 class TestContract(DatasetContract):
-    without_results = ("datasets", "pyarrow")
+    without_results = ("datasets", "ijson", "pyarrow")
 
     @pytest.fixture(autouse=True)
     def _folder(self, folder: Path) -> None:

@@ -1,19 +1,20 @@
-"""The base of data sets that are read as their publishers' files are."""
+"""The base of data sets that are read from files: your own, and those of publishers."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from convrag import Conversation, ConvragError, DataError, Dataset, Passage, UnknownName
+from convrag import Conversation, ConvragError, DataError, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.corpus import fingerprint_corpus, hash_content, read_passages
 from convrag_datasets.qrels import Qrels
+from convrag_datasets.row_files import Columns
 
 Grades = Mapping[str, Mapping[str, int]]
 """Turn id -> passage id -> grade of relevance."""
@@ -29,14 +30,15 @@ class Contents:
     note: str = ""
 
 
-class PublishedDataset(Dataset):
-    """Conversations, qrels and rewrites of a publisher's files, and a corpus that the user may add.
+class FileDataset(Dataset):
+    """Conversations, qrels and rewrites of files, and a corpus for each domain.
 
     A subclass says what is read (`read_contents`) and from where (`list_files`); its constructor calls this one.
 
     Args:
-        corpus: JSONL file of passages, as dataset=jsonl reads them; None where there is none.
+        corpus: file of passages, as dataset=jsonl reads them; None where there is none.
         domain: the name of the corpus in outputs.
+        corpus_columns: fields of the corpus whose columns have other names.
     """
 
     no_corpus: ClassVar[str] = ""
@@ -45,9 +47,10 @@ class PublishedDataset(Dataset):
     corpus_code: ClassVar[tuple[str, ...]] = ()
     """The modules that read the corpus where it is not as dataset=jsonl has it; a change of them is another corpus."""
 
-    def __init__(self, *, corpus: Path | None, domain: str) -> None:
+    def __init__(self, *, corpus: Path | None, domain: str, corpus_columns: Columns | None = None) -> None:
         self._corpus = corpus
         self._domain = domain
+        self._corpus_columns = corpus_columns
         self.contents = Lazy(self.read_contents)
 
     @abstractmethod
@@ -55,18 +58,28 @@ class PublishedDataset(Dataset):
         """Read the files. Raises DataError."""
 
     @abstractmethod
-    def list_files(self) -> Iterable[Path]:
+    def list_files(self) -> Iterable[Path | None]:
         """The files that are read, for the hash of their contents; those that are missing do not count."""
 
+    def find_corpus(self, domain: str) -> Path | None:
+        """The file of a domain's passages; None where there is none. Raises DataError where it is missing."""
+        return self._corpus
+
+    def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
+        """Stream the passages of a domain's file. Raises DataError."""
+        return read_passages(path, self._corpus_columns)
+
     def check(self) -> Iterable[str]:
-        """The errors of the files, and of the beginning of the corpus."""
-        corpus = [partial(self._check_first_passage, self._corpus)] if self._corpus else []
-        return collect_problems(self.contents, *corpus)
+        """The errors of the files, and of the beginnings of the corpora."""
+        if problems := collect_problems(self.domains):
+            return problems
+        corpora = [partial(self._check_first_passage, domain) for domain in self.domains()]
+        return collect_problems(self.contents, *corpora)
 
     def content_hash(self) -> str:
         """A hash of all files."""
         try:
-            files = [*self.list_files(), *filter(None, [self._corpus])]
+            files = [path for path in (*self.list_files(), self._corpus) if path]
         except ConvragError:
             return ""  # check() reports what is wrong
         return digest([[path.name, hash_content(path)] for path in files])
@@ -88,21 +101,14 @@ class PublishedDataset(Dataset):
 
     def corpus(self, domain: str) -> Iterator[Passage]:
         """Stream the passages; none where no corpus was given. Raises DataError."""
-        self._check_domain(domain)
-        return self.read_corpus(self._corpus) if self._corpus else iter(())
-
-    def read_corpus(self, path: Path) -> Iterator[Passage]:
-        """Stream the passages of the corpus that was given. Raises DataError."""
-        return read_passages(path)
+        path = self._find_known(domain)
+        return self.read_corpus(path, domain) if path else iter(())
 
     def corpus_fingerprint(self, domain: str) -> str:
         """A hash of the corpus file and of the code that reads it. Raises DataError where it is missing."""
-        self._check_domain(domain)
-        return self.hash_corpus(self._corpus) if self._corpus else digest([])
-
-    def hash_corpus(self, path: Path) -> str:
-        """A hash of a file of passages, and of the code that reads it. Raises DataError where it is missing."""
-        return digest([fingerprint_corpus(path), hash_modules(*self.corpus_code)])
+        if not (path := self._find_known(domain)):
+            return digest([])
+        return digest([fingerprint_corpus(path, self._corpus_columns), hash_modules(*self.corpus_code)])
 
     def explain_missing_corpus(self, domain: str) -> str:
         """Where the passages are to be had."""
@@ -116,13 +122,20 @@ class PublishedDataset(Dataset):
         """Kind of rewrite -> turn id -> rewritten question. Raises DataError."""
         return self.contents().rewrites
 
-    def _check_first_passage(self, path: Path) -> None:
-        if next(self.read_corpus(path), None) is None:
-            raise DataError("this corpus holds no passages", path=path)
-
-    def _check_domain(self, domain: str) -> None:
+    def _find_known(self, domain: str) -> Path | None:
         if domain not in self.domains():
             raise UnknownName("the corpus", domain, self.domains())
+        return self.find_corpus(domain)
+
+    def _check_first_passage(self, domain: str) -> None:
+        next(self.corpus(domain), None)
+
+
+def require_conversations(found: Iterable[Conversation], path: Path) -> tuple[Conversation, ...]:
+    """The conversations of a file. Raises DataError where there is none."""
+    if not (conversations := tuple(found)):
+        raise DataError("this file holds no conversations", path=path)
+    return conversations
 
 
 def read_grades(path: Path | None, conversations: Iterable[Conversation]) -> Grades:
@@ -140,6 +153,24 @@ def grade_passages(conversations: Iterable[Conversation]) -> Grades:
     return {turn.id: {passage.id: 1 for passage in turn.passages} for turn in turns if turn.passages}
 
 
+def add_texts(conversations: Sequence[Conversation], passages: Iterable[Passage]) -> Iterator[Conversation]:
+    """Add the passages that each turn's label `provenance` names, and their texts as its answer where it has none.
+
+    The passages are read once, and only those that are named are kept. Raises what reading them raises.
+    """
+    turns = (turn for each in conversations for turn in (*each.history, *each.turns))
+    wanted = {name for turn in turns for name in turn.labels.get("provenance", ())}
+    found = {passage.id: passage for passage in passages if passage.id in wanted and passage.text} if wanted else {}
+
+    def add(turn: Turn) -> Turn:
+        named = (found[name] for name in turn.labels.get("provenance", ()) if name in found)
+        texts = turn.passages or tuple(named)
+        return replace(turn, passages=texts, answer=turn.answer or "\n".join(passage.text for passage in texts))
+
+    for each in conversations:
+        yield replace(each, turns=tuple(map(add, each.turns)), history=tuple(map(add, each.history)))
+
+
 def find_file(folders: Sequence[Path], *names: str) -> Path | None:
     """The first file of these names in the first of the folders that has one; None where none has."""
     candidates = (folder / name for folder in folders for name in names)
@@ -150,20 +181,24 @@ def require_file(folders: Sequence[Path], *names: str, source: str) -> Path:
     """The first of these files that is there.
 
     Args:
-        folders: where they may be; the first is the data set's own.
+        folders: where they may be.
         names: of the file, the current one first.
-        source: what the folder must be a copy of, for the message.
+        source: what `dataset.path` must be, for the message: "a copy of github.com/...".
 
     Raises:
         DataError: there is none of them, or no folder.
     """
     if found := find_file(folders, *names):
         return found
-    if not folders[0].is_dir() and not any(folder.is_dir() for folder in folders):
-        raise DataError(f"this folder does not exist; dataset.path must be a copy of {source}", path=folders[0])
-    raise DataError(f"it holds no {' or '.join(names)}; dataset.path must be a copy of {source}", path=folders[0])
+    folder = next(filter(Path.is_dir, folders), None)
+    missing = f"it holds no {' or '.join(names)}" if folder else "this folder does not exist"
+    raise DataError(f"{missing}; dataset.path must be {source}", path=folder or folders[0])
 
 
-def hide_blank(texts: Mapping[str, str]) -> dict[str, str]:
-    """Those of the texts that are not blank."""
-    return {name: text for name, text in texts.items() if text.strip()}
+def choose_domains(wanted: str, known: Sequence[str], option: str, *more: str) -> list[str]:
+    """The names in "a+b", each once. Raises UnknownName for one that is not known."""
+    names = list(dict.fromkeys(name.strip() for name in wanted.split("+")))
+    for name in names:
+        if name not in known:
+            raise UnknownName(option, name, [*known, *more])
+    return names
