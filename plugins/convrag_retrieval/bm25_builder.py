@@ -14,20 +14,21 @@ from convrag import ConfigError, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import show_step, track
 from convrag.sdk.storage import BATCH
-from convrag_retrieval.bm25_index import WORDS, load_words, tokenize
+from convrag_retrieval.bm25_index import WORDS, Postings, load_words
+from convrag_retrieval.bm25_settings import BM25Settings, tokenize
 from convrag_retrieval.bm25_weights import weigh_words
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
-from convrag_retrieval.postings import Postings
+from convrag_retrieval.shards import Shards
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
-from convrag_retrieval.token_shards import SHARD, TokenShards
 
 SHARDS = "words"
 """The folder of the store with the words of passages of builds that were interrupted."""
 
+SHARD = 50_000
+"""Passages whose words are kept at once."""
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from convrag_retrieval.bm25 import BM25Settings
 
 
 class BM25Builder:
@@ -50,7 +51,7 @@ class BM25Builder:
         self._store = store
         self._family = family
         self._newest = store.folders.find_newest("indexes", series) if series else None
-        self._shards = TokenShards(store.path / SHARDS / f"{family}-{shards}")
+        self._shards = Shards(store.path / SHARDS / f"{family}-{shards}")
         self.counts: BuildCounts | None = None
         """What `build` did; None before."""
 
@@ -88,7 +89,7 @@ class BM25Builder:
             shard = missing[start : start + SHARD]
             lists = [vocabulary.number(words) for words in islice(contents, len(shard))]
             if start + SHARD < len(missing):
-                self._shards.add(texts.hashes[shard], vocabulary.list_words(), lists)
+                self._keep(texts.hashes[shard], vocabulary.list_words(), lists)
             for position, words in zip(shard, lists, strict=True):
                 found[position] = words
         return vocabulary.renumber([words for words in found if words is not None])
@@ -117,7 +118,15 @@ class BM25Builder:
                     self.counts.removed = texts.count_absent(hashes)
                 take(hashes, lambda folder=folder: (load_words(folder), TokenLists.load(folder)))  # type: ignore[misc]
         for shard in self._shards.read():
-            take(shard.hashes, lambda shard=shard: (shard.words, shard.lists))  # type: ignore[misc]
+            lists = TokenLists(shard["tokens"], shard["lengths"])
+            take(shard["hashes"], lambda shard=shard, lists=lists: (json.loads(shard["words"].tobytes()), lists))  # type: ignore[misc]
+
+    def _keep(self, hashes: NDArray[np.bytes_], words: Sequence[str], texts: Sequence[NDArray[np.int32]]) -> None:
+        """Keep the words of texts, with the numbers of the words in the shard alone."""
+        used, tokens = np.unique(np.concatenate(texts), return_inverse=True)
+        written = np.frombuffer(json.dumps([words[number] for number in used]).encode(), dtype=np.uint8)
+        lengths = np.array([len(text) for text in texts], dtype=np.int64)
+        self._shards.add(hashes[0].hex(), hashes=hashes, words=written, tokens=tokens.astype(np.int32), lengths=lengths)
 
     def _read(self, positions: list[int]) -> Iterator[str]:
         """Read the passages at positions, in batches, with a progress bar."""
