@@ -129,7 +129,7 @@ class ElasticsearchRetriever(ClusterRetriever):
             by_name["sparse"] = SparseSubquery(
                 endpoint,
                 prune=prune,
-                passage_file=PassageVectorFile(passage_vectors, store) if passage_vectors else None,
+                passage_file=PassageVectorFile(passage_vectors) if passage_vectors else None,
                 query_file=QueryVectorFile(query_vectors) if query_vectors else None,
             )
         super().__init__(

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from convrag import ConfigError, Dataset, Embedder, Hit, MissingExtra, Query, Store, operational
 from convrag.sdk.identity import digest, hash_modules
-from convrag.sdk.queries import choose_queries
+from convrag.sdk.queries import choose_queries, combine_vectors
 from convrag_retrieval.corpora import CorpusRetriever, DomainIndex, PositionedCorpus, describe_index, make_series
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class DenseRetriever(CorpusRetriever):
         return f"The search is approximate for {', '.join(domains)}." if domains else ""
 
     def retrieve(self, queries: Sequence[Query], k: int) -> list[Hit]:
-        vector = self._combine(queries)
+        vector = combine_vectors(self.embedder, choose_queries(queries, "dense"))
         if vector is None or k < 1:
             return []
         index = self._domains.get(queries[0].domain)
@@ -99,25 +99,12 @@ class DenseRetriever(CorpusRetriever):
         """Score given passages, retrieved or not: id -> cosine; ids that the corpus lacks are left out."""
         import numpy as np
 
-        if (vector := self._combine(queries)) is None:
+        if (vector := combine_vectors(self.embedder, choose_queries(queries, "dense"))) is None:
             return dict.fromkeys(ids, 0.0)
         index = self._domains.get(queries[0].domain)
         positions = index.corpus.positions(ids)
         scores = index.rows.vectors.score(vector, np.array(list(positions.values()), dtype=np.int64))
         return dict(zip(positions, scores.tolist(), strict=True))
-
-    def _combine(self, queries: Sequence[Query]) -> NDArray[np.float64] | None:
-        """Combine weighted queries into one unit vector, (d,); None where there is nothing to search for."""
-        import numpy as np
-
-        if not (searched := choose_queries(queries, "dense")):
-            return None
-        rows = self.embedder.embed([query.text for query in searched], query=True).astype(np.float64)
-        weights = np.array([[query.weight] for query in searched])
-        total: NDArray[np.float64] = (rows * weights).sum(axis=0)
-        length = float(np.linalg.norm(total))
-        cancelled = length < 1e-6 * float(np.abs(weights).sum())  # the rest is rounding of float32
-        return None if cancelled else total / length
 
     def _load(self, domain: str) -> DomainIndex[_Rows]:
         from convrag_retrieval.vector_builder import VectorBuilder

@@ -11,6 +11,7 @@ import numpy as np
 from convrag import Embedder, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import count_parts
+from convrag.sdk.queries import embed_uncached
 from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
 from convrag_retrieval.shards import Shards
 from convrag_retrieval.stored_rows import Quantize, StoredRows
@@ -108,7 +109,7 @@ class VectorBuilder:
             for start in range(0, len(distinct), self._batch_size):
                 batch = distinct[start : start + self._batch_size]
                 texts = [passage.content for passage in self._corpus.get_by_position(batch)]
-                hashes, rows = self._texts.hashes[batch], _embed_uncached(self._embedder, texts)
+                hashes, rows = self._texts.hashes[batch], embed_uncached(self._embedder, texts)
                 if self._families:
                     self._shards.add(hashes[0].hex(), hashes=hashes, rows=rows)
                 self._fill(hashes, rows)
@@ -130,12 +131,3 @@ class VectorBuilder:
             return 0
         with self._store.folders.reading(self._newest) as is_sound:
             return self._texts.count_absent(load_texts(self._newest)) if is_sound else 0
-
-
-def _embed_uncached(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Embed by the method of the class.
-
-    The kernel wraps the method of the object with its cache, which would keep each passage's vector in the store a
-    second time, row by row; the vectors of a corpus are kept in its index alone.
-    """
-    return type(embedder).embed(embedder, texts)
