@@ -53,7 +53,7 @@ class BeirDataset(FileDataset):
         return self._find("corpus.jsonl")
 
     def read_contents(self) -> Contents:
-        """Read the qrels, and the conversations of which a turn is judged. Raises DataError."""
+        """Read the qrels, and the conversations with a judged turn. Raises DataError."""
         splits = {path.name.partition(".")[0] for path in (self.path / "qrels").glob("*.tsv*")}
         if splits and self.split not in splits:
             raise UnknownName("dataset.split", self.split, splits)

@@ -30,8 +30,8 @@ def read_trees(path: Path) -> Iterator[Conversation]:
 
     A turn's question is the user's `utterance`, its answer what the system says until the user speaks again, and its
     label `provenance` the passages of that answer; its label `grounded` is `no` where there are none, since the system
-    asks back, say. A branch asks those of its turns that no earlier branch has asked; what it shares with one is
-    its history. So each turn is asked and measured once, and the answer that leads into a branch is in its history.
+    asks back, say. A branch asks the turns that no earlier branch has asked; what it shares with one is its
+    history. So each turn is asked and measured once, and the answer that leads into a branch is in its history.
 
     Raises:
         DataError: an item is no topic; a turn occurs twice, has an unknown parent, or is its own ancestor.

@@ -28,7 +28,7 @@ def read_conversations(path: Path, domain: str, columns: Columns | None = None) 
 
     Args:
         path: JSONL, a JSON array, CSV, TSV or Parquet.
-        domain: that of all conversations.
+        domain: the name of the corpus that all conversations are about.
         columns: the fields above whose columns have other names.
 
     Raises:

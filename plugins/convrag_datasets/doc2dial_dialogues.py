@@ -32,7 +32,7 @@ def read_dialogues(path: Path, *, by_document: bool, passages: dict[str, Passage
 
     A user's utterance is a question, what agents say until the user speaks again the answer; what an agent says before
     is left out. The id of a turn is dialogue_turn, with the number of the user's turn. Labels: `act` (the dialogue act
-    of the user), `reply` (that of the agent), `answerability` (UNANSWERABLE where the agent has no solution).
+    of the user), `reply` (the act of the agent), `answerability` (UNANSWERABLE where the agent has no solution).
 
     Args:
         path: the file.

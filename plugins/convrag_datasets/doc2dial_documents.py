@@ -92,7 +92,7 @@ def _read_headings(node: Row, text: str) -> Iterator[Heading]:
 
 
 def _count_parents(node: Row) -> int:
-    """How many titles stand above that of a span; `parent_titles` is an object of lists, or a list of objects."""
+    """How many titles stand above the title of a span; `parent_titles` is an object of lists, or a list of objects."""
     if not node.has("parent_titles"):
         return 0
     parents = node.get("parent_titles")

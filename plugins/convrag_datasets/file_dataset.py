@@ -1,4 +1,4 @@
-"""The base of data sets that are read from files: your own, and those of publishers."""
+"""The base of data sets that are read from files: your own sets, and published ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics of TREC iKAT: conversations of users of whom personal statements are known (PTKB)."""
+"""Topics of TREC iKAT: conversations of users, with their personal statements (PTKB)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class IkatTopic:
 
 
 def read_topics(path: Path) -> Iterator[IkatTopic]:
-    """Yield the topics of a file, in the form of 2023 and 2024 or in that of 2025.
+    """Yield the topics of a file, in the form of 2023 and 2024 or in the form of 2025.
 
     The statements are `ptkb` (an object by number, or a list), the turns `turns` (`utterance`, `ptkb_provenance`,
     `response_provenance`) or `responses` (`user_utterance`, `relevant_ptkbs`, `citations`). Labels of a turn:
@@ -60,7 +60,7 @@ def _read_topic(node: Row, topic: str) -> IkatTopic:
 
 
 def _read_statements(node: Row) -> dict[str, str]:
-    """The user's statements by their numbers; those of a list are counted from 1."""
+    """The user's statements by their numbers; a list is counted from 1."""
     if not node.has("ptkb"):
         return {}
     ptkb = node.get("ptkb")

@@ -133,6 +133,6 @@ def _get_text(query: Any) -> str:
 
 
 def _describe(error: Exception) -> str:
-    """The first sentence of an error, which may hold those of all addresses that were tried."""
+    """The beginning of an error; the whole may list each address that was tried."""
     text = " ".join(str(error).split())
     return text if len(text) <= _LONGEST_REASON else f"{text[:_LONGEST_REASON]}..."

@@ -22,7 +22,7 @@ def read_reference(
 
     Args:
         path: reference.jsonl.
-        domains: all domains of the benchmark, of which each task names one.
+        domains: all domains of the benchmark; each task names one.
         chosen: those that are wanted.
         give_history: whether turns before a conversation's first task are given as its history, and not asked.
 

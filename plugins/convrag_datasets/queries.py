@@ -19,8 +19,8 @@ def read_queries(
 
     Args:
         path: the file; of a text with several `|user|: ` lines, the last is the question.
-        domain: that of all conversations.
-        columns: those of `id` and `text` that have other names.
+        domain: the name of the corpus that all conversations are about.
+        columns: the fields `id` and `text` whose columns have other names.
         with_history: whether the other lines are the conversation's earlier questions, and become turns where the file
             has no query of its own for them.
 

@@ -87,7 +87,7 @@ class Row:
         return int(text)
 
     def require_items(self, *names: str) -> list[Row]:
-        """The items of a list, of which there must be one. Raises DataError."""
+        """The items of a list. Raises DataError where it has none."""
         field = self.get(*names)
         if items := field.read_items():
             return items

@@ -38,7 +38,7 @@ def group_rows(rows: Iterable[TurnNode]) -> Iterator[Conversation]:
     """Yield conversations in the order in which they first appear, their turns in the order of their numbers.
 
     What the first turn's `Context` (questions and answers in turn) says of turns before it becomes the history. All
-    rows are read first, but of their contexts only those of first turns are kept.
+    rows are read first, but only the contexts of first turns are kept.
 
     Raises:
         DataError: a turn occurs twice.

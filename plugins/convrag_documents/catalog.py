@@ -1,4 +1,4 @@
-"""The documents of a folder as they are now: what is new or changed is read, all else is in the store from before."""
+"""The documents of a folder as they are now: new and changed files are read, the others are in the store."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ class CatalogReader:
         return times, known or _parse(content, reader, key, file.id, self._documents)
 
     def _read_again(self, read: ReadFile) -> None:
-        """Read a file of which the store has lost a document, if it is as it was."""
+        """Read a file again if it has not changed, since the store has lost a document of it."""
         try:
             content, _ = read_bytes(read.file.path, self._limit)
         except Unreadable as error:

@@ -58,7 +58,7 @@ def is_ignored(path: str, rules: Sequence[IgnoreRules]) -> bool:
     """Whether git ignores an entry of a folder that it does not; the deepest file with a fitting pattern decides.
 
     Args:
-        path: absolute; that of a folder ends with a slash.
+        path: absolute; the path of a folder ends with a slash.
         rules: those that hold for it, the highest first. Rules of folders beside its own are passed over.
     """
     decisions = (each.decide(path) for each in reversed(rules))

@@ -15,6 +15,7 @@ from convrag_elasticsearch.cluster import Cluster
 from convrag_elasticsearch.documents import build_document, build_document_id
 from convrag_elasticsearch.errors import TRANSIENT_STATUSES, ClusterError, build_cluster_error
 from convrag_elasticsearch.retries import send_items
+from convrag_elasticsearch.settings import OperationSettings
 
 FieldBuilder = Callable[[Sequence[Passage]], Sequence[dict[str, Any]]]
 
@@ -46,34 +47,19 @@ class IndexPlan:
     about: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class BulkOptions:
-    """How passages are sent.
-
-    Args:
-        threads: requests at a time.
-        chunk: passages in a request.
-        chunk_bytes: bytes in a request, at most.
-    """
-
-    threads: int
-    chunk: int
-    chunk_bytes: int
-
-
 class IndexBuilder:
     """Builds the index of a plan, or resumes an interrupted build.
 
     Args:
         cluster: receives all requests but the bulk requests.
         bulk_cluster: the same cluster through a client of its own, for bulk requests alone.
-        options: how passages are sent.
+        operation: how passages are sent.
     """
 
-    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, options: BulkOptions) -> None:
+    def __init__(self, cluster: Cluster, bulk_cluster: Cluster, operation: OperationSettings) -> None:
         self.cluster = cluster
         self.bulk_cluster = bulk_cluster
-        self.options = options
+        self.operation = operation
 
     def build(self, plan: IndexPlan, passages: Callable[[], Iterator[Passage]], build_fields: FieldBuilder) -> str:
         """Build the index, unless it is there, and say in a sentence what was done.
@@ -135,10 +121,10 @@ class IndexBuilder:
             return len(batch), len(batch) - len(missing)
 
         total = existing = 0
-        batches = iter(lambda: list(islice(passages, self.options.chunk)), [])
+        batches = iter(lambda: list(islice(passages, self.operation.chunk)), [])
         with (
             count_parts(title, total=None) as advance,
-            call_in_threads(send, batches, self.options.threads, "bulk") as results,
+            call_in_threads(send, batches, self.operation.threads, "bulk") as results,
         ):
             for passage_count, existing_count in results:
                 total += passage_count
@@ -163,7 +149,9 @@ class IndexBuilder:
         ]
 
         def send(pending: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-            return self.bulk_cluster.request(lambda client: send_bulk(client, pending, index, self.options.chunk_bytes))
+            return self.bulk_cluster.request(
+                lambda client: send_bulk(client, pending, index, self.operation.chunk_bytes)
+            )
 
         results = send_items(send, actions, self.cluster.policy, lambda result: result["status"] in TRANSIENT_STATUSES)
         if rejected := next((result for result in results if result["status"] not in _CREATED), None):

@@ -95,7 +95,7 @@ class BM25Builder:
         return vocabulary.renumber([words for words in found if words is not None])
 
     def _take_over(self, texts: TextPositions, vocabulary: Vocabulary, found: list[NDArray[np.int32] | None]) -> None:
-        """Take the words of texts that an earlier index has; count those of the index before that are gone."""
+        """Take the words of texts that an earlier index has; count the texts of the index before that are gone."""
         assert self.counts is not None
         left = len(found)
 

@@ -121,7 +121,7 @@ class Postings:
 
         The words that can add most come first. As soon as k passages score more than all words to come could add, no
         other passage can be among the best (MaxScore, Turtle and Flood 1995): the long lists of frequent words are only
-        looked up for the passages that are left. The result is that of summing up all words for all passages.
+        looked up for the passages that are left. The result is as if all words were summed up for all passages.
 
         Args:
             words: number of a word -> its weight in the query.

@@ -100,7 +100,7 @@ class DomainCache(Generic[T]):
 
 
 def make_series(name: str, dataset: Dataset, domain: str, *settings: object) -> str:
-    """Name the indexes of which each supersedes the one before: of a domain, before and after its passages change.
+    """Name a series of indexes, in which each supersedes the one before when the passages of a domain have changed.
 
     Args:
         name: of the retriever.

@@ -31,7 +31,7 @@ _PARTS = "table, ul, ol, pre, h1, h2, h3, h4, h5, h6"
 
 
 def read_html(content: bytes) -> Iterator[Document]:
-    """Read a page; its title is that of its head."""
+    """Read a page; its head has the title."""
     builder = TextBuilder()
     add_html(builder, content)
     yield builder.build()
