@@ -7,8 +7,8 @@ Most options stand on file_dataset (what files say, once; the corpus of a domain
 * conversations, queries, turns: rows that become conversations; corpus: passages and their fingerprints; qrels
 
 The options: sample, jsonl, beir, questions, ir_datasets, huggingface (hub_rows), mtrag (mtrag_files, mtrag_reference).
-Published sets: cast (cast_topics, cast_trees), ikat (ikat_topics), topiocqa, qrecc, coral, chatrag, doc2dial and
-multidoc2dial (doc2dial_dialogues, doc2dial_documents).
+Published sets, on published: cast (cast_topics, cast_trees), ikat (ikat_topics), topiocqa, qrecc, coral, chatrag,
+doc2dial and multidoc2dial (doc2dial_dialogues, doc2dial_documents).
 """
 
 from convrag import Register, hookimpl

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError
 from convrag_datasets.cast_topics import AUTOMATIC, MANUAL, read_field, read_resolved, read_topics
 from convrag_datasets.cast_trees import read_trees
-from convrag_datasets.file_dataset import (
-    Contents,
-    FileDataset,
-    add_texts,
-    find_file,
-    read_grades,
-    require_conversations,
-    require_file,
-)
+from convrag_datasets.file_dataset import Contents, add_texts, read_grades
+from convrag_datasets.published import PublishedDataset
 
-_SOURCE = "github.com/daltonj/treccastweb"
 _RESOLVED = "resolved"
 
 
@@ -64,7 +55,7 @@ _YEARS = {
 """The same file of topics for both kinds of canonical results where a year does not tell them apart."""
 
 
-class CastDataset(FileDataset):
+class CastDataset(PublishedDataset):
     """TREC CAsT 2019 to 2022, from a clone of github.com/daltonj/treccastweb or from its folders 2019 to 2022.
 
         python -m convrag task=evaluate task.run=run.trec dataset=cast dataset.path=treccastweb dataset.year=2020
@@ -84,6 +75,7 @@ class CastDataset(FileDataset):
         ConfigError: there was no CAsT in this year.
     """
 
+    source = "github.com/daltonj/treccastweb"
     no_corpus = "dataset.corpus=FILE.jsonl names a file of those that you have"
 
     def __init__(
@@ -91,10 +83,10 @@ class CastDataset(FileDataset):
     ) -> None:
         if year not in _YEARS:
             raise ConfigError(f"dataset.year={year}: TREC CAsT was held in 2019, 2020, 2021 and 2022")
-        super().__init__(corpus=corpus, domain="default")
+        below = (path / str(year) / each for each in ("data", "data/evaluation"))
+        super().__init__(folders=[path / str(year), *below, path], corpus=corpus)
         self._year = year
         self._canonical = canonical
-        self._folders = [path / str(year), *(path / str(year) / each for each in ("data", "data/evaluation")), path]
 
     def explain_missing_corpus(self, domain: str) -> str:
         """What this year's passages are."""
@@ -105,26 +97,26 @@ class CastDataset(FileDataset):
         """The topics, the rewrites and the qrels of the year."""
         year = _YEARS[self._year]
         names = dict.fromkeys([year.topics[self._canonical], *year.rewrites.values()])
-        return [*map(partial(find_file, self._folders), names), self._find_qrels()]
+        return [*map(self.find, names), self._find_qrels()]
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
         year = _YEARS[self._year]
-        topics = require_file(self._folders, year.topics[self._canonical], source=f"a copy of {_SOURCE}")
+        topics = self.require(year.topics[self._canonical])
         read = read_trees(topics) if self._year == 2022 else read_topics(topics, self._canonical)
-        found = require_conversations(read, topics)
+        found = tuple(read)
         conversations = tuple(add_texts(found, self.corpus("default"))) if self._corpus else found
         grades = read_grades(qrels := self._find_qrels(), conversations)
         note = "" if qrels else f"TREC CAsT {self._year} was read without judgements: there is no {year.qrels[0]}."
         return Contents(conversations, grades, self._read_rewrites(), note)
 
     def _find_qrels(self) -> Path | None:
-        return find_file(self._folders, *_YEARS[self._year].qrels)
+        return self.find(*_YEARS[self._year].qrels)
 
     def _read_rewrites(self) -> dict[str, dict[str, str]]:
         rewrites = {}
         for kind, name in _YEARS[self._year].rewrites.items():
-            if path := find_file(self._folders, name):
+            if path := self.find(name):
                 texts = read_resolved(path) if kind == _RESOLVED else read_field(path, f"{kind}_rewritten_utterance")
                 rewrites[kind] = {name: text for name, text in texts.items() if text.strip()}
         return rewrites

@@ -4,24 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from itertools import chain
 from pathlib import Path
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.file_dataset import (
-    Contents,
-    FileDataset,
-    choose_domains,
-    find_file,
-    grade_passages,
-    require_conversations,
-    require_file,
-)
+from convrag_datasets.file_dataset import Contents, choose_domains, grade_passages
+from convrag_datasets.published import PublishedDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 from convrag_datasets.turns import pair_turns
 
-_SOURCE = "huggingface.co/datasets/nvidia/ChatRAG-Bench"
 _FILES = {
     "coqa": "coqa/dev.json",
     "convfinqa": "convfinqa/dev.json",
@@ -42,7 +33,7 @@ _CANNOT = "cannot find the answer"  # in the reference answers of questions that
 _ROLES = {"user", "assistant"}
 
 
-class ChatragDataset(FileDataset):
+class ChatragDataset(PublishedDataset):
     """ChatRAG-Bench: ten sets of questions in conversations, in one form, each question with its contexts.
 
         python -m convrag dataset=chatrag dataset.path=ChatRAG-Bench dataset.part=doc2dial history=gold limit=100
@@ -62,22 +53,20 @@ class ChatragDataset(FileDataset):
         UnknownName: there is no such part.
     """
 
+    source = "huggingface.co/datasets/nvidia/ChatRAG-Bench"
     corpus_code = (__name__,)
 
     def __init__(self, *, path: Path, part: str) -> None:
         self._parts = choose_domains(part, list(_FILES), "dataset.part")
-        super().__init__(corpus=None, domain=self._parts[0])
-        self._folders = [path / "data", path]
+        super().__init__(folders=[path / "data", path], domain=self._parts[0])
 
     def list_files(self) -> Iterable[Path | None]:
         """The files of the parts."""
-        return (find_file(self._folders, _FILES[part]) for part in self._parts)
+        return (self.find(_FILES[part]) for part in self._parts)
 
     def read_contents(self) -> Contents:
         """Read the parts. Raises DataError."""
-        files = {part: self.find_corpus(part) for part in self._parts}
-        items = (require_conversations(_read_items(path, part), path) for part, path in files.items())
-        conversations = tuple(chain.from_iterable(items))
+        conversations = tuple(each for part in self._parts for each in _read_items(self.find_corpus(part), part))
         return Contents(conversations, grade_passages(conversations))
 
     def domains(self) -> Sequence[str]:
@@ -86,7 +75,7 @@ class ChatragDataset(FileDataset):
 
     def find_corpus(self, domain: str) -> Path:
         """The file of a part. Raises DataError where it is missing."""
-        return require_file(self._folders, _FILES[domain], source=f"a copy of {_SOURCE}")
+        return self.require(_FILES[domain])
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
         """Stream the contexts of a part, each once. Raises DataError."""

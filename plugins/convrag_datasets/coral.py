@@ -8,24 +8,16 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import Conversation, Passage, Turn
-from convrag_datasets.file_dataset import (
-    Contents,
-    FileDataset,
-    find_file,
-    grade_passages,
-    read_grades,
-    require_conversations,
-    require_file,
-)
+from convrag_datasets.file_dataset import Contents, grade_passages, read_grades
+from convrag_datasets.published import PublishedDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row, with_ids
 from convrag_datasets.rows_of_turns import format_row_id
 
-_SOURCE = "huggingface.co/datasets/ariya2357/CORAL"
 _CORPUS = "passage_corpus.json"
 
 
-class CoralDataset(FileDataset):
+class CoralDataset(PublishedDataset):
     """CORAL: long answers with citations over Wikipedia, in four kinds of conversation flow.
 
         python -m convrag dataset=coral dataset.path=CORAL retriever=bm25 rewriter=full_history history=gold limit=50
@@ -40,24 +32,24 @@ class CoralDataset(FileDataset):
         split: test or train.
     """
 
+    source = "huggingface.co/datasets/ariya2357/CORAL"
     corpus_code = (__name__,)
     no_corpus = f"CORAL's passages are in {_CORPUS}, which this copy lacks"
 
     def __init__(self, *, path: Path, split: Literal["test", "train"] = "test") -> None:
-        super().__init__(corpus=find_file([path], _CORPUS), domain="default")
-        self._folders = [path / split, path]
+        super().__init__(folders=[path / split, path])
+        self._corpus = self.find(_CORPUS)
         self._names = [f"new_{split}_conversation.json", f"{split}_conversation.json"]
-        self._qrels = find_file(self._folders, f"new_{split}_qrel.trec", f"{split}_qrel.trec", f"{split}_qrel.tsv")
+        self._qrels = self.find(f"new_{split}_qrel.trec", f"{split}_qrel.trec", f"{split}_qrel.tsv")
 
     def list_files(self) -> Iterable[Path | None]:
         """The conversations and the qrels."""
-        return (find_file(self._folders, *self._names), self._qrels)
+        return (self.find(*self._names), self._qrels)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = require_file(self._folders, *self._names, source=f"a copy of {_SOURCE}")
         rewrites: dict[str, str] = {}
-        conversations = require_conversations(_read_conversations(path, rewrites), path)
+        conversations = tuple(_read_conversations(self.require(*self._names), rewrites))
         grades = read_grades(self._qrels, conversations) if self._qrels else grade_passages(conversations)
         return Contents(conversations, grades, {"golden": rewrites} if rewrites else {})
 

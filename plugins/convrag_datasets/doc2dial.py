@@ -10,10 +10,11 @@ from convrag import Document, Passage
 from convrag.sdk.lazy import Lazy
 from convrag_datasets.doc2dial_dialogues import read_dialogues
 from convrag_datasets.doc2dial_documents import SpannedDocument, read_documents
-from convrag_datasets.file_dataset import Contents, FileDataset, choose_domains, find_file, grade_passages, require_file
+from convrag_datasets.file_dataset import Contents, choose_domains, grade_passages
+from convrag_datasets.published import PublishedDataset
 
 
-class Doc2dialDataset(FileDataset):
+class Doc2dialDataset(PublishedDataset):
     """Doc2Dial: dialogues of users with agents, each about one document of a public service.
 
         python -m convrag dataset=doc2dial dataset.path=doc2dial/v1.0.1 retriever=bm25 history=gold limit=50
@@ -30,20 +31,20 @@ class Doc2dialDataset(FileDataset):
     """
 
     name: ClassVar[str] = "doc2dial"
+    source = "doc2dial, unpacked from doc2dial.github.io"
     by_document: ClassVar[bool] = True
     corpus_code = ("convrag_datasets.doc2dial_documents", "convrag.sdk.document_passages")
 
     def __init__(
         self, *, path: Path, split: Literal["validation", "train", "test"] = "validation", domain: str = "all"
     ) -> None:
-        super().__init__(corpus=None, domain=domain)
-        self._folders = [path, path / "v1.0.1", path / self.name]
+        super().__init__(folders=[path, path / "v1.0.1", path / self.name], domain=domain)
         self._split = split
         self._documents = Lazy(self._read_documents)
 
     def list_files(self) -> Iterable[Path | None]:
         """The dialogues and the documents."""
-        return (find_file(self._folders, self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
+        return (self.find(self._name_file(part)) for part in (f"dial_{self._split}", "doc"))
 
     def read_contents(self) -> Contents:
         """Read the dialogues of the chosen domains. Raises DataError."""
@@ -78,8 +79,7 @@ class Doc2dialDataset(FileDataset):
         return {each.document.id: each for each in read_documents(self._find("doc"))}
 
     def _find(self, part: str) -> Path:
-        source = f"a copy of {self.name}, unpacked from doc2dial.github.io"
-        return require_file(self._folders, self._name_file(part), source=source)
+        return self.require(self._name_file(part))
 
     def _name_file(self, part: str) -> str:
         return f"{self.name}_{part}.json"
@@ -99,4 +99,5 @@ class Multidoc2dialDataset(Doc2dialDataset):
     """
 
     name = "multidoc2dial"
+    source = "multidoc2dial, unpacked from doc2dial.github.io"
     by_document = False

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from convrag import Conversation, ConvragError, DataError, Dataset, Passage, Turn, UnknownName
+from convrag import Conversation, ConvragError, Dataset, Passage, Turn, UnknownName
 from convrag.sdk.identity import digest, hash_modules
 from convrag.sdk.lazy import Lazy, collect_problems
 from convrag_datasets.corpus import fingerprint_corpus, hash_content, read_passages
@@ -131,13 +131,6 @@ class FileDataset(Dataset):
         next(self.corpus(domain), None)
 
 
-def require_conversations(found: Iterable[Conversation], path: Path) -> tuple[Conversation, ...]:
-    """The conversations of a file. Raises DataError where there is none."""
-    if not (conversations := tuple(found)):
-        raise DataError("this file holds no conversations", path=path)
-    return conversations
-
-
 def read_grades(path: Path | None, conversations: Iterable[Conversation]) -> Grades:
     """The qrels of a file; none where there is no file. Raises DataError where they are about other turns."""
     if path is None:
@@ -175,24 +168,6 @@ def find_file(folders: Sequence[Path], *names: str) -> Path | None:
     """The first file of these names in the first of the folders that has one; None where none has."""
     candidates = (folder / name for folder in folders for name in names)
     return next((path for path in candidates if path.is_file()), None)
-
-
-def require_file(folders: Sequence[Path], *names: str, source: str) -> Path:
-    """The first of these files that is there.
-
-    Args:
-        folders: where they may be.
-        names: of the file, the current one first.
-        source: what `dataset.path` must be, for the message: "a copy of github.com/...".
-
-    Raises:
-        DataError: there is none of them, or no folder.
-    """
-    if found := find_file(folders, *names):
-        return found
-    folder = next(filter(Path.is_dir, folders), None)
-    missing = f"it holds no {' or '.join(names)}" if folder else "this folder does not exist"
-    raise DataError(f"{missing}; dataset.path must be {source}", path=folder or folders[0])
 
 
 def choose_domains(wanted: str, known: Sequence[str], option: str, *more: str) -> list[str]:

@@ -7,22 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from convrag import ConfigError, Passage
-from convrag_datasets.file_dataset import (
-    Contents,
-    FileDataset,
-    add_texts,
-    find_file,
-    read_grades,
-    require_conversations,
-    require_file,
-)
+from convrag_datasets.file_dataset import Contents, add_texts, read_grades
 from convrag_datasets.ikat_topics import read_passage_texts, read_topics
+from convrag_datasets.published import PublishedDataset
 
-_SOURCE = "github.com/irlabamsterdam/iKAT"
 _YEARS = (2023, 2024, 2025)
 
 
-class IkatDataset(FileDataset):
+class IkatDataset(PublishedDataset):
     """TREC iKAT 2023 to 2025, from a clone of github.com/irlabamsterdam/iKAT or from its folders 2023 to 2025.
 
         python -m convrag dataset=ikat dataset.path=iKAT dataset.year=2023 rewriter=full_history history=gold
@@ -43,6 +35,7 @@ class IkatDataset(FileDataset):
         ConfigError: there was no iKAT in this year.
     """
 
+    source = "github.com/irlabamsterdam/iKAT"
     corpus_code = ("convrag_datasets.ikat_topics",)
     no_corpus = (
         "iKAT's passages are those of ClueWeb22, which is licensed and not published with the topics: "
@@ -61,22 +54,22 @@ class IkatDataset(FileDataset):
         if year not in _YEARS:
             raise ConfigError(f"dataset.year={year}: TREC iKAT was held in 2023, 2024 and 2025")
         folder = path / str(year)
-        self._folders = [folder / "data", folder, folder / "evaluation", path / "data", path]
+        folders = [folder / "data", folder, folder / "evaluation", path / "data", path]
+        super().__init__(folders=folders, corpus=corpus)
         self._year = year
         self._topics = f"{year}_{split}_topics.json"
-        self._texts = None if corpus else find_file(self._folders, f"{year}_{split}_topics_psg_text.jsonl")
+        self._texts = None if corpus else self.find(f"{year}_{split}_topics_psg_text.jsonl")
         self._given_qrels = qrels
-        super().__init__(corpus=corpus or self._texts, domain="default")
+        self._corpus = corpus or self._texts
 
     def list_files(self) -> Iterable[Path | None]:
         """The topics and the qrels."""
-        return (find_file(self._folders, self._topics), self._find_qrels())
+        return (self.find(self._topics), self._find_qrels())
 
     def read_contents(self) -> Contents:
         """Read the year's files. Raises DataError."""
-        path = require_file(self._folders, self._topics, source=f"a copy of {_SOURCE}")
-        topics = list(read_topics(path))
-        conversations = require_conversations((topic.conversation for topic in topics), path)
+        topics = list(read_topics(self.require(self._topics)))
+        conversations = tuple(topic.conversation for topic in topics)
         if self._corpus:
             conversations = tuple(add_texts(conversations, self.corpus("default")))
         grades = read_grades(qrels := self._find_qrels(), conversations)
@@ -89,6 +82,4 @@ class IkatDataset(FileDataset):
         return read_passage_texts(path) if path == self._texts else super().read_corpus(path, domain)
 
     def _find_qrels(self) -> Path | None:
-        return self._given_qrels or find_file(
-            self._folders, f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt"
-        )
+        return self._given_qrels or self.find(f"{self._year}-qrels.all-turns.txt", f"{self._year}-qrels.txt")

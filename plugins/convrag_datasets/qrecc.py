@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from convrag import Turn
-from convrag_datasets.file_dataset import Contents, FileDataset, find_file, require_conversations, require_file
+from convrag_datasets.file_dataset import Contents
+from convrag_datasets.published import PublishedDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
 
-_SOURCE = "github.com/apple/ml-qrecc"
 _NAMES = {
     "test": ("scai-qrecc21-test-turns.json", "qrecc_test.json"),
     "train": ("scai-qrecc21-training-turns.json", "qrecc_train.json"),
@@ -20,7 +20,7 @@ _NAMES = {
 """SCAI's files come first: they alone have the relevant passages."""
 
 
-class QreccDataset(FileDataset):
+class QreccDataset(PublishedDataset):
     """QReCC: conversations with a rewrite of each question by people, and an answer from the web.
 
         python -m convrag task=evaluate task.run=run.trec dataset=qrecc dataset.path=qrecc
@@ -36,14 +36,15 @@ class QreccDataset(FileDataset):
         corpus: JSONL file of passages, as dataset=jsonl has them, with the ids of the shared task.
     """
 
+    source = "github.com/apple/ml-qrecc"
     no_corpus = (
         "QReCC's passages are web pages, published apart from it (zenodo.org/record/5115890): "
         "dataset.corpus=FILE.jsonl names a file of those that you have"
     )
 
     def __init__(self, *, path: Path, split: Literal["test", "train"] = "test", corpus: Path | None = None) -> None:
-        super().__init__(corpus=corpus, domain="default")
-        self._folders = [path, *(path / name for name in ("data", "dataset", "qrecc_data", "dataset/qrecc_data"))]
+        below = (path / name for name in ("data", "dataset", "qrecc_data", "dataset/qrecc_data"))
+        super().__init__(folders=[path, *below], corpus=corpus)
         self._names = _NAMES[split]
 
     def list_files(self) -> Iterable[Path | None]:
@@ -52,15 +53,15 @@ class QreccDataset(FileDataset):
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = self._find() or require_file(self._folders, *reversed(self._names), source=f"a copy of {_SOURCE}")
+        path = self._find() or self.require(*reversed(self._names))
         grades: dict[str, dict[str, int]] = {}
         rewrites: dict[str, str] = {}
-        conversations = require_conversations(group_rows(_read_rows(path, grades, rewrites)), path)
+        conversations = tuple(group_rows(_read_rows(path, grades, rewrites)))
         note = "" if grades else "QReCC was read without judgements: those are in scai-qrecc21-test-turns.json."
         return Contents(conversations, grades, {"manual": rewrites} if rewrites else {}, note)
 
     def _find(self) -> Path | None:
-        return next(filter(None, (find_file(self._folders, name) for name in self._names)), None)
+        return next(filter(None, map(self.find, self._names)), None)
 
 
 def _read_rows(path: Path, grades: dict[str, dict[str, int]], rewrites: dict[str, str]) -> Iterator[TurnNode]:

@@ -9,26 +9,19 @@ from typing import Literal
 
 from convrag import Conversation, Passage, Turn
 from convrag.sdk.jsonl import data_suffix, read_lines
-from convrag_datasets.file_dataset import (
-    Contents,
-    FileDataset,
-    find_file,
-    grade_passages,
-    require_conversations,
-    require_file,
-)
+from convrag_datasets.file_dataset import Contents, grade_passages
+from convrag_datasets.published import PublishedDataset
 from convrag_datasets.row_files import read_json_rows
 from convrag_datasets.rows import Row
 from convrag_datasets.rows_of_turns import TurnNode, format_row_id, group_rows
 
-_SOURCE = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
 _NAMES = {"dev": ("topiocqa_valid", "topiocqa_dev"), "train": ("topiocqa_train",)}
 _UNANSWERABLE = "UNANSWERABLE"
 _PREFIX = "wiki:"  # of the passages' ids, where the table of passages has numbers
 _COLUMNS = ["id", "text", "title"]
 
 
-class TopiocqaDataset(FileDataset):
+class TopiocqaDataset(PublishedDataset):
     """TopiOCQA: conversations that go from one Wikipedia page to another.
 
         python -m convrag task=evaluate task.run=run.trec dataset=topiocqa dataset.path=TopiOCQA
@@ -44,23 +37,22 @@ class TopiocqaDataset(FileDataset):
         corpus: full_wiki_segments.tsv (id, text, title), or a JSONL file of passages as dataset=jsonl has them.
     """
 
+    source = "huggingface.co/datasets/McGill-NLP/TopiOCQA"
     corpus_code = (__name__,)
     no_corpus = "TopiOCQA's passages are published apart from it: dataset.corpus=full_wiki_segments.tsv names the file"
 
     def __init__(self, *, path: Path, split: Literal["dev", "train"] = "dev", corpus: Path | None = None) -> None:
-        super().__init__(corpus=corpus, domain="default")
-        self._folders = [path, path / "data"]
+        super().__init__(folders=[path, path / "data"], corpus=corpus)
         self._names = [f"{name}{suffix}" for name in _NAMES[split] for suffix in (".jsonl", ".json")]
 
     def list_files(self) -> Iterable[Path | None]:
         """The file of the split."""
-        return (find_file(self._folders, *self._names),)
+        return (self.find(*self._names),)
 
     def read_contents(self) -> Contents:
         """Read the split. Raises DataError."""
-        path = require_file(self._folders, *self._names, source=f"a copy of {_SOURCE}")
-        turns = group_rows(map(_read_row, read_json_rows(path)))
-        conversations = require_conversations(map(_label_shifts, turns), path)
+        turns = group_rows(map(_read_row, read_json_rows(self.require(*self._names))))
+        conversations = tuple(map(_label_shifts, turns))
         return Contents(conversations, grade_passages(conversations))
 
     def read_corpus(self, path: Path, domain: str) -> Iterator[Passage]:
