@@ -91,5 +91,7 @@ def _open_json(path: Path) -> Iterator[io.BufferedReader]:
         lines = (given.decode("utf-8", "replace") if isinstance(given, bytes) else str(given)).splitlines()
         near = f", near {quoted}" if (quoted := "".join(lines[1:2]).strip()) else ""
         raise DataError(f"this is not JSON: {lines[0].rstrip('.')}{near}", path=path) from error
+    except UnicodeDecodeError as error:  # which the parser raises for half of a surrogate pair in UTF-8
+        raise DataError(f"this is not UTF-8 ({error.reason})", path=path) from error
     except UNREADABLE as error:
         raise DataError(f"this file cannot be read: {error}", path=path) from error
