@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from convrag.sdk.storage import BATCH
 from convrag_retrieval.bm25_index import WORDS, Postings, load_words
 from convrag_retrieval.bm25_settings import BM25Settings, tokenize
 from convrag_retrieval.bm25_weights import weigh_words
-from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
+from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, find_earlier, load_texts
 from convrag_retrieval.shards import Shards
 from convrag_retrieval.token_lists import TokenLists, Vocabulary
 
@@ -111,7 +112,7 @@ class BM25Builder:
                     found[position] = numbers[lists.get(place)]
                     left -= 1
 
-        with reading_earlier(self._store, "indexes", self._family, self._newest) as folders:
+        with closing(find_earlier(self._store, self._family, self._newest)) as folders:
             for folder in folders:
                 hashes = load_texts(folder)
                 if folder == self._newest:

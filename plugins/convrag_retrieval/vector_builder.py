@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from convrag import Embedder, Store
 from convrag.sdk.corpus import Corpus
 from convrag.sdk.progress import count_parts
 from convrag.sdk.queries import embed_uncached
-from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, load_texts, reading_earlier
+from convrag_retrieval.known_texts import TEXTS, BuildCounts, TextPositions, find_earlier, load_texts
 from convrag_retrieval.shards import Shards
 from convrag_retrieval.stored_rows import Quantize, StoredRows
 
@@ -89,7 +90,7 @@ class VectorBuilder:
     def _read_known(self) -> Iterator[tuple[NDArray[np.bytes_], NDArray[np.float32]]]:
         """Yield the vectors that earlier builds of this embedder have, with the hashes of their texts."""
         for family in self._families:
-            with reading_earlier(self._store, "indexes", family, self._newest) as folders:
+            with closing(find_earlier(self._store, family, self._newest)) as folders:
                 for folder in folders:
                     hashes, rows = load_texts(folder), StoredRows.open(folder)
                     for start in range(0, len(hashes), _BLOCK):
